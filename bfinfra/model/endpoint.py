@@ -1,0 +1,28 @@
+"""How a Kubernetes API is reached, as data: states carry it, backends act on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bfinfra.model.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A Kubernetes API.
+
+    `server`: the supervisor's host[:port] for `/wcp/login`, or "" for a kubeconfig.
+    `namespace`/`guest`: set for a guest cluster in a supervisor namespace; only `namespace` for that namespace itself.
+    `kubeconfig`: a secret reference whose value is a kubeconfig, with `context` in it ("" = current).
+    """
+
+    server: str = ""
+    namespace: str = ""
+    guest: str = ""
+    kubeconfig: Secret | None = None
+    context: str = ""
+
+    def __str__(self) -> str:
+        if self.kubeconfig is not None:
+            return f"kubeconfig {self.kubeconfig}" + (f" context {self.context}" if self.context else "")
+        return "/".join(part for part in (self.server, self.namespace, self.guest) if part)

@@ -1,0 +1,90 @@
+"""What happens during an apply, as frozen values; sinks turn them into lines, bars, JSON and the journal."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bfinfra.model.errors import Problem
+from bfinfra.model.kind import Done
+from bfinfra.model.plan import Action
+from bfinfra.model.refs import Key
+
+
+class Ending(enum.StrEnum):
+    """How an item, or a whole apply, ended."""
+
+    DONE = "done"
+    KEPT = "kept"
+    FAILED = "failed"
+    WAITING = "still-waiting"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """`at` is seconds since the epoch."""
+
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started(Event):
+    """An item's turn has come."""
+
+    key: Key
+    action: Action
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepBegun(Event):
+    """Written ahead: the step is about to run."""
+
+    key: Key
+    title: str
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEnded(Event):
+    """The step ran; `seconds` it took; `problem` where it did not succeed; `again` if it will be looked at again."""
+
+    key: Key
+    title: str
+    number: int
+    seconds: float
+    problem: Problem | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progressed(Event):
+    """How far a long step is."""
+
+    key: Key
+    progress: Done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settling(Event):
+    """All steps ran; the world takes its time. Sent when `why` changes."""
+
+    key: Key
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Event):
+    """An item ended. `note`: worth reporting (an address, a log line); `problem`: why it failed or is blocked."""
+
+    key: Key
+    action: Action
+    ending: Ending
+    seconds: float
+    note: str = ""
+    problem: Problem | None = None
+
+
+Sink = Callable[[Event], None]

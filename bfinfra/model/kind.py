@@ -1,0 +1,242 @@
+"""The contract of a kind: three nouns (Spec, State, Step) and four verbs (observe, steps, ready, run).
+
+A static method decides and is pure; a method with `self` touches the world. The engine alone retries, waits and orders.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+
+
+class Part(BaseModel):
+    """A piece of a Spec. Frozen; unknown keys are errors; a docstring under a field is its documentation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True)
+
+
+class Spec(Part):
+    """What a user writes for one resource."""
+
+    protect: bool = False
+    """Refuse to delete or replace this resource, whatever the command line allows."""
+
+    def applied(self) -> dict[str, Any]:
+        """The fields as a mark keeps them: what was written, defaults left out, secrets as references."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"protect"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What the world says of one resource; fields are named as in the Spec where they compare."""
+
+    mark: Mark | None = None
+    """None: it stands there, but nobody's mark is on it."""
+
+
+class Disruption(enum.StrEnum):
+    """What a step does to what runs."""
+
+    NONE = "none"
+    REBOOT = "reboot"
+    POWER_CYCLE = "power-cycle"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that will differ: dotted path, the value now, the value wanted. Secrets never stand here."""
+
+    field: str
+    now: Any
+    wanted: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A value that another resource will have once it stands: `(known after tanzu_cluster/cluster-01: endpoint)`."""
+
+    key: Key
+    field: str
+
+    def __str__(self) -> str:
+        return f"(known after {self.key}: {self.field})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One side effect as data: printed, compared and journalled before it runs. Carries references, never secrets.
+
+    A subclass's docstring is its title; `{name}` in it stands for a field.
+    """
+
+    destructive: ClassVar[bool] = False
+    """It destroys something that can't be had back."""
+    disruption: ClassVar[Disruption] = Disruption.NONE
+    why: ClassVar[str] = ""
+    """Why it disrupts."""
+    settles: ClassVar[bool] = False
+    """The next step waits until the resource is ready again."""
+
+    changes: tuple[Change, ...] = ()
+
+    def title(self) -> str:
+        """One line for people."""
+        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".").format(**vars(self))
+
+
+@dataclass(frozen=True)
+class Need:
+    """What is known of a resource that a reference names."""
+
+    key: Key
+    spec: Any
+    state: Any
+
+    def get(self, name: str) -> Any:
+        """The state's field, or Later where the resource doesn't stand yet or doesn't have it yet."""
+        value = None if self.state is None else getattr(self.state, name)
+        return Later(self.key, name) if value is None else value
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a decision may look at besides its own spec and state; frozen.
+
+    `mark`: the mark to write, unsealed. `needs`: by the dotted field that holds the reference (`cluster`, `tokens.0`).
+    `peers`: the same kind's others, wanted or standing, by name. `facts`: what `observe` brought along.
+    """
+
+    mark: Mark
+    needs: Mapping[str, Need] = field(default_factory=dict)
+    peers: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    facts: Any = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why."""
+
+    states: Mapping[str, Any]
+    facts: Any = None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+class Ready(enum.StrEnum):
+    """May dependants start?"""
+
+    READY = "ready"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`why` reads on after "waiting: " or "failed: "; `note` is worth reporting once ready (an address, a log line)."""
+
+    status: Ready
+    why: str = ""
+    note: str = ""
+
+
+READY = Readiness(Ready.READY)
+
+
+def waiting(why: str) -> Readiness:
+    """Not yet."""
+    return Readiness(Ready.WAITING, why)
+
+
+def failed(why: str) -> Readiness:
+    """Never, unless somebody acts."""
+    return Readiness(Ready.FAILED, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How far a long step is: bytes done and, where known, bytes in all."""
+
+    what: str
+    done: int
+    total: int | None = None
+
+
+Report = Callable[[Done], None]
+S = TypeVar("S", bound=Spec)
+T = TypeVar("T", bound=State)
+
+
+class Kind(ABC, Generic[S, T]):
+    """One kind of resource. Its constructor takes the backends it needs, found by their annotations."""
+
+    Spec: ClassVar[type[Any]]
+    State: ClassVar[type[Any]]
+    deadline: ClassVar[int] = 600
+    """Seconds a resource may take to become ready before the run ends as still waiting."""
+    makes: ClassVar[bool] = True
+    """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
+
+    @abstractmethod
+    def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """The only read, bulk per server.
+
+        `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was seen of
+        every resource that the wanted and the standing refer to. `others`: also answer whatever else this site made.
+        Raises RemoteError where nothing at all could be read.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
+        """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
+
+    def ready(self, spec: S, state: T) -> Readiness:
+        """May dependants start? Reads only, and only while settling."""
+        return READY
+
+    @abstractmethod
+    def run(self, step: Step, report: Report) -> None:
+        """The only write; one step; harmless to repeat. Raises RemoteError."""
+
+
+class Source(Kind[S, T]):
+    """A kind that is only read: it has no steps."""
+
+    makes = False
+
+    @staticmethod
+    def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
+        """Nothing is ever done to a source."""
+        return ()
+
+    def run(self, step: Step, report: Report) -> None:
+        """Never called: a source has no steps."""
+        raise AssertionError(step)
+
+
+def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = "") -> tuple[Change, ...]:
+    """The leaf fields in which two plain structures differ; None and missing are the same."""
+    found: list[Change] = []
+    for name in sorted({*(now or {}), *wanted}):
+        before, after = (now or {}).get(name), wanted.get(name)
+        here = f"{path}.{name}" if path else name
+        if before == after:
+            continue
+        if isinstance(after, Mapping) and isinstance(before, Mapping | None) or isinstance(before, Mapping) and after is None:
+            found += differences(before, after or {}, here)
+        else:
+            found.append(Change(here, before, after))
+    return tuple(found)
+
+
+def adopted(state: T, mark: Mark) -> T:
+    """The state as it would be if the object carried our unfinished mark."""
+    return replace(state, mark=mark.open)

@@ -1,0 +1,72 @@
+"""The mark that every object of ours carries, in the object itself: which site and address made it, and what was applied.
+
+Written in one line so that it fits an extraConfig value, an annotation, a custom attribute or the last line of a description:
+`bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated JSON>`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+LINE = re.compile(r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: applied=(?P<applied>[A-Za-z0-9+/=_-]*))?")
+LARGEST = 1 << 20  # bytes of JSON; a mark is a few kilobytes, more is an attack
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as applied."""
+
+    site: str
+    address: str
+    applied: Mapping[str, Any] | None = field(default=None)
+
+    def seal(self, applied: Mapping[str, Any]) -> Mark:
+        """The same mark, on a finished object."""
+        return replace(self, applied=applied)
+
+    @property
+    def open(self) -> Mark:
+        """The same mark, on unfinished work."""
+        return replace(self, applied=None)
+
+    def encode(self) -> str:
+        """One line of text."""
+        line = f"bfinfra:1 site={self.site} address={self.address}"
+        if self.applied is None:
+            return line
+        packed = zlib.compress(json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9)
+        return f"{line} applied={base64.b64encode(packed).decode()}"
+
+    @classmethod
+    def decode(cls, text: str | None) -> Mark | None:
+        """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
+        match = LINE.search(text or "")
+        return cls(match["site"], match["address"], _unpack(match["applied"])) if match else None
+
+
+def below(text: str, mark: Mark) -> str:
+    """A description with the mark as its last line, the user's text above it."""
+    return f"{above(text)}\n{mark.encode()}".lstrip("\n")
+
+
+def above(text: str | None) -> str:
+    """A description without the mark."""
+    return "\n".join(line for line in (text or "").splitlines() if not LINE.match(line))
+
+
+def _unpack(packed: str | None) -> Mapping[str, Any] | None:
+    if packed is None:
+        return None
+    try:
+        stream = zlib.decompressobj()
+        data = json.loads(stream.decompress(base64.b64decode(packed, validate=True), LARGEST))
+    except (binascii.Error, zlib.error, ValueError):
+        return None
+    return data if isinstance(data, dict) else None

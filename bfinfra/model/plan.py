@@ -1,0 +1,109 @@
+"""A plan: what will be done to each resource, in the order in which it may start."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.kind import Change, Disruption, Later, Step
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+
+
+class Action(enum.StrEnum):
+    """Derived from spec, state and steps."""
+
+    CREATE = "create"
+    KEEP = "keep"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    READ = "read"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One resource in a plan. `waits_for`: the keys that must be done first; `world`: True if it stands already."""
+
+    key: Key
+    action: Action
+    steps: tuple[Step, ...] = ()
+    waits_for: tuple[Key, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The fields that will differ, each once."""
+        return tuple(dict.fromkeys(change for step in self.steps for change in step.changes))
+
+    @property
+    def disruption(self) -> Disruption:
+        """The worst of its steps."""
+        order = list(Disruption)
+        return max((step.disruption for step in self.steps), key=order.index, default=Disruption.NONE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`problems` stop an apply before its first write; `unreadable` says what could not be looked at, and why."""
+
+    site: str
+    items: tuple[Item, ...]
+    problems: tuple[Problem, ...] = ()
+    unreadable: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    warnings: tuple[Warned, ...] = ()
+
+    @property
+    def pending(self) -> tuple[Item, ...]:
+        """The items that would write."""
+        return tuple(item for item in self.items if item.steps)
+
+
+def derive(spec: object | None, state: object | None, steps: Sequence[Step], *, makes: bool = True) -> Action:
+    """The word for what the steps do."""
+    if any(step.disruption is Disruption.REPLACE for step in steps):
+        return Action.REPLACE if spec is not None else Action.DELETE
+    if spec is None:
+        return Action.DELETE if steps else Action.KEEP
+    if not steps:
+        return Action.KEEP if makes else Action.READ
+    return Action.CREATE if state is None else Action.UPDATE
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    """A step as plain data: its class, title and fields; what a saved plan and the journal hold."""
+    fields = {f.name: plain(getattr(step, f.name)) for f in dataclasses.fields(step) if f.name != "changes"}
+    return {"step": type(step).__name__, "title": step.title(), "fields": fields, "changes": [plain(c) for c in step.changes]}
+
+
+def plain(value: Any) -> Any:
+    """Anything a step may hold as JSON: secrets as references, later values as {"later": [key, field]}."""
+    if isinstance(value, Secret):
+        return {"secret": value.reference()}
+    if isinstance(value, Later):
+        return {"later": [str(value.key), value.field]}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list, frozenset, set)):
+        items = [plain(v) for v in value]
+        return sorted(items, key=str) if isinstance(value, (set, frozenset)) else items
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def agrees(announced: Any, fresh: Any) -> bool:
+    """Whether fresh data is what was announced; an announced later value may have become anything."""
+    if isinstance(announced, Mapping):
+        if set(announced) == {"later"}:
+            return True
+        return isinstance(fresh, Mapping) and set(announced) == set(fresh) and all(agrees(v, fresh[k]) for k, v in announced.items())
+    if isinstance(announced, list):
+        return isinstance(fresh, list) and len(announced) == len(fresh) and all(map(agrees, announced, fresh))
+    return bool(announced == fresh)

@@ -1,0 +1,106 @@
+"""References between resources: an annotated name *is* the edge."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Key:
+    """The address of a resource: `kind/name`."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> Key:
+        """`kind/name` → Key; ValueError where it isn't one."""
+        kind, slash, name = text.partition("/")
+        if not (slash and kind and name):
+            raise ValueError(f"{text!r} is not an address; addresses read kind/name, such as tanzu_cluster/cluster-01")
+        return cls(kind, name)
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Ref:
+    """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these kinds."""
+
+    kinds: tuple[str, ...]
+
+    def __init__(self, *kinds: str) -> None:
+        object.__setattr__(self, "kinds", kinds)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Edge:
+    """A reference found in a value: the dotted field (`workers.pool-1.class`), the kinds it may name, the name."""
+
+    field: str
+    kinds: tuple[str, ...]
+    name: str
+
+
+def edges(value: Any) -> tuple[Edge, ...]:
+    """Every reference in a Spec (pydantic) or State (dataclass), in the order of its fields."""
+    return () if value is None else tuple(_of_object(value, ""))
+
+
+def _of_object(value: Any, path: str) -> Iterator[Edge]:
+    for name, hint in _hints(type(value)).items():
+        yield from _of_hint(getattr(value, name, None), hint, f"{path}.{name}" if path else name)
+
+
+def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
+    if value is None:
+        return
+    if isinstance(value, str):
+        if ref := _ref(hint):
+            yield Edge(path, ref.kinds, value)
+    elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        yield from _of_object(value, path)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            for part in _parts(hint):
+                if len(args := typing.get_args(part)) == 2:
+                    yield from _of_hint(item, args[1], f"{path}.{key}")
+    elif isinstance(value, (tuple, list, frozenset)):
+        for index, item in enumerate(value):
+            for part in _parts(hint):
+                if args := typing.get_args(part):
+                    yield from _of_hint(item, args[0], f"{path}.{index}")
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """The alternatives of a hint, without their annotations."""
+    if typing.get_origin(hint) is typing.Annotated:
+        yield from _parts(typing.get_args(hint)[0])
+    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for arg in typing.get_args(hint):
+            yield from _parts(arg)
+    else:
+        yield hint
+
+
+def _ref(hint: Any) -> Ref | None:
+    if typing.get_origin(hint) is typing.Annotated:
+        found = next((m for m in hint.__metadata__ if isinstance(m, Ref)), None)
+        return found or _ref(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next((ref for arg in typing.get_args(hint) if (ref := _ref(arg))), None)
+    return None
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    names = cls.model_fields if issubclass(cls, BaseModel) else {f.name for f in dataclasses.fields(cls)}
+    return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in names}

@@ -1,0 +1,139 @@
+"""Secrets are references; their values exist only between `reveal` and the request that carries them."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import hmac
+import os
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from bfinfra.model.errors import Problem, SecretMissing
+from bfinfra.model.sources import Sources
+
+WAYS = ("env", "file", "command", "keyring")
+COMMAND_TIMEOUT = 30  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. Prints as the reference."""
+
+    way: str
+    target: str | tuple[str, ...]
+    sources: Sources = field(default_factory=Sources, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{{{self.way}: {self.target if isinstance(self.target, str) else list(self.target)}}}"
+
+    def reveal(self) -> str:
+        """The value. One trailing newline of a file or a command's output is dropped. SecretMissing where there is none."""
+        read = {"env": self._from_env, "file": self._from_file, "command": self._from_command, "keyring": self._from_keyring}
+        return read[self.way]()
+
+    def missing(self) -> str:
+        """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it may."""
+        if self.way == "env" and str(self.target) not in self.sources.env:
+            return f"the environment variable {self.target} is not set"
+        if self.way == "file" and not self.sources.path(str(self.target)).is_file():
+            return f"there is no file {self.sources.path(str(self.target))}"
+        return ""
+
+    def _from_env(self) -> str:
+        if why := self.missing():
+            raise SecretMissing(Problem(why, next=f"export {self.target}=… or point the reference elsewhere"))
+        return self.sources.env[str(self.target)]
+
+    def _from_file(self) -> str:
+        path = self.sources.path(str(self.target))
+        try:
+            return path.read_text().removesuffix("\n")
+        except OSError as error:
+            raise SecretMissing(Problem(f"the secret file {path} can't be read", why=error.strerror or "")) from None
+
+    def _from_command(self) -> str:
+        return _run(tuple(self.target), str(self.sources.base))
+
+    def _from_keyring(self) -> str:
+        service, _, user = str(self.target).partition("/")
+        return _run(("keyring", "get", service, user), str(self.sources.base))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: Any, info: core_schema.ValidationInfo) -> Secret:
+            return value if isinstance(value, Secret) else _parse(value, (info.context or {}).get("sources") or Sources())
+
+        return core_schema.with_info_plain_validator_function(
+            read, serialization=core_schema.plain_serializer_function_ser_schema(lambda s: s.reference())
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        text = {"type": "string", "minLength": 1}
+        forms: dict[str, Any] = {w: text for w in WAYS} | {"command": {"type": "array", "items": text, "minItems": 1}}
+        return {
+            "description": "A secret, by reference only.",
+            "oneOf": [
+                {"type": "object", "properties": {way: form}, "required": [way], "additionalProperties": False}
+                for way, form in forms.items()
+            ],
+        }
+
+    def reference(self) -> dict[str, Any]:
+        """The reference as a site writes it."""
+        return {self.way: self.target if isinstance(self.target, str) else list(self.target)}
+
+
+def _parse(value: Any, sources: Sources) -> Secret:
+    if isinstance(value, str):
+        raise ValueError("a secret never stands in a file; write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}")
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in WAYS:
+        raise ValueError("expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}")
+    way, target = next(iter(value.items()))
+    if way == "command":
+        if not isinstance(target, list) or not target or not all(isinstance(t, str) for t in target):
+            raise ValueError("command: expected a list, the program and its arguments")
+        return Secret(way, tuple(target), sources)
+    if not isinstance(target, str) or not target:
+        raise ValueError(f"{way}: expected text")
+    if way == "keyring" and "/" not in target:
+        raise ValueError("keyring: expected service/user")
+    return Secret(way, target, sources)
+
+
+@functools.lru_cache(maxsize=256)
+def _run(argv: tuple[str, ...], folder: str) -> str:
+    try:
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=False)  # noqa: S603 - the user's own command, no shell
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SecretMissing(Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)) from None
+    if done.returncode:
+        raise SecretMissing(Problem(f"the secret's command {argv[0]} ended with {done.returncode}", next="run it by hand to see why"))
+    return done.stdout.removesuffix("\n")
+
+
+def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
+    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both base64."""
+    salt = os.urandom(16) if salt is None else salt
+    return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
+
+
+def matches(value: str, stored: str, pepper: str = "") -> bool:
+    """Whether `value` is what `stored`, made by `digest`, was made of."""
+    try:
+        scheme, salt, _ = stored.split("$")
+        again = digest(value, base64.b64decode(salt, validate=True), pepper)
+    except ValueError:
+        return False
+    return scheme == "scrypt" and hmac.compare_digest(again, stored)
+
+
+@functools.lru_cache(maxsize=1024)
+def _scrypt(value: str, salt: bytes, pepper: str) -> bytes:
+    return hashlib.scrypt((value + "\0" + pepper).encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)

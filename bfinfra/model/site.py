@@ -1,0 +1,56 @@
+"""A loaded site: what is wanted, and where each piece of it stands in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bfinfra.model.errors import Place, Warned
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+from bfinfra.model.trust import Trust
+
+
+class VCenterSettings(BaseModel):
+    """The vCenter that a site lives on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    server: str
+    """Host name, or host:port."""
+    username: str | None = None
+    """Else BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
+    password: Secret | None = None
+    """Reference to the password; else BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or VMWARE_PASSWORD."""
+    trust: Trust = Trust()
+    """Which certificate the server must show; the system's store where nothing is said."""
+    datacenter: str | None = None
+    """Name of the datacenter; needed where there are several."""
+    supervisor_trust: Trust | None = None
+    """For the supervisors' API; else vCenter's own certificate authorities, asked from vCenter."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """`resources` in the order of the files; `places` by (key, dotted field), ("" = the name itself)."""
+
+    name: str
+    vcenter: VCenterSettings | None
+    resources: Mapping[Key, Any]
+    places: Mapping[tuple[Key | None, str], Place] = field(default_factory=dict, repr=False)
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """Each file read and the SHA-256 of what was read."""
+    pepper: Secret | None = None
+    """Mixed into the digests of write-only secrets."""
+    warnings: tuple[Warned, ...] = ()
+
+    def place(self, key: Key | None, field: str = "") -> Place | None:
+        """Where a field stands; where it isn't written, the nearest enclosing piece that is."""
+        while True:
+            if (found := self.places.get((key, field))) or not field:
+                return found
+            field = field.rpartition(".")[0]

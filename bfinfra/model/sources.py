@@ -1,0 +1,55 @@
+"""Where a site's references lead: environment, files beside the site file, and the sandbox's stand-ins for both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """`base` is the site file's folder; `overlay` holds stand-ins for files that are not there (sandbox only)."""
+
+    base: Path = field(default_factory=Path.cwd)
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    overlay: Path | None = None
+
+    def path(self, text: str) -> Path:
+        """The absolute path of a file as written in a site; not checked for existence."""
+        here = (self.base / Path(text).expanduser()).absolute()
+        if self.overlay is None or here.exists():
+            return here
+        stand_in = self.overlay / text.lstrip("/")
+        return stand_in if stand_in.exists() else here
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file or folder on this machine. Compared and written as the text in the site; `path` is absolute."""
+
+    text: str
+    path: Path = field(compare=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: Any, info: core_schema.ValidationInfo) -> LocalFile:
+            if isinstance(value, LocalFile):
+                return value
+            if not isinstance(value, str) or not value:
+                raise ValueError("expected the path of a file, relative to the site file")
+            sources = (info.context or {}).get("sources") or Sources()
+            return cls(value, sources.path(value))
+
+        return core_schema.with_info_plain_validator_function(
+            read, serialization=core_schema.plain_serializer_function_ser_schema(lambda f: f.text)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}

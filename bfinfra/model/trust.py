@@ -1,0 +1,40 @@
+"""Which certificate a server must show."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+
+from bfinfra.model.sources import LocalFile
+
+
+def _fingerprint(value: str) -> str:
+    plain = value.replace(":", "").lower()
+    if not re.fullmatch("[0-9a-f]{64}", plain):
+        raise ValueError("expected a SHA-256 fingerprint: 64 hexadecimal digits, colons allowed")
+    return plain
+
+
+Fingerprint = Annotated[str, AfterValidator(_fingerprint)]
+
+
+class Trust(BaseModel):
+    """A CA bundle, or the SHA-256 of the server's own certificate; neither means the system's store. Never off."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ca_file: LocalFile | None = None
+    """PEM file with the certificate authorities to trust."""
+    sha256: Fingerprint | None = None
+    """SHA-256 fingerprint of the server's certificate."""
+    ca_pem: str | None = None
+    """The authorities themselves, as PEM; set by bfinfra from what a trusted server handed over."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one(cls, value: Any) -> Any:
+        if isinstance(value, dict) and sum(value.get(k) is not None for k in ("ca_file", "sha256", "ca_pem")) > 1:
+            raise ValueError("give ca_file or sha256, not both")
+        return value

@@ -1,0 +1,72 @@
+"""Quantities as a site writes them, and as numbers in one unit each: bytes, MHz, seconds."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50,
+          "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
+TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
+
+
+def quantity(units: dict[str, int], example: str) -> Any:
+    """A reader of `<number><unit>` into the smallest unit, exact; the example goes into the error."""
+    pattern = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+
+    def read(value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        match = pattern.fullmatch(value) if isinstance(value, str) else None
+        if not match or match[2] not in units:
+            raise ValueError(f"expected a quantity such as {example} (units: {', '.join(u for u in units if u)})")
+        whole, _, part = match[1].partition(".")
+        scaled, rest = divmod(int(whole + part) * units[match[2]], 10 ** len(part))
+        if rest:
+            raise ValueError(f"{value} is not a whole number of the smallest unit")
+        return scaled
+
+    return BeforeValidator(read)
+
+
+def _schema(example: str, units: dict[str, int]) -> WithJsonSchema:
+    pattern = rf"^\d+(\.\d+)?\s*({'|'.join(u for u in units if u)})?$"
+    return WithJsonSchema({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}], "examples": [example]})
+
+
+Bytes = Annotated[int, quantity(BINARY, "128GiB"), Field(ge=0), _schema("128GiB", BINARY)]
+Megahertz = Annotated[int, quantity(HERTZ, "48GHz"), Field(ge=0), _schema("48GHz", HERTZ)]
+Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _schema("10m", TIME)]
+
+
+def bytes_text(number: int) -> str:
+    """`137438953472` → `128GiB`: the largest unit that keeps it whole."""
+    for unit in ("PiB", "TiB", "GiB", "MiB", "KiB"):
+        if number and number % BINARY[unit] == 0:
+            return f"{number // BINARY[unit]}{unit}"
+    return f"{number}B"
+
+
+def bytes_short(number: float) -> str:
+    """For people: `1.4 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def _hex(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return int(value, 16)
+        except ValueError:
+            raise ValueError("expected a PCI id in hexadecimal, such as 0x10de") from None
+    return value
+
+
+PciId = Annotated[int, BeforeValidator(_hex), Field(ge=0, le=0xFFFF),
+                  WithJsonSchema({"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{1,4}$", "examples": ["0x10de"]})]

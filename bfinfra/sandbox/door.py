@@ -1,0 +1,48 @@
+"""A door of the sandbox: a function from request to response. Listeners put doors on loopback TLS ports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+from urllib.parse import parse_qsl
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request. `address` is the host:port that the caller believes to speak to; `body` streams, dechunked."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]  # names in lower case
+    body: BinaryIO
+    address: str
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The query's parameters; the last of a name wins."""
+        return dict(parse_qsl(self.query, keep_blank_values=True))
+
+    def json(self) -> Any:
+        """The body as JSON; None where it is empty. ValueError where it is not JSON."""
+        data = self.body.read()
+        return json.loads(data) if data.strip() else None
+
+
+@dataclass(frozen=True)
+class Response:
+    """One HTTP response. A body that is not bytes is streamed chunk by chunk (watches, logs)."""
+
+    status: int = 200
+    body: bytes | Iterable[bytes] = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Door = Callable[[Request], Response]
+
+
+def as_json(value: Any, status: int = 200, **headers: str) -> Response:
+    """A JSON response."""
+    return Response(status, json.dumps(value).encode(), {"content-type": "application/json", **headers})
