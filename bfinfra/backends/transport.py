@@ -1,0 +1,252 @@
+"""The one seam: every byte to or from a server goes through `Seam`, which decides where to, whom to trust and what may be written."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from bfinfra.backends import tls, writes
+from bfinfra.model.errors import RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.model.trust import Trust
+
+Route = Callable[[str, int], tuple[str, int] | None]
+Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
+TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
+CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
+
+
+@dataclass
+class Tally:
+    """How much was asked: all requests, the writing ones, and each by name. Safe to use from several threads."""
+
+    requests: int = 0
+    writes: int = 0
+    names: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, name: str, *, writing: bool) -> None:
+        """One more request."""
+        with self._lock:
+            self.requests += 1
+            self.writes += writing
+            self.names[name] += 1
+
+
+class Seam:
+    """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and certificates stay.
+
+    `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing request before it
+    leaves the process.
+    """
+
+    def __init__(self, *, read_only: bool = False, route: Route | None = None, fillings: Sequence[Filling] = ()) -> None:
+        self.read_only = read_only
+        self.tally = Tally()
+        self._route = route
+        self._fillings = tuple(fillings)
+        self._open: list[httpx2.BaseTransport] = []
+        self._lock = threading.Lock()
+
+    def client(self, base_url: str, trust: Trust, *, extra_pem: str = "", headers: dict[str, str] | None = None) -> httpx2.Client:
+        """A client of one server: https only, no redirects, nothing from the environment. Raises Untrusted."""
+        return httpx2.Client(
+            base_url=base_url,
+            transport=self.transport(base_url, trust, extra_pem=extra_pem),
+            timeout=TIMEOUT,
+            trust_env=False,
+            follow_redirects=False,
+            headers=headers,
+        )
+
+    def transport(self, base_url: str, trust: Trust, *, extra_pem: str = "") -> httpx2.BaseTransport:
+        """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors."""
+        url = httpx2.URL(base_url)
+        server = f"{url.host}:{url.port or 443}"
+        if url.scheme != "https":
+            raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
+        inner: httpx2.BaseTransport = Network(tls.context(trust, extra_pem, server), trust.sha256 or "", self.where)
+        for filling in self._fillings:
+            inner = filling(inner)
+        outer = _Outermost(inner, self.tally, server, read_only=self.read_only)
+        with self._lock:
+            self._open.append(outer)
+        return outer
+
+    def where(self, host: str, port: int) -> tuple[str, int]:
+        """The address that is really called for `host` and `port`."""
+        return (self._route(host, port) if self._route else None) or (host, port)
+
+    def connect(self, host: str, port: int, timeout: float) -> None:
+        """A bare TCP connect within `timeout` seconds; Unreachable where nobody listens."""
+        try:
+            socket.create_connection(self.where(host, port), timeout).close()
+        except OSError as error:
+            raise Unreachable("no connection", server=f"{host}:{port}", why=_reason(error)) from None
+
+    def close(self) -> None:
+        """Close every connection of every client."""
+        with self._lock:
+            opened, self._open = self._open, []
+        for transport in opened:
+            transport.close()
+
+
+class Network(httpx2.BaseTransport):
+    """HTTP over real sockets, routed, with a pin checked on each handshake."""
+
+    def __init__(self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=context,
+            max_connections=CONNECTIONS,
+            max_keepalive_connections=CONNECTIONS,
+            keepalive_expiry=30,
+            network_backend=_Sockets(pin, where),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends it; the errors are httpx2's and, for certificates, Untrusted."""
+        url = request.url
+        core = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _as_httpx():
+            answer = self._pool.handle_request(core)
+        return httpx2.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream, _as_httpx), extensions=answer.extensions)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+
+class _Sockets(httpcore2.SyncBackend):
+    def __init__(self, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
+        self._pin = pin
+        self._where = where
+
+    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore2.NetworkStream:
+        address = self._where(host, port)
+        return _Stream(super().connect_tcp(*address, *args, **kwargs), self._pin, address, f"{host}:{port}")
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A TCP stream that becomes TLS only with a certificate that is trusted."""
+
+    def __init__(self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str) -> None:
+        self._plain = plain
+        self._pin = pin
+        self._address = address
+        self._server = server
+        self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]
+        self.get_extra_info = plain.get_extra_info  # type: ignore[method-assign]
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        try:
+            stream = self._plain.start_tls(ssl_context, server_hostname, timeout)
+        except httpcore2.ConnectError as error:
+            if isinstance(cause := error.__cause__ or error.__context__, ssl.SSLCertVerificationError):
+                raise tls.refused(cause, self._address, self._server) from None
+            raise
+        if self._pin:
+            try:
+                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(binary_form=True), self._pin, self._server)
+            except Untrusted:
+                stream.close()
+                raise
+        return stream
+
+
+class _Outermost(httpx2.BaseTransport):
+    """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
+
+    def __init__(self, inner: httpx2.BaseTransport, tally: Tally, server: str, *, read_only: bool) -> None:
+        self._inner = inner
+        self._tally = tally
+        self._server = server
+        self._read_only = read_only
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        writing = writes.writes(request)
+        name = writes.name(request)
+        if writing and self._read_only:
+            raise WriteRefused(name, self._server)
+        self._tally.count(name, writing=writing)
+
+        def translated() -> contextlib.AbstractContextManager[None]:
+            return _as_remote(self._server, name, writing=writing)
+
+        with translated():
+            response = self._inner.handle_request(request)
+        if isinstance(response.stream, httpx2.SyncByteStream):
+            response.stream = _Body(response.stream, translated)
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class WriteRefused(RemoteError):
+    """A writing request was made where only reading is allowed; nothing left the process."""
+
+    def __init__(self, name: str, server: str) -> None:
+        super().__init__(
+            f"refused to send {name}", server=server, why="this run only reads", next="this is a defect of bfinfra; please report it"
+        )
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, inner: Any, translated: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+        self._inner = inner
+        self._translated = translated
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._translated():
+            yield from self._inner
+
+    def close(self) -> None:
+        if hasattr(self._inner, "close"):
+            self._inner.close()
+
+
+@contextlib.contextmanager
+def _as_httpx() -> Iterator[None]:
+    """httpcore2's errors under httpx2's names: both libraries name them alike."""
+    try:
+        yield
+    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
+        raise getattr(httpx2, type(error).__name__)(_reason(error)) from error
+
+
+@contextlib.contextmanager
+def _as_remote(server: str, name: str, *, writing: bool) -> Iterator[None]:
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        raise Unreachable("no connection", server=server, why=_reason(error)) from None
+    except httpx2.TransportError as error:
+        if writing:
+            raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None
+        raise Unreachable(f"no whole answer to {name}", server=server, why=_reason(error)) from None
+
+
+def _reason(error: BaseException) -> str:
+    text = (
+        (error.strerror if isinstance(error, OSError) else "")
+        or str(error)
+        or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(type(error).__name__, type(error).__name__)
+    )
+    return "".join(c for c in text if c.isprintable())[:300]

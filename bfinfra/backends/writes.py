@@ -1,0 +1,51 @@
+"""Which requests write: everything does, but for GET, HEAD and what is named here."""
+
+from __future__ import annotations
+
+import re
+
+import httpx2
+
+SOAP_READS = frozenset(
+    """
+    CancelRetrievePropertiesEx CancelWaitForUpdates CheckPrivileges ContinueRetrievePropertiesEx CreateContainerView CreateFilter
+    CreateImportSpec CreatePropertyCollector CurrentTime DestroyPropertyCollector DestroyPropertyFilter DestroyView Fetch
+    FetchUserPrivilegeOnEntities FindAllByUuid FindByInventoryPath FindByUuid FindChild HasPrivilegeOnEntities
+    HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmQueryAssociatedProfile
+    PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
+    QueryConfigTarget QueryEvents QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties
+    RetrievePropertiesEx RetrieveServiceContent SessionIsActive WaitForUpdatesEx
+    """.split()
+)
+POST_READS = re.compile(
+    r"/(wcp/login|api/session|rest/com/vmware/cis/session"
+    r"|apis/authorization\.k8s\.io/v1/(selfsubjectaccessreviews|selfsubjectrulesreviews))"
+)
+LOGOUTS = re.compile(r"/(api/session|rest/com/vmware/cis/session)")
+STREAMS = re.compile(r"/(exec|attach|portforward)$")  # Kubernetes opens these by GET, and they act
+SOAP_METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
+
+
+def name(request: httpx2.Request) -> str:
+    """What the request asks for: the SOAP method, else the HTTP method and path."""
+    return soap_method(request) or f"{request.method} {request.url.path}"
+
+
+def soap_method(request: httpx2.Request) -> str:
+    """The SOAP method, or "" for a request that isn't SOAP."""
+    if request.method != "POST" or not request.headers.get("content-type", "").startswith("text/xml"):
+        return ""
+    found = SOAP_METHOD.search(request.read()[:4096])
+    return found[1].decode() if found else ""
+
+
+def writes(request: httpx2.Request) -> bool:
+    """Whether the request may change anything but its own session."""
+    path = request.url.path
+    if request.method in ("GET", "HEAD"):
+        return bool(STREAMS.search(path))
+    if method := soap_method(request):
+        return method not in SOAP_READS
+    if request.method == "POST":
+        return not POST_READS.fullmatch(path)
+    return not (request.method == "DELETE" and LOGOUTS.fullmatch(path))
