@@ -163,7 +163,7 @@ class _Stream(httpcore2.NetworkStream):
             raise
         if self._pin:
             try:
-                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(binary_form=True), self._pin, self._server)
+                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(True), self._pin, self._server)
             except Untrusted:
                 stream.close()
                 raise

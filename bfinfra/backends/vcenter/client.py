@@ -1,0 +1,49 @@
+"""The vCenter of a site: one object per run, handed to every kind that needs it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import zipfile
+from collections.abc import Mapping
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.inventory import Inventories
+from bfinfra.backends.vcenter.rest import Rest
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.site import VCenterSettings
+
+AUTHORITIES = "/certs/download.zip"
+LARGEST = 1 << 20  # bytes of one certificate
+
+
+class VCenter:
+    """SOAP and REST of one vCenter; sessions open when first needed. Always `close()` it."""
+
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+        self.settings = settings
+        self.server = settings.server
+        self.seam = seam
+        self.session = SoapSession(settings, seam, env)
+        self.rest = Rest(settings, seam, env)
+        self.inventory = Inventories(self.session)
+
+    def authorities(self) -> str:
+        """vCenter's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""
+        return self._authorities
+
+    @functools.cached_property
+    def _authorities(self) -> str:
+        packed = self.rest.bytes(AUTHORITIES)
+        try:
+            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+                names = [i for i in archive.infolist() if i.filename.startswith("certs/lin/") and i.filename.endswith(".0")]
+                return "\n".join(archive.open(i).read(LARGEST).decode("ascii") for i in names)
+        except (zipfile.BadZipFile, UnicodeDecodeError) as error:
+            raise faults.malformed(f"{AUTHORITIES} can't be read", self.server, error) from None
+
+    def close(self) -> None:
+        """Log out everywhere."""
+        self.rest.close()
+        self.session.close()

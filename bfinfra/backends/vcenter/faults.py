@@ -1,0 +1,127 @@
+"""What vCenter says went wrong → bfinfra's errors. SOAP faults by type, REST errors by `error_type`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx2
+
+from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+
+LONGEST = 600  # characters of a server's own words
+SOAP: dict[str, type[RemoteError]] = {
+    "NotAuthenticated": Expired,
+    "InvalidLogin": Denied,
+    "InvalidLoginFault": Denied,
+    "NoPermission": Denied,
+    "RestrictedVersion": Denied,
+    "ManagedObjectNotFound": Missing,
+    "NotFound": Missing,
+    "DuplicateName": Exists,
+    "AlreadyExists": Exists,
+    "FileAlreadyExists": Exists,
+    "ConcurrentAccess": Conflict,
+    "TaskInProgress": Busy,
+    "VAppTaskInProgress": Busy,
+    "TooManyConsecutiveOverrides": Busy,
+    "HostCommunication": Busy,
+    "HostNotConnected": Busy,
+    "HostNotReachable": Busy,
+    "Timedout": Busy,
+    "SessionNotFound": Expired,
+}
+REST: dict[str, type[RemoteError]] = {
+    "ALREADY_EXISTS": Exists,
+    "CONCURRENT_CHANGE": Conflict,
+    "NOT_FOUND": Missing,
+    "RESOURCE_BUSY": Busy,
+    "RESOURCE_INACCESSIBLE": Busy,
+    "SERVICE_UNAVAILABLE": Busy,
+    "UNAUTHENTICATED": Expired,
+    "UNAUTHORIZED": Denied,
+    "TIMED_OUT": Unanswered,
+    "INTERNAL_SERVER_ERROR": Unanswered,
+}
+STATUS: dict[int, type[RemoteError]] = {
+    401: Expired, 403: Denied, 404: Missing, 409: Conflict, 429: Busy, 500: Unanswered, 502: Busy, 503: Busy, 504: Unanswered,
+}  # fmt: skip
+
+
+def safe(text: object) -> str:
+    """A server's words in one printable line of bounded length."""
+    line = " ".join(str(text or "").split())
+    plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
+    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
+
+
+def of_fault(fault: Any, what: str, server: str) -> RemoteError:
+    """A SOAP fault (raised, or standing in a task, a lease or a missing set) as an error; `what` says what was tried."""
+    name = type(fault).__name__.rpartition(".")[2]
+    error = next((SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected)
+    why = _words(fault) or name
+    if error is Denied and name == "NoPermission":
+        privilege = safe(getattr(fault, "privilegeId", ""))
+        return Denied(
+            what,
+            server=server,
+            why=f"the privilege {privilege} is missing",
+            next="give it to the account that bfinfra uses",
+            privilege=privilege,
+        )
+    if error is Denied:
+        return Denied(what, server=server, why=why, next="check vcenter.username and vcenter.password")
+    return error(what, server=server, why=why if name in why else f"{why} ({name})")
+
+
+def _words(fault: Any) -> str:
+    """The fault's message, its detail messages and what stands in its fields, each once."""
+    said = [getattr(fault, "msg", "") or "", *(m.message or "" for m in getattr(fault, "faultMessage", None) or ())]
+    fields = {n: getattr(fault, n, None) for n in ("name", "property", "invalidProperty", "invalidName", "key", "reason")}
+    said += [f"{name}: {value}" for name, value in fields.items() if isinstance(value, str) and value]
+    cause = getattr(fault, "faultCause", None)
+    if cause is not None:
+        said.append(_words(cause))
+    return safe("; ".join(dict.fromkeys(s.strip() for s in said if s and s.strip())))
+
+
+def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
+    """A REST answer that isn't a success as an error. Server errors of a read may be asked again."""
+    body = _json(response)
+    kind, words = _rest(body)
+    error = REST.get(kind) or STATUS.get(response.status_code, Rejected if not kind and 400 <= response.status_code < 500 else Rejected)
+    if error is Unanswered and response.request.method in ("GET", "HEAD"):
+        error = Busy
+    why = "; ".join(part for part in (words, f"{response.status_code} {kind}".strip()) if part)
+    if error is Busy:
+        return Busy(what, server=server, why=why, retry_after=_retry_after(response))
+    return error(what, server=server, why=why)
+
+
+def _json(response: httpx2.Response) -> Any:
+    try:
+        return json.loads(response.read() or b"null")
+    except ValueError:
+        return None
+
+
+def _rest(body: Any) -> tuple[str, str]:
+    """The error type and the messages, from `/api` bodies and from the older `/rest` ones."""
+    if not isinstance(body, dict):
+        return "", ""
+    old = body.get("value") if isinstance(body.get("value"), dict) else {}
+    kind = str(body.get("error_type") or re.sub(r".*\.", "", str(body.get("type") or ""))).upper()
+    messages = body.get("messages") or (old or {}).get("messages") or []
+    said = [m.get("default_message", "") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
+    return kind, safe("; ".join(dict.fromkeys(str(s) for s in said if s)))
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    text = response.headers.get("retry-after", "")
+    return float(text) if re.fullmatch(r"\d{1,5}", text) else None
+
+
+def malformed(what: str, server: str, why: object) -> Malformed:
+    """An answer that can't be read."""
+    return Malformed(what, server=server, why=safe(why), next="if it is a vCenter, please report it with the version of the server")

@@ -1,0 +1,230 @@
+"""The fixed part of the inventory: clusters, hosts, datastores, networks, folders, pools, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter.properties import Row
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.errors import Rejected
+
+PATHS: Mapping[type[Any], Sequence[str]] = {
+    vim.Datacenter: ["name", "parent", "vmFolder"],
+    vim.ComputeResource: ["name", "parent", "resourcePool", "environmentBrowser", "datastore", "network"],
+    vim.HostSystem: ["name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"],
+    vim.Datastore: ["name", "parent", "summary.freeSpace", "summary.capacity", "summary.accessible", "host"],
+    vim.Network: ["name", "parent", "host"],
+    vim.Folder: ["name", "parent"],
+    vim.ResourcePool: ["name", "parent", "owner"],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """Anything in the inventory. `ref` is the server's object, for this package only."""
+
+    moid: str
+    name: str
+    datacenter: str = ""
+    ref: Any = field(repr=False, compare=False, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster(Thing):
+    """A cluster, or a host that stands alone. `pool`: its root resource pool's id."""
+
+    pool: str
+    browser: Any = field(repr=False, compare=False, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(Thing):
+    """`cluster`: id of its cluster."""
+
+    cluster: str
+    connected: bool
+    maintenance: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datastore(Thing):
+    """Sizes in bytes; `hosts`: ids of the hosts that reach it."""
+
+    free: int
+    capacity: int
+    accessible: bool
+    hosts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network(Thing):
+    """`distributed`: a port group of a distributed switch."""
+
+    distributed: bool
+    hosts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder(Thing):
+    """`path` within its datacenter, such as `vm/gpu`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool(Thing):
+    """`owner`: id of its cluster; `root` for the cluster's own."""
+
+    owner: str
+    root: bool
+
+
+E = TypeVar("E", bound=Thing)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """One reading. Each mapping goes from the name to everything of that name in the site's datacenter."""
+
+    clusters: tuple[Cluster, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    datastores: tuple[Datastore, ...] = ()
+    networks: tuple[Network, ...] = ()
+    folders: tuple[Folder, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    datacenters: tuple[Thing, ...] = ()
+
+    def cluster(self, name: str) -> Cluster | None:
+        """The cluster of that name. Rejected where there are several."""
+        return _only(self.clusters, name, "clusters")
+
+    def host(self, name: str) -> Host | None:
+        """The host of that name."""
+        return _only(self.hosts, name, "hosts")
+
+    def datastore(self, name: str) -> Datastore | None:
+        """The datastore of that name."""
+        return _only(self.datastores, name, "datastores")
+
+    def network(self, name: str) -> Network | None:
+        """The network or distributed port group of that name."""
+        return _only(self.networks, name, "networks")
+
+    def pool(self, name: str, cluster: str) -> Pool | None:
+        """The resource pool of that name in the cluster with that id; the cluster's own for ""."""
+        here = [p for p in self.pools if p.owner == cluster and (p.root if not name else p.name == name)]
+        return _only(here, name or "Resources", "resource pools") if name else next(iter(here), None)
+
+    def folder(self, path: str, datacenter: str) -> Folder | None:
+        """The VM folder at that path (`gpu/bitfusion`; "" is the datacenter's root for VMs)."""
+        full = f"vm/{path.strip('/')}".rstrip("/")
+        return next((f for f in self.folders if f.datacenter == datacenter and f.path == full), None)
+
+
+def _only(things: Sequence[E], name: str, what: str) -> E | None:
+    found = [t for t in things if t.name == name]
+    if len(found) > 1:
+        homes = ", ".join(sorted({t.datacenter for t in found}))
+        raise Rejected(f"{len(found)} {what} are called {name}", why=f"in {homes}", next="write vcenter.datacenter to say which is meant")
+    return found[0] if found else None
+
+
+class Inventories:
+    """Reads inventories; use one reading for one decision."""
+
+    def __init__(self, session: SoapSession) -> None:
+        self._session = session
+
+    def read(self) -> Inventory:
+        """Everything, in one bulk read. Raises Rejected where the site's datacenter isn't there."""
+        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS))
+        return _assemble(rows, self._session.settings.datacenter, self._session.server)
+
+
+def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inventory:
+    by_id = {row.moid: row for row in rows}
+    homes = {row.moid: _home(row, by_id) for row in rows}
+    centers = tuple(Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref) for r in rows if isinstance(r.ref, vim.Datacenter))
+    if datacenter and datacenter not in {c.name for c in centers}:
+        names = ", ".join(sorted(c.name for c in centers)) or "none"
+        raise Rejected(f"there is no datacenter {datacenter}", server=server, why=f"there are: {names}", next="correct vcenter.datacenter")
+    here = [r for r in rows if not datacenter or homes[r.moid] == datacenter]
+
+    def base(row: Row) -> dict[str, Any]:
+        return {"moid": row.moid, "name": _name(row), "datacenter": homes[row.moid], "ref": row.ref}
+
+    def all_of(kind: type[Any]) -> list[Row]:
+        return [row for row in here if isinstance(row.ref, kind)]
+
+    return Inventory(
+        tuple(Cluster(**base(r), pool=_id(r["resourcePool"]), browser=r["environmentBrowser"]) for r in all_of(vim.ComputeResource)),
+        tuple(_host(r, base(r)) for r in all_of(vim.HostSystem)),
+        tuple(_datastore(r, base(r)) for r in all_of(vim.Datastore)),
+        tuple(
+            Network(**base(r), distributed=isinstance(r.ref, vim.dvs.DistributedVirtualPortgroup), hosts=_ids(r["host"]))
+            for r in all_of(vim.Network)
+        ),
+        tuple(Folder(**base(r), path=_path(r, by_id)) for r in all_of(vim.Folder)),
+        tuple(Pool(**base(r), owner=_id(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource)) for r in all_of(vim.ResourcePool)),
+        centers,
+    )
+
+
+def _host(row: Row, base: dict[str, Any]) -> Host:
+    return Host(
+        **base,
+        cluster=_id(row["parent"]),
+        connected=row["runtime.connectionState"] == "connected",
+        maintenance=bool(row["runtime.inMaintenanceMode"]),
+    )
+
+
+def _datastore(row: Row, base: dict[str, Any]) -> Datastore:
+    return Datastore(
+        **base,
+        free=row["summary.freeSpace"] or 0,
+        capacity=row["summary.capacity"] or 0,
+        accessible=bool(row["summary.accessible"]),
+        hosts=_ids(m.key for m in row["host"] or ()),
+    )
+
+
+def _name(row: Row) -> str:
+    return unquote(row["name"] or "")
+
+
+def _id(ref: Any) -> str:
+    return str(ref._GetMoId()) if ref is not None else ""  # noqa: SLF001 - pyVmomi's accessor has this name
+
+
+def _ids(refs: Any) -> frozenset[str]:
+    return frozenset(_id(ref) for ref in refs or ())
+
+
+def _ancestors(row: Row, by_id: Mapping[str, Row]) -> list[Row]:
+    chain: list[Row] = []
+    while (parent := by_id.get(_id(row["parent"]))) is not None and len(chain) < 100:
+        chain.append(parent)
+        row = parent
+    return chain
+
+
+def _home(row: Row, by_id: Mapping[str, Row]) -> str:
+    if isinstance(row.ref, vim.Datacenter):
+        return _name(row)
+    return next((_name(r) for r in _ancestors(row, by_id) if isinstance(r.ref, vim.Datacenter)), "")
+
+
+def _path(row: Row, by_id: Mapping[str, Row]) -> str:
+    names = [_name(row)]
+    for parent in _ancestors(row, by_id):
+        if isinstance(parent.ref, vim.Datacenter):
+            break
+        names.append(_name(parent))
+    return "/".join(reversed(names))

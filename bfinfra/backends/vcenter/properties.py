@@ -1,0 +1,83 @@
+"""Reading properties in bulk: leaf or keyed paths only, pages always, and nothing missing goes unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyVmomi import vim, vmodl
+
+from bfinfra.backends.vcenter import faults
+from bfinfra.model.errors import Missing
+
+PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
+Collector = vmodl.query.PropertyCollector
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object: its reference and the properties that are set, by path as asked."""
+
+    ref: Any
+    values: Mapping[str, Any]
+
+    @property
+    def moid(self) -> str:
+        """Its id, as `vm-42`."""
+        return str(self.ref._GetMoId())  # noqa: SLF001 - pyVmomi's accessor has this name
+
+    def __getitem__(self, path: str) -> Any:
+        return self.values.get(path)
+
+
+def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
+    """All objects of the asked types below `root`, each with the asked paths, in one collector call (and its pages)."""
+    view = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
+    try:
+        walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
+        objects = [Collector.ObjectSpec(obj=view, skip=True, selectSet=[walk])]
+        return _retrieve(content, objects, asked)
+    finally:
+        view.DestroyView()
+
+
+def of(content: Any, refs: Iterable[Any], paths: Sequence[str]) -> list[Row]:
+    """The paths of these objects, all of one type; objects that are gone are left out."""
+    listed = list(refs)
+    if not listed:
+        return []
+    return _retrieve(content, [Collector.ObjectSpec(obj=ref, skip=False) for ref in listed], {type(listed[0]): paths})
+
+
+def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
+    """The paths of one object. Raises Missing where it is gone."""
+    for row in of(content, [ref], paths):
+        return row
+    raise Missing(f"{ref._GetMoId()} is gone", server=_server(content))  # noqa: SLF001 - pyVmomi's accessor
+
+
+def _retrieve(content: Any, objects: list[Any], asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
+    wanted = [Collector.PropertySpec(type=kind, pathSet=list(paths), all=False) for kind, paths in asked.items()]
+    query = Collector.FilterSpec(objectSet=objects, propSet=wanted, reportMissingObjectsInResults=True)
+    page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
+    rows: list[Row] = []
+    while page is not None:
+        rows += [_row(found, content) for found in page.objects or () if not _gone(found)]
+        page = content.propertyCollector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+    return rows
+
+
+def _row(found: Any, content: Any) -> Row:
+    for missing in found.missingSet or ():
+        if not isinstance(missing.fault, (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)):
+            raise faults.of_fault(missing.fault, f"{missing.path} of {found.obj._GetMoId()} can't be read", _server(content))  # noqa: SLF001
+    return Row(found.obj, {p.name: p.val for p in found.propSet or ()})
+
+
+def _gone(found: Any) -> bool:
+    return any(isinstance(m.fault, vmodl.fault.ManagedObjectNotFound) for m in found.missingSet or ())
+
+
+def _server(content: Any) -> str:
+    return str(content.propertyCollector._stub.server)  # noqa: SLF001 - the only way from an object to its server

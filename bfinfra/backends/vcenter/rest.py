@@ -1,0 +1,130 @@
+"""vCenter's REST API (`/api`): one small typed client, one session, errors by `error_type`."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.session import credentials
+from bfinfra.model.errors import Denied, Expired, RemoteError
+from bfinfra.model.site import VCenterSettings
+
+SESSION = "/api/session"
+OLD_SESSION = "/rest/com/vmware/cis/session"
+HEADER = "vmware-api-session-id"
+Params = Mapping[str, Any]
+
+
+class Rest:
+    """Paths start with `/api/` (or `/rest/`), bodies and answers are plain JSON values. Raises RemoteError."""
+
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+        self.server = settings.server
+        self._settings = settings
+        self._seam = seam
+        self._env = env
+        self._http: httpx2.Client | None = None
+        self._token = ""
+        self._door = SESSION
+        self._lock = threading.Lock()
+
+    def get(self, path: str, *, params: Params | None = None) -> Any:
+        """Read. An ended session is opened anew once."""
+        try:
+            return self._call("GET", path, None, params)
+        except Expired:
+            return self._call("GET", path, None, params)
+
+    def post(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+        """Create, or act (`params={"action": …}`)."""
+        return self._call("POST", path, body, params)
+
+    def patch(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+        """Change some fields."""
+        return self._call("PATCH", path, body, params)
+
+    def put(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+        """Set all fields."""
+        return self._call("PUT", path, body, params)
+
+    def delete(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+        """Remove."""
+        return self._call("DELETE", path, body, params)
+
+    def bytes(self, path: str, limit: int = 16 << 20) -> bytes:
+        """An unauthenticated download (`/certs/download.zip`) of at most `limit` bytes."""
+        with self._client().stream("GET", path) as answer:
+            if answer.status_code != 200:
+                raise faults.of_answer(answer, f"GET {path} failed", self.server)
+            data = b""
+            for chunk in answer.iter_bytes():
+                data += chunk
+                if len(data) > limit:
+                    raise faults.malformed(f"{path} is too large", self.server, f"more than {limit} bytes")
+            return data
+
+    def close(self) -> None:
+        """Log out."""
+        with self._lock:
+            token, http = self._token, self._http
+            self._token, self._http = "", None
+        if http is None:
+            return
+        if token:
+            try:
+                http.delete(self._door, headers={HEADER: token})
+            except RemoteError:
+                pass  # it ends by itself on the server
+        http.close()
+
+    def _call(self, method: str, path: str, body: Any, params: Params | None) -> Any:
+        token = self._session()
+        what = f"{method} {path}" + (f"?action={params['action']}" if params and "action" in params else "")
+        extra = {} if body is None else {"json": body}
+        answer = self._client().request(method, path, params=params, headers={HEADER: token}, **extra)
+        if answer.status_code == 401:
+            with self._lock:
+                self._token = "" if self._token == token else self._token
+        if not answer.is_success:
+            raise faults.of_answer(answer, f"{what} failed", self.server)
+        try:
+            return answer.json() if answer.content.strip() else None
+        except ValueError:
+            raise faults.malformed(f"the answer to {what} is not JSON", self.server, answer.text[:100]) from None
+
+    def _client(self) -> httpx2.Client:
+        with self._lock:
+            if self._http is None:
+                self._http = self._seam.client(f"https://{self.server}", self._settings.trust, headers={"User-Agent": "bfinfra"})
+            return self._http
+
+    def _session(self) -> str:
+        http = self._client()
+        with self._lock:
+            if not self._token:
+                self._token = self._login(http)
+            return self._token
+
+    def _login(self, http: httpx2.Client) -> str:
+        who = credentials(self._settings, self._env)
+        basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
+        for door in (SESSION, OLD_SESSION):  # the old door is the only one before 7.0 U2
+            answer = http.post(door, headers={"Authorization": f"Basic {basic}"})
+            if answer.status_code != 404:
+                break
+        self._door = door
+        if answer.status_code in (401, 403):
+            raise Denied("vCenter refused the login", server=self.server, next="check vcenter.username and vcenter.password")
+        if not answer.is_success:
+            raise faults.of_answer(answer, "vCenter refused the login", self.server)
+        found = answer.json() if answer.content else None
+        token = found.get("value") if isinstance(found, dict) else found
+        if not isinstance(token, str) or not token:
+            raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
+        return token

@@ -1,0 +1,116 @@
+"""One session per server and API, opened when first needed, always closed. Who logs in, and as whom."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx2
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import soap
+from bfinfra.model.errors import Denied, Expired, RemoteError
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+
+T = TypeVar("T")
+USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWARE_USER")
+PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who logs in; the password is a reference until it is sent."""
+
+    username: str
+    password: Secret
+
+
+def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None) -> Credentials:
+    """From the site, else from the environment (`env`, else the password reference's, else this process's). Raises Denied."""
+    if env is None:
+        env = settings.password.sources.env if settings.password else os.environ
+    username = settings.username or next((env[n] for n in USERNAMES if env.get(n)), None)
+    named = next((n for n in PASSWORDS if env.get(n)), None)
+    if not username:
+        raise Denied("no user name for vCenter", server=settings.server, next=f"write vcenter.username or set {USERNAMES[0]}")
+    if settings.password:
+        return Credentials(username, settings.password)
+    if not named:
+        raise Denied("no password for vCenter", server=settings.server, next=f"write vcenter.password as a reference or set {PASSWORDS[0]}")
+    return Credentials(username, Secret("env", named, _sources(env)))
+
+
+def _sources(env: Mapping[str, str]) -> Any:
+    from bfinfra.model.sources import Sources
+
+    return Sources(env=env)
+
+
+class SoapSession:
+    """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything."""
+
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+        self.settings = settings
+        self.server = settings.server
+        self._seam = seam
+        self._env = env
+        self._http: httpx2.Client | None = None
+        self._content: Any = None
+        self._lock = threading.Lock()
+
+    def content(self) -> Any:
+        """ServiceContent of a session that is logged in."""
+        with self._lock:
+            if self._content is None:
+                self._content = self._login()
+            return self._content
+
+    def read(self, operation: Callable[[Any], T]) -> T:
+        """Run a whole read (its views and collectors included) on ServiceContent, again once if the session had ended."""
+        content = self.content()
+        try:
+            return operation(content)
+        except Expired:
+            self.forget(content)
+        return operation(self.content())
+
+    def write(self, operation: Callable[[Any], T]) -> T:
+        """Run a write on ServiceContent. An ended session is raised as Expired; the next call logs in again."""
+        content = self.content()
+        try:
+            return operation(content)
+        except Expired:
+            self.forget(content)
+            raise
+
+    def forget(self, content: Any) -> None:
+        """The session that `content` belongs to has ended."""
+        with self._lock:
+            if self._content is content:
+                self._content = None
+
+    def close(self) -> None:
+        """Log out; a server that no longer answers is left alone."""
+        with self._lock:
+            content, http = self._content, self._http
+            self._content = self._http = None
+        if content is not None:
+            try:
+                content.sessionManager.Logout()
+            except RemoteError:
+                pass  # it ends by itself on the server
+        if http is not None:
+            http.close()
+
+    def _login(self) -> Any:
+        who = credentials(self.settings, self._env)
+        if self._http is None:
+            self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": "bfinfra"})
+        stub = soap.Stub(self._http, self.server, soap.negotiate(self._http, self.server))
+        content = soap.service_instance(stub).RetrieveContent()
+        content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
+        return content

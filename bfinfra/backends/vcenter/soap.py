@@ -1,0 +1,77 @@
+"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2. Faults come out as bfinfra's errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx2
+from lxml import etree
+from pyVmomi import vim
+from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
+from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
+
+from bfinfra.backends.vcenter import faults
+from bfinfra.model.errors import Rejected
+
+OLDEST = (7, 0)  # older versions drop newer fields (Dynamic DirectPath) in silence
+LARGEST = 1 << 20  # bytes of a list of versions
+
+
+class Stub(SoapStubAdapterBase):
+    """pyVmomi's stub adapter on an httpx2 client. Safe to use from several threads."""
+
+    def __init__(self, http: httpx2.Client, server: str, version: str) -> None:
+        super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
+        self.requestContext: dict[str, str] = {}  # pyVmomi reads it
+        self.http = http
+        self.server = server
+
+    def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it
+        """Send one method and return its result. Raises RemoteError."""
+        what = f"{info.wsdlName} on {faults.safe(mo._GetMoId())}"  # noqa: SLF001 - pyVmomi's public accessor has this name
+        headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
+        answer = self.http.post("/sdk", content=self.SerializeRequest(mo, info, args), headers=headers)  # type: ignore[no-untyped-call]
+        if answer.status_code not in (200, 500):
+            raise faults.of_answer(answer, f"{what} failed", self.server)
+        try:
+            result = SoapResponseDeserializer(self).Deserialize(answer.content, info.result)
+        except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place
+            raise faults.malformed(f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}") from None
+        if answer.status_code == 500:
+            raise faults.of_fault(result, f"{what} failed", self.server)
+        return result
+
+
+def negotiate(http: httpx2.Client, server: str) -> str:
+    """The newest API version that both sides speak, as pyVmomi names it. Raises Rejected below 7.0."""
+    answer = http.get("/sdk/vimServiceVersions.xml")
+    if answer.status_code != 200:
+        raise faults.of_answer(answer, "this doesn't answer as a vCenter does", server)
+    offered = _offered(answer.content, server)
+    for version in GetServiceVersions("vim25"):
+        if (found := versionIdMap[version]) in offered:
+            if _number(found) < OLDEST:
+                break
+            return str(version)
+    newest = max(offered, key=_number, default="none")
+    raise Rejected(f"vSphere API {newest} is too old", server=server, why="bfinfra needs 7.0 or newer", next="upgrade vCenter")
+
+
+def _offered(document: bytes, server: str) -> set[str]:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(document[:LARGEST], parser)
+    except etree.XMLSyntaxError as error:
+        raise faults.malformed("the list of API versions can't be read", server, error) from None
+    spaces = [n for n in root.iter("namespace") if n.findtext("name") == "urn:vim25"]
+    return {str(v.text) for n in spaces for v in n.iter("version") if v.text}
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def service_instance(stub: Stub) -> Any:
+    """The door of the API."""
+    return vim.ServiceInstance("ServiceInstance", stub)
