@@ -27,18 +27,21 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One resource in a plan. `waits_for`: the keys that must be done first; `world`: True if it stands already."""
+    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion takes along."""
 
     key: Key
     action: Action
     steps: tuple[Step, ...] = ()
     waits_for: tuple[Key, ...] = ()
-    notes: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """The fields that will differ, each once."""
-        return tuple(dict.fromkeys(change for step in self.steps for change in step.changes))
+        found: list[Change] = []  # a value may be a list: no dict or set can hold it
+        for step in self.steps:
+            found += [change for change in step.changes if change not in found]
+        return tuple(found)
 
     @property
     def disruption(self) -> Disruption:

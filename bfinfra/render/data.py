@@ -1,0 +1,129 @@
+"""The same for programs: JSON with a `format_version`, times in ISO 8601 UTC, sizes in bytes, addresses as `kind/name`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from bfinfra.model.errors import BfinfraError, Place, Problem
+from bfinfra.model.events import Ended, Ending, Event, StepEnded
+from bfinfra.model.plan import Action, Item, Plan, plain, step_data
+from bfinfra.model.refs import Key
+from bfinfra.render.values import utc
+
+FORMAT_VERSION = 1
+
+
+class Outcome(Protocol):
+    """How an apply ended, as the renderers read it."""
+
+    @property
+    def plan(self) -> Plan: ...  # noqa: D102
+    @property
+    def endings(self) -> Mapping[Key, Ended]: ...  # noqa: D102
+    @property
+    def seconds(self) -> float: ...  # noqa: D102
+    @property
+    def requests(self) -> int: ...  # noqa: D102
+    @property
+    def writes(self) -> int: ...  # noqa: D102
+    @property
+    def ending(self) -> Ending: ...  # noqa: D102
+
+
+def document(what: str, **fields: Any) -> dict[str, Any]:
+    """The frame of every document: its version and what it is."""
+    return {"format_version": FORMAT_VERSION, "type": what, **fields}
+
+
+def text(data: Mapping[str, Any]) -> str:
+    """A document for a file or a pipe, indented."""
+    return json.dumps(data, indent=2)
+
+
+def line(data: Mapping[str, Any]) -> str:
+    """A document in one line; never a raw line end or control character in it."""
+    return json.dumps(data, separators=(",", ":"))
+
+
+def plan(found: Plan, what: str = "plan") -> dict[str, Any]:
+    """A plan or, with `what` = "drift", what no longer is as wanted."""
+    return document(
+        what, site=found.site, summary={str(a): sum(i.action is a for i in found.items) for a in Action},
+        items=[item(each) for each in found.items], problems=[problem(p) for p in found.problems],
+        unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
+        warnings=[problem(w.problem) for w in found.warnings],
+    )
+
+
+def plan_lines(found: Plan, what: str = "plan") -> Iterable[dict[str, Any]]:
+    """The same, an item a line, the sum last."""
+    whole = plan(found, what)
+    for each in whole.pop("items"):
+        yield document("item", site=found.site, **each)
+    yield whole
+
+
+def item(found: Item) -> dict[str, Any]:
+    """One resource of a plan."""
+    return {
+        "address": str(found.key), "kind": found.key.kind, "name": found.key.name, "action": str(found.action),
+        "disruption": str(found.disruption), "changes": [plain(c) for c in found.changes],
+        "steps": [{**step_data(s), "disruption": str(s.disruption), "destructive": s.destructive, "why": s.why} for s in found.steps],
+        "waits_for": [str(key) for key in found.waits_for], "contents": list(found.contents),
+    }
+
+
+def problem(found: Problem | None) -> dict[str, Any] | None:
+    """`where` is an object for a spot in a file, else text."""
+    if found is None:
+        return None
+    where: Any = found.where
+    if isinstance(where, Place):
+        where = {"file": str(where.file), "line": where.line, "column": where.column}
+    return {"what": found.what, "where": where, "why": found.why, "next": found.next}
+
+
+def error(found: BfinfraError) -> dict[str, Any]:
+    """What went wrong; `error` is the class, which decides what can be done about it."""
+    return document("error", error=type(found).__name__, problems=[problem(p) for p in found.problems])
+
+
+def event(found: Event) -> dict[str, Any]:
+    """One event; `type` in snake case: started, step_begun, step_ended, progressed, settling, ended."""
+    fields = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
+    data = {"at": utc(found.at), "address": str(fields.pop("key", ""))}
+    del fields["at"]
+    for name, value in fields.items():
+        data[name] = problem(value) if name == "problem" else plain(value)
+    return document(re.sub(r"(?<=.)(?=[A-Z])", "_", type(found).__name__).lower(), **data)
+
+
+def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
+    """How an apply ended: each resource with its ending, note, problem and the steps that ran."""
+    ran = steps_run(events)
+    return document(
+        "outcome", site=found.plan.site, ending=str(found.ending), seconds=round(found.seconds, 3),
+        requests=found.requests, writes=found.writes,
+        resources=[_ended(ended, ran.get(key, ())) for key, ended in found.endings.items()],
+    )
+
+
+def steps_run(events: Iterable[Event]) -> dict[Key, list[StepEnded]]:
+    """By key, the steps that ran, in their order; one that was looked at again stands once, as it ended."""
+    found: dict[Key, dict[int, StepEnded]] = {}
+    for each in events:
+        if isinstance(each, StepEnded):
+            found.setdefault(each.key, {})[each.number] = each
+    return {key: list(steps.values()) for key, steps in found.items()}
+
+
+def _ended(ended: Ended, steps: Sequence[StepEnded]) -> dict[str, Any]:
+    return {
+        "address": str(ended.key), "action": str(ended.action), "ending": str(ended.ending), "seconds": round(ended.seconds, 3),
+        "note": ended.note, "problem": problem(ended.problem),
+        "steps": [{"title": s.title, "number": s.number, "seconds": round(s.seconds, 3), "problem": problem(s.problem)} for s in steps],
+    }

@@ -1,0 +1,126 @@
+"""The fields of a Spec, from its annotations and the docstrings under its fields."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
+from bfinfra.render.style import Units
+
+UNITS = ((Bytes, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
+NAMES = ((Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"), (PciId, "PCI id, such as 0x10de"))
+PLAIN_NAMES = {str: "text", int: "number", float: "number", bool: "true or false", Secret: "secret reference", LocalFile: "file", Any: "anything"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a Spec: its dotted path (`*` for any name, `[]` for any element), type and meaning for people."""
+
+    path: str
+    type: str
+    required: bool
+    default: Any
+    about: str
+
+
+def fields(spec: type[BaseModel], prefix: str = "") -> Iterator[Field]:
+    """Every field, those of nested pieces below the field that holds them."""
+    hints = _hints(spec)
+    for name, info in spec.model_fields.items():
+        path, hint = f"{prefix}{info.alias or name}", hints.get(name, info.annotation)
+        yield Field(path, type_text(hint), info.is_required(), _default(info), " ".join((info.description or "").split()))
+        for part, suffix in _nested(hint):
+            if part is not spec:
+                yield from fields(part, f"{path}{suffix}.")
+
+
+def units(specs: Mapping[str, type[BaseModel]]) -> Units:
+    """Kind and dotted field → unit, from the annotations of these Specs."""
+
+    @functools.cache
+    def unit(kind: str, field: str) -> str:
+        return _unit(specs[kind], tuple(field.split("."))) if kind in specs else ""
+
+    return unit
+
+
+def type_text(hint: Any) -> str:
+    """A type as people say it: `size, such as 128GiB`, `name of a tanzu_cluster`, `list of text`."""
+    for known, name in NAMES:
+        if hint == known:
+            return name
+    if typing.get_origin(hint) is typing.Annotated:
+        ref = next((m for m in hint.__metadata__ if isinstance(m, Ref)), None)
+        return "name of a " + " or ".join(ref.kinds) if ref else type_text(typing.get_args(hint)[0])
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return "fields"
+    return _composed(hint)
+
+
+def _composed(hint: Any) -> str:
+    origin, args = typing.get_origin(hint), [a for a in typing.get_args(hint) if a not in (type(None), Ellipsis)]
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(type_text, args)))
+    if origin in (list, tuple, frozenset, set) and args:
+        return f"list of {type_text(args[0])}"
+    if isinstance(origin, type) and issubclass(origin, Mapping) and len(args) == 2:  # noqa: PLR2004 - key and value
+        return f"name → {type_text(args[1])}"
+    return PLAIN_NAMES.get(hint) or getattr(hint, "__name__", str(hint))
+
+
+def _default(info: FieldInfo) -> Any:
+    if info.is_required() or info.default_factory is not None:
+        return None
+    return info.default
+
+
+def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]]:
+    """The pieces that a hint holds, with what stands between the field's name and theirs."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        yield hint, suffix
+        return
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        yield from _nested(args[0], suffix)
+    elif origin in (list, tuple, frozenset, set) and args:
+        yield from _nested(args[0], suffix + "[]")
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        yield from _nested(args[1], suffix + ".*")
+    elif origin in (typing.Union, types.UnionType):
+        for arg in args:
+            yield from _nested(arg, suffix)
+
+
+def _unit(hint: Any, path: tuple[str, ...]) -> str:
+    """Walk a dotted path through models, mappings and lists."""
+    found = next((unit for known, unit in UNITS if hint == known), "")
+    if found:
+        return found
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _unit(args[0], path)
+    if origin in (typing.Union, types.UnionType):
+        return next((unit for arg in args if (unit := _unit(arg, path))), "")
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return _unit(_hints(hint).get(path[0]), path[1:]) if path else ""
+    if args:
+        return _unit(args[-1] if isinstance(origin, type) and issubclass(origin, Mapping) else args[0], path[1:])
+    return ""
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls, include_extras=True)

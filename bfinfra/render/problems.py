@@ -1,0 +1,55 @@
+"""Problems as a compiler says them: place, the line with a caret, why, and what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bfinfra.model.errors import Place, Problem, Warned
+from bfinfra.render.safe import safe, safe_lines, width
+from bfinfra.render.style import PLAIN, Style
+
+WINDOW = 120  # characters of an offending line
+
+
+def problem(found: Problem, style: Style = PLAIN, word: str = "error") -> str:
+    """`site.yaml:12:5: error: …`, the line, the caret, `why:` and `next:`."""
+    where = style.paint(f"{safe(found.where)}: ", "bold") if found.where else ""
+    head, *more = safe_lines(found.what) or [""]
+    lines = [f"{where}{style.paint(word + ':', 'bold', 'red' if word == 'error' else 'yellow')} {head}", *(f"  {line}" for line in more)]
+    if isinstance(found.where, Place) and found.where.text.strip():
+        lines += _excerpt(found.where, style)
+    return "\n".join([*lines, *notes(found, style, "  ")])
+
+
+def problems(found: Iterable[Problem], style: Style = PLAIN) -> str:
+    """Each once, a blank line between."""
+    return "\n\n".join(problem(each, style) for each in dict.fromkeys(found))
+
+
+def warnings(found: Iterable[Warned], style: Style = PLAIN) -> str:
+    """The same for what stops nothing."""
+    return "\n".join(problem(each.problem, style, "warning") for each in dict.fromkeys(found))
+
+
+def notes(found: Problem, style: Style, indent: str) -> list[str]:
+    """`why:` and `next:`, where they are known."""
+    lines = []
+    for label, text in (("why", found.why), ("next", found.next)):
+        for number, line in enumerate(safe_lines(text)):
+            lines.append(indent + (style.paint(f"{label}:", "cyan") if number == 0 else " " * (len(label) + 1)) + " " + line)
+    return lines
+
+
+def _excerpt(place: Place, style: Style) -> list[str]:
+    text, column = place.text.rstrip("\r\n"), max(place.column, 1) - 1
+    start = max(0, min(column - WINDOW // 2, len(text) - WINDOW))
+    before, after = safe(text[start:column]), safe(text[column:start + WINDOW])
+    length = max(1, width(safe(_word(text[column:start + WINDOW]))))
+    return [f"  {before}{after}", "  " + " " * width(before) + style.paint("^" * length, "green")]
+
+
+def _word(text: str) -> str:
+    """What the caret underlines: a quoted text, or a word."""
+    found = re.match(r"""\"[^"]*\"|'[^']*'|[^\s:,\[\]{}#]+""", text)
+    return found[0] if found else ""

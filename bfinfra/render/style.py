@@ -1,0 +1,49 @@
+"""Colours, and what a reader asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bfinfra.model.events import Ending
+from bfinfra.model.kind import Disruption
+from bfinfra.model.plan import Action
+
+CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+SYMBOLS = {
+    Action.CREATE: ("+", "green"), Action.UPDATE: ("~", "yellow"), Action.REPLACE: ("±", "magenta"),
+    Action.DELETE: ("-", "red"), Action.KEEP: ("=", "dim"), Action.READ: ("?", "dim"),
+}
+ENDINGS = {
+    Ending.DONE: ("✓", "green"), Ending.KEPT: ("=", "dim"), Ending.FAILED: ("✗", "red"),
+    Ending.WAITING: ("…", "yellow"), Ending.BLOCKED: ("!", "yellow"), Ending.STOPPED: ("■", "yellow"),
+}
+DISRUPTIONS = {
+    Disruption.REBOOT: "reboots", Disruption.POWER_CYCLE: "powers it off and on", Disruption.REPLACE: "destroys it and makes it anew",
+}
+
+Units = Callable[[str, str], str]
+"""Kind and dotted field → the unit of a number there: bytes, MHz, seconds, or ""."""
+
+
+def no_units(kind: str, field: str) -> str:
+    """Nothing is known of the fields."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How to write: with colours or not, everything or only what matters, and the units of numbers."""
+
+    colour: bool = False
+    verbose: bool = False
+    units: Units = no_units
+
+    def paint(self, text: str, *names: str) -> str:
+        """`text` in these colours, where colours are wanted."""
+        if not self.colour or not text:
+            return text
+        return f"\x1b[{';'.join(CODES[name] for name in names)}m{text}\x1b[0m"
+
+
+PLAIN = Style()

@@ -1,0 +1,85 @@
+"""Values, sizes and times as people read them; and times as programs read them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.model.kind import Later
+from bfinfra.model.plan import plain
+from bfinfra.model.secret import Secret
+from bfinfra.model.units import bytes_text
+from bfinfra.render.safe import safe
+
+BARE = re.compile(r"[\w./:@+%$*~-]+(?: [\w./:@+%$*~-]+)*")
+WORDS = ("true", "false", "null", "(none)")
+LONGEST = 160  # characters of one value in a line for people
+
+
+def shown(value: Any, unit: str = "") -> str:
+    """A value as a site would write it; `unit` of a number: bytes, MHz or seconds. Secrets show as their reference."""
+    text = _shown(value, unit)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _shown(value: Any, unit: str) -> str:
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return quantity(value, unit)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (Later, Secret)):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{safe(k)}: {_shown(v, unit)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_shown(v, unit) for v in value) + "]"
+    return _shown(plain(value), unit)
+
+
+def _text(value: str) -> str:
+    bare = BARE.fullmatch(value) and value not in WORDS and not value.replace(".", "", 1).isdigit()
+    return value if bare else safe(json.dumps(value, ensure_ascii=False))
+
+
+def quantity(number: float, unit: str = "") -> str:
+    """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; without a unit as it is."""
+    if unit == "bytes" and isinstance(number, int):
+        return bytes_text(number)
+    if unit == "MHz":
+        return f"{number // 1000}GHz" if number and number % 1000 == 0 else f"{number}MHz"
+    if unit == "seconds":
+        return next((f"{number // size}{letter}" for letter, size in (("h", 3600), ("m", 60)) if number and number % size == 0), f"{number}s")
+    return str(number)
+
+
+def duration(seconds: float) -> str:
+    """For people: `0.4s`, `12s`, `4m 10s`, `1h 3m`."""
+    if seconds < 9.95:  # noqa: PLR2004 - from here on tenths say nothing
+        return f"{max(seconds, 0):.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, left = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h {left}m"
+    return f"{minutes}m {rest}s" if minutes else f"{rest}s"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 write`, `2 writes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def utc(at: float) -> str:
+    """Seconds since the epoch → ISO 8601 in UTC with milliseconds: `2026-02-03T04:05:06.789Z`."""
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def clock(at: float) -> str:
+    """`04:05:06`, in UTC."""
+    return utc(at)[11:19]
