@@ -6,6 +6,7 @@ A static method decides and is pure; a method with `self` touches the world. The
 from __future__ import annotations
 
 import enum
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ class Spec(Part):
 
     def applied(self) -> dict[str, Any]:
         """The fields as a mark keeps them: what was written, defaults left out, secrets as references."""
-        return self.model_dump(mode="json", exclude_defaults=True, exclude={"protect"})
+        return self.model_dump(mode="json", exclude_defaults=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class State:
 
     mark: Mark | None = None
     """None: it stands there, but nobody's mark is on it."""
+    contents: tuple[str, ...] = ()
+    """Other people's objects inside: what a deletion would take along."""
 
 
 class Disruption(enum.StrEnum):
@@ -179,10 +182,17 @@ class Kind(ABC, Generic[S, T]):
 
     Spec: ClassVar[type[Any]]
     State: ClassVar[type[Any]]
+    """Both are taken from the base, `Kind[Spec, State]`."""
     deadline: ClassVar[int] = 600
     """Seconds a resource may take to become ready before the run ends as still waiting."""
     makes: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
+
+    def __init_subclass__(cls) -> None:
+        """Note the two nouns."""
+        spec, state = typing.get_args(next(base for base in cls.__dict__["__orig_bases__"] if typing.get_args(base)))
+        if not isinstance(spec, TypeVar):
+            cls.Spec, cls.State = spec, state
 
     @abstractmethod
     def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
@@ -235,6 +245,15 @@ def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: 
         else:
             found.append(Change(here, before, after))
     return tuple(found)
+
+
+def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
+    """What differs in the world, then what the file changed since it was applied; each field once."""
+    found = {change.field: change for change in world}
+    for change in differences(mark.applied if mark else None, spec.applied()):
+        if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):
+            found[change.field] = change
+    return tuple(found.values())
 
 
 def adopted(state: T, mark: Mark) -> T:

@@ -55,6 +55,22 @@ def edges(value: Any) -> tuple[Edge, ...]:
     return () if value is None else tuple(_of_object(value, ""))
 
 
+def kinds_named(cls: Any) -> frozenset[str]:
+    """Every kind that a value of this class may refer to."""
+    return frozenset(kind for hint in _hints(cls).values() for kind in _kinds_in(hint))
+
+
+def _kinds_in(hint: Any) -> Iterator[str]:
+    if ref := _ref(hint):
+        yield from ref.kinds
+    for part in _parts(hint):
+        if isinstance(part, type) and (issubclass(part, BaseModel) or dataclasses.is_dataclass(part)):
+            yield from kinds_named(part)
+        for arg in typing.get_args(part):
+            if arg is not Ellipsis:
+                yield from _kinds_in(arg)
+
+
 def _of_object(value: Any, path: str) -> Iterator[Edge]:
     for name, hint in _hints(type(value)).items():
         yield from _of_hint(getattr(value, name, None), hint, f"{path}.{name}" if path else name)
@@ -101,6 +117,6 @@ def _ref(hint: Any) -> Ref | None:
 
 
 @functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    names = cls.model_fields if issubclass(cls, BaseModel) else {f.name for f in dataclasses.fields(cls)}
+def _hints(cls: Any) -> dict[str, Any]:
+    names = set(cls.model_fields) if issubclass(cls, BaseModel) else {f.name for f in dataclasses.fields(cls)}
     return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in names}

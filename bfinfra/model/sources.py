@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`base` is the site file's folder; `overlay` holds stand-ins for files that are not there (sandbox only)."""
+    """`base` is the site file's folder; `overlay` holds the sandbox's stand-ins for files."""
 
     base: Path = field(default_factory=Path.cwd)
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
@@ -23,9 +23,7 @@ class Sources:
     def path(self, text: str) -> Path:
         """The absolute path of a file as written in a site; not checked for existence."""
         here = (self.base / Path(text).expanduser()).absolute()
-        if self.overlay is None or here.exists():
-            return here
-        stand_in = self.overlay / text.lstrip("/")
+        stand_in = self.overlay / text.lstrip("/") if self.overlay else here
         return stand_in if stand_in.exists() else here
 
 

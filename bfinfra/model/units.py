@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50,
           "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -37,9 +38,8 @@ def _schema(example: str, units: dict[str, int]) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}], "examples": [example]})
 
 
-Bytes = Annotated[int, quantity(BINARY, "128GiB"), Field(ge=0), _schema("128GiB", BINARY)]
-Megahertz = Annotated[int, quantity(HERTZ, "48GHz"), Field(ge=0), _schema("48GHz", HERTZ)]
-Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _schema("10m", TIME)]
+def _written(text: Callable[[int], str]) -> PlainSerializer:
+    return PlainSerializer(text, return_type=str, when_used="json")
 
 
 def bytes_text(number: int) -> str:
@@ -48,6 +48,21 @@ def bytes_text(number: int) -> str:
         if number and number % BINARY[unit] == 0:
             return f"{number // BINARY[unit]}{unit}"
     return f"{number}B"
+
+
+def megahertz_text(number: int) -> str:
+    """`48000` → `48GHz`."""
+    return f"{number // 1000}GHz" if number and number % 1000 == 0 else f"{number}MHz"
+
+
+def seconds_text(number: int) -> str:
+    """`600` → `10m`."""
+    return next((f"{number // TIME[unit]}{unit}" for unit in ("h", "m") if number and number % TIME[unit] == 0), f"{number}s")
+
+
+Bytes = Annotated[int, quantity(BINARY, "128GiB"), Field(ge=0), _written(bytes_text), _schema("128GiB", BINARY)]
+Megahertz = Annotated[int, quantity(HERTZ, "48GHz"), Field(ge=0), _written(megahertz_text), _schema("48GHz", HERTZ)]
+Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
 
 
 def bytes_short(number: float) -> str:
@@ -68,5 +83,5 @@ def _hex(value: Any) -> Any:
     return value
 
 
-PciId = Annotated[int, BeforeValidator(_hex), Field(ge=0, le=0xFFFF),
+PciId = Annotated[int, BeforeValidator(_hex), Field(ge=0, le=0xFFFF), _written(lambda n: f"0x{n:04x}"),
                   WithJsonSchema({"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{1,4}$", "examples": ["0x10de"]})]

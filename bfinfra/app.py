@@ -1,0 +1,218 @@
+"""The wiring: binds kinds to backends and calls the stages of the path in their order. The only file that knows every folder."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.engine import guard, journal
+from bfinfra.engine.apply import Apply, Options
+from bfinfra.engine.guard import Allow
+from bfinfra.engine.observe import survey
+from bfinfra.engine.plan import Wish, make
+from bfinfra.engine.retry import Patience
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names as kind_names
+from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.events import Ended, Ending, Event, Sink
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+from bfinfra.engine.saved import Saved
+from bfinfra.spec.load import load as load_files
+from bfinfra.spec.load import missing_references
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Filling, Seam
+    from bfinfra.sandbox import Running
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an apply ended. `writes`, `requests`: what went over the wire; `endings` by key, in the order of the plan."""
+
+    plan: Plan
+    endings: Mapping[Key, Ended]
+    seconds: float
+    requests: int = 0
+    writes: int = 0
+    declined: bool = False
+
+    @property
+    def ending(self) -> Ending:
+        """The whole run's: failed before stopped before still waiting before done."""
+        found = {ended.ending for ended in self.endings.values()}
+        order = (Ending.FAILED, Ending.BLOCKED, Ending.STOPPED, Ending.WAITING)
+        worst = next((ending for ending in order if ending in found), Ending.DONE)
+        return Ending.FAILED if worst is Ending.BLOCKED else worst
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with servers."""
+
+    sandbox: Running | None = None
+    fillings: tuple[Filling, ...] = ()
+    patience: Patience = field(default_factory=Patience)
+
+
+THE_WORLD = Setting()
+
+
+def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
+    """Read a site's files; the sandbox brings values for its references. SiteError carries every problem."""
+    import os  # noqa: PLC0415
+
+    if sandbox is None:
+        return load_files([Path(p) for p in paths])
+    return load_files([Path(p) for p in paths], env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files))
+
+
+def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), around: Setting = THE_WORLD) -> Plan:
+    """What an apply would do. Read-only: the seam refuses every writing request."""
+    wish = Wish.of(site, destroy=destroy, adopt=adopt)
+    with _bound(site, around, read_only=True) as (kinds, _):
+        return make(site, wish, survey(kinds, wish.wanted, around.patience), kinds)
+
+
+def drift(site: Site, *, around: Setting = THE_WORLD) -> Plan:
+    """What in the world is not as the site says; the same read-only plan."""
+    return plan(site, around=around)
+
+
+def apply(  # noqa: PLR0913 - each is a switch of the command line
+    site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, saved: Saved | None = None, destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(), options: Options | None = None, on_event: Sink = lambda _: None, around: Setting = THE_WORLD,
+) -> Outcome:
+    """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard, run.
+
+    BfinfraError before the first write; how each resource fared is in the Outcome.
+    """
+    wish = Wish.of(site, destroy=destroy, adopt=adopt)
+    began = time.monotonic()
+    with journal.lock(site.name), _bound(site, around, read_only=False) as (kinds, seam):
+        world = survey(kinds, wish.wanted, around.patience)
+        found = make(site, wish, world, kinds)
+        if adopt:
+            found = _only(found, adopt)
+        if saved:
+            saved.check(found)
+        allow = approve(found) if approve else Allow()
+        if allow is None:
+            return Outcome(found, {}, time.monotonic() - began, declined=True)
+        guard.check(found, allow)
+        log = journal.Journal(site.name)
+        try:
+            run = Apply(found, wish, world, kinds, options or Options(patience=around.patience), _both(log, on_event))
+            endings = run.run()
+        finally:
+            log.close()
+        return Outcome(found, endings, time.monotonic() - began, seam.tally.requests, seam.tally.writes)
+
+
+def destroy(site: Site, **how: Any) -> Outcome:
+    """Apply of nothing: everything that this site made goes."""
+    return apply(site, destroy=True, **how)
+
+
+def history(site: str) -> Iterator[dict[str, Any]]:
+    """The journal's lines, oldest first."""
+    return journal.read(site)
+
+
+def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
+    """A kubeconfig for one of the site's clusters, with a token of its own login."""
+    from bfinfra.backends.kubernetes import Clusters  # noqa: PLC0415
+
+    key = Key.parse(address)
+    with _bound(site, around, read_only=True) as (kinds, seam):
+        states = survey(kinds, site.resources, around.patience).states
+        endpoint = getattr(states.get(key), "endpoint", None)
+        if endpoint is None:
+            raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
+        clusters: Clusters = _provide(site, seam)(Clusters)
+        return clusters.kubeconfig(endpoint)
+
+
+def _only(found: Plan, keys: frozenset[Key]) -> Plan:
+    """The plan cut down to some items, and the problems that are theirs."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
+    problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
+    missing = [Problem(f"there is no {key} to adopt", next="bfinfra kinds lists what can be named") for key in keys
+               if key not in {i.key for i in items} and not problems]
+    return replace(found, items=items, problems=(*problems, *missing))
+
+
+def _both(first: Sink, second: Sink) -> Sink:
+    def tell(event: Event) -> None:
+        first(event)
+        second(event)
+
+    return tell
+
+
+@contextlib.contextmanager
+def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[dict[str, Any], Seam]]:
+    """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
+    from bfinfra.backends.transport import Seam as Transport  # noqa: PLC0415
+
+    if missing := missing_references(site):
+        raise SiteError(*missing)
+    route = around.sandbox.lookup if around.sandbox else None
+    seam = Transport(read_only=read_only, route=route, fillings=around.fillings)
+    provide = _provide(site, seam)
+    try:
+        yield {name: made for name in kind_names() if (made := _make(name, site, provide)) is not None}, seam
+    finally:
+        provide(contextlib.ExitStack).close()
+        seam.close()
+
+
+def _make(name: str, site: Site, provide: Callable[[Any], Any]) -> Any:
+    """The kind, or None where the site has no vCenter and no resource that needs one."""
+    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415
+
+    cls = kind_named(name)
+    hints = {k: v for k, v in typing.get_type_hints(cls.__init__).items() if k in inspect.signature(cls).parameters}
+    if site.vcenter is None and VCenter in hints.values():
+        if first := next((key for key in site.resources if key.kind == name), None):
+            raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
+                                    next="add vcenter: with server, username, password and trust"))
+        return None
+    return cls(**{k: provide(v) for k, v in hints.items()})
+
+
+def _provide(site: Site, seam: Seam) -> Callable[[Any], Any]:
+    """One of each backend for a run, made when first asked for; the ExitStack closes what was made."""
+    from bfinfra.backends.kubernetes import Clusters  # noqa: PLC0415
+    from bfinfra.backends.transport import Seam as Transport  # noqa: PLC0415
+    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415
+
+    stack = contextlib.ExitStack()
+    made: dict[Any, Any] = {Transport: seam, Site: site, contextlib.ExitStack: stack}
+
+    def vcenter() -> Any:
+        assert site.vcenter is not None  # noqa: S101 - _make asks only then
+        return VCenter(site.vcenter, seam)
+
+    def clusters() -> Any:
+        roots = provide(VCenter).authorities if site.vcenter else lambda: ""
+        return Clusters(seam, site.vcenter, roots)
+
+    makers = {VCenter: vcenter, Clusters: clusters}
+
+    def provide(what: Any) -> Any:
+        if what not in made:
+            made[what] = makers[what]()
+            stack.callback(made[what].close)
+        return made[what]
+
+    return provide

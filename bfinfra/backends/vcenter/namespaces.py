@@ -1,0 +1,193 @@
+"""Supervisor namespaces over REST, with names instead of ids. Source: com.vmware.vcenter.namespaces (vmware-vcenter 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from bfinfra.backends.vcenter.client import VCenter
+from bfinfra.model.errors import Malformed, Missing
+
+INSTANCES = "/api/vcenter/namespaces/instances"
+SUPERVISORS = "/api/vcenter/namespace-management/clusters"
+VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
+POLICIES = "/api/vcenter/storage/policies"
+LIBRARIES = "/api/content/library"
+MIB = 2**20
+AT_ONCE = 8  # details read side by side: the API has no bulk form
+
+
+@dataclass(frozen=True, slots=True)
+class Supervisor:
+    """`cluster`: id of the vSphere cluster; `endpoint`: address of its Kubernetes API, "" while it has none."""
+
+    cluster: str
+    endpoint: str
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM class ids."""
+
+    supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    vm_classes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grant:
+    """A right: `account` is name@domain; `role` is view, edit or owner."""
+
+    account: str
+    group: bool
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What can be set on a namespace. `cpu` in MHz, memory and storage in bytes; None = no limit."""
+
+    description: str = ""
+    cpu: int | None = None
+    memory: int | None = None
+    total_storage: int | None = None
+    storage: Mapping[str, int | None] = field(default_factory=dict)
+    access: tuple[Grant, ...] = ()
+    vm_classes: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """One namespace. `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `cluster` by name; `creator`: name@domain or ""."""
+
+    name: str
+    status: str
+    messages: tuple[str, ...]
+    cluster: str
+    endpoint: str
+    creator: str
+    settings: Settings
+
+
+class Namespaces:
+    """The namespaces of one vCenter. Raises RemoteError."""
+
+    def __init__(self, vcenter: VCenter) -> None:
+        self._rest = vcenter.rest
+        self._server = vcenter.server
+
+    def catalog(self) -> Catalog:
+        """What a namespace may name: four lists, and the details of each supervisor."""
+        found = [(s["cluster_name"], self._rest.get(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"]) for s in self._list(SUPERVISORS)]
+        supervisors = {
+            name: Supervisor(identity, details.get("api_server_cluster_endpoint", ""), details.get("config_status") == "RUNNING")
+            for name, details, identity in found
+        }
+        libraries = (self._rest.get(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
+        return Catalog(
+            supervisors, {p["name"]: p["policy"] for p in self._list(POLICIES)}, {lib["name"]: lib["id"] for lib in libraries},
+            frozenset(c["id"] for c in self._list(VM_CLASSES)),
+        )
+
+    def list(self) -> Mapping[str, str]:
+        """Every namespace's name → description, in one read."""
+        return {s["namespace"]: s.get("description") or "" for s in self._list(INSTANCES)}
+
+    def details(self, names: Iterable[str], catalog: Catalog) -> Mapping[str, Namespace]:
+        """These namespaces whole; one that went in between is left out."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = pool.map(lambda name: self._details(name, catalog), names)
+            return {namespace.name: namespace for namespace in found if namespace is not None}
+
+    def create(self, name: str, cluster: str, settings: Settings) -> None:
+        """Start making one; it is CONFIGURING until it runs."""
+        catalog = self.catalog()
+        body = {"namespace": name, "cluster": catalog.supervisors[cluster].cluster, **_body(settings, catalog)}
+        self._rest.post(INSTANCES, {**body, "resource_spec": _quota(settings)})
+
+    def update(self, name: str, settings: Settings) -> None:
+        """Set everything that can be set; a limit that is None is lifted."""
+        quota = _quota(settings)
+        lifted = {f"{limit}_unset": True for limit in ("cpu_limit", "memory_limit", "storage_request_limit") if limit not in quota}
+        self._rest.patch(f"{INSTANCES}/{quote(name)}", {**_body(settings, self.catalog()), "resource_spec": {**quota, **lifted}})
+
+    def delete(self, name: str) -> None:
+        """Start removing one, and all that is in it; one that is gone already is fine."""
+        try:
+            self._rest.delete(f"{INSTANCES}/{quote(name)}")
+        except Missing:
+            return
+
+    def _libraries(self) -> Any:
+        try:
+            return self._list(LIBRARIES)
+        except Missing:
+            return []
+
+    def _list(self, path: str) -> Any:
+        found = self._rest.get(path)
+        if not isinstance(found, list):
+            raise Malformed(f"GET {path} answered no list", server=self._server, why=type(found).__name__)
+        return found
+
+    def _details(self, name: str, catalog: Catalog) -> Namespace | None:
+        try:
+            return _namespace(name, self._rest.get(f"{INSTANCES}/{quote(name)}"), catalog)
+        except Missing:
+            return None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Malformed(f"namespace {name} can't be understood", server=self._server, why=repr(error)) from None
+
+
+def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespace:
+    names = {identity: text for text, identity in (*catalog.policies.items(), *catalog.libraries.items())}
+    cluster = next((text for text, s in catalog.supervisors.items() if s.cluster == info["cluster"]), info["cluster"])
+    supervisor = catalog.supervisors.get(cluster)
+    quota, vm_service, creator = info.get("resource_spec") or {}, info.get("vm_service_spec") or {}, info.get("creator") or {}
+    settings = Settings(
+        description=info.get("description") or "", cpu=quota.get("cpu_limit"), memory=_bytes(quota.get("memory_limit")),
+        total_storage=_bytes(quota.get("storage_request_limit")),
+        storage={names.get(s["policy"], s["policy"]): _bytes(s.get("limit")) for s in info.get("storage_specs") or ()},
+        access=tuple(sorted(Grant(f"{a['subject']}@{a['domain']}", a["subject_type"] == "GROUP", a["role"].lower())
+                            for a in info.get("access_list") or ())),
+        vm_classes=tuple(sorted(vm_service.get("vm_classes") or ())),
+        libraries=tuple(sorted(names.get(i, i) for i in vm_service.get("content_libraries") or ())),
+    )
+    messages = tuple(m.get("details", {}).get("default_message", "") for m in info.get("messages") or () if m.get("severity") != "INFO")
+    return Namespace(
+        name=name, status=info["config_status"], messages=messages, cluster=cluster, settings=settings,
+        endpoint=supervisor.endpoint if supervisor else "",
+        creator=f"{creator['subject']}@{creator['domain']}" if creator else "",
+    )
+
+
+def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:
+    return {
+        "description": settings.description,
+        "storage_specs": [{"policy": catalog.policies[name], **({} if limit is None else {"limit": limit // MIB})}
+                          for name, limit in settings.storage.items()],
+        "access_list": [_grant(grant) for grant in settings.access],
+        "vm_service_spec": {"vm_classes": list(settings.vm_classes),
+                            "content_libraries": [catalog.libraries[name] for name in settings.libraries]},
+    }
+
+
+def _grant(grant: Grant) -> dict[str, str]:
+    subject, _, domain = grant.account.rpartition("@")
+    return {"subject_type": "GROUP" if grant.group else "USER", "subject": subject, "domain": domain, "role": grant.role.upper()}
+
+
+def _quota(settings: Settings) -> dict[str, int]:
+    limits = {"cpu_limit": settings.cpu, "memory_limit": settings.memory and settings.memory // MIB,
+              "storage_request_limit": settings.total_storage and settings.total_storage // MIB}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _bytes(mib: int | None) -> int | None:
+    return None if mib is None else mib * MIB

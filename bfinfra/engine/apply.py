@@ -1,0 +1,151 @@
+"""Apply: blocked → running → settling → done, as much in parallel as the order allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from threading import Event as Flag
+from threading import Lock
+from typing import Any
+
+from bfinfra.engine.observe import Kinds, World
+from bfinfra.engine.plan import Wish
+from bfinfra.engine.retry import Patience
+from bfinfra.engine.settle import Settle, Verdict
+from bfinfra.engine.turn import Turn
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.events import Ended, Ending, Event, Sink, Started
+from bfinfra.model.plan import Item, Plan
+from bfinfra.model.refs import Key
+
+TICK = 0.2  # seconds between looks at the stop flag
+GOOD = (Ending.DONE, Ending.KEPT)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to start nothing new."""
+
+    parallelism: int = 10
+    deadline: float | None = None
+    patience: Patience = field(default_factory=Patience)
+    stop: Flag = field(default_factory=Flag)
+
+
+class Apply:
+    """One run over one plan; `run()` answers how each item ended."""
+
+    def __init__(self, plan: Plan, wish: Wish, world: World, kinds: Kinds, options: Options, sink: Sink) -> None:  # noqa: PLR0913 - a run's whole input
+        self._options, self._sink, self._speaking = options, sink, Lock()
+        self._blocked = {item.key: item for item in plan.items}
+        self._items = dict(self._blocked)
+        self._running: dict[Future[bool], Item] = {}
+        self._polling: dict[Future[dict[Key, Any]], str] = {}
+        self._turn = Turn(wish, world, kinds, options.patience, self._tell)
+        self._settle = Settle(wish, world, kinds, self._turn, options.patience, options.deadline)
+        self._began: dict[Key, float] = {}
+        self.endings: dict[Key, Ended] = {}
+
+    def run(self) -> Mapping[Key, Ended]:
+        """Until every item ended, or the stop flag is up and what ran has finished its step."""
+        with ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply") as pool:
+            while self._blocked or self._running or self._settle or self._polling:
+                if self._options.stop.is_set() and not self._running:
+                    break
+                self._start(pool)
+                self._collect(pool)
+        for item in self._items.values():
+            if item.key not in self.endings:
+                self._end(item, Verdict(Ending.STOPPED, problem=Problem(f"{item.key} was not finished", why="the run was stopped",
+                                                                        next="the next apply goes on from here")))
+        return self.endings
+
+    def why_blocked(self, item: Item) -> str:
+        """What an item waits for, or ""."""
+        return next((f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings), "")
+
+    def _start(self, pool: ThreadPoolExecutor) -> None:
+        for item in list(self._blocked.values()):
+            if verdict := self._broken(item):
+                del self._blocked[item.key]
+                self._end(item, verdict)
+            elif not self.why_blocked(item) and not self._options.stop.is_set():
+                del self._blocked[item.key]
+                self._begin(item, pool)
+        if not self._options.stop.is_set():
+            for kind, keys in self._settle.due(set(self._polling.values())):
+                self._polling[pool.submit(self._settle.poll, kind, keys)] = kind
+
+    def _begin(self, item: Item, pool: ThreadPoolExecutor) -> None:
+        self._began[item.key] = time.monotonic()
+        if item.steps:
+            self._tell(Started(at=time.time(), key=item.key, action=item.action))
+            self._running[pool.submit(self._turn.take, item)] = item
+        else:
+            self._settle.add(item.key, final=True)
+
+    def _collect(self, pool: ThreadPoolExecutor) -> None:
+        pause = min(TICK, self._settle.pause())
+        if not (self._running or self._polling):
+            self._options.stop.wait(pause if self._settle else 0)
+            return
+        futures: list[Future[Any]] = [*self._running, *self._polling]
+        done, _ = wait(futures, timeout=pause, return_when=FIRST_COMPLETED)
+        for future in done:
+            if future in self._polling:
+                self._polled(self._polling.pop(future), future.result(), pool)
+            else:
+                self._turned(self._running.pop(future), future)
+
+    def _turned(self, item: Item, future: Future[bool]) -> None:
+        try:
+            self._settle.add(item.key, final=future.result())
+        except BfinfraError as error:
+            self._end(item, Verdict(Ending.FAILED, problem=located(error.problems[0], item.key)))
+
+    def _polled(self, kind: str, answers: dict[Key, Any], pool: ThreadPoolExecutor) -> None:
+        verdicts, said = self._settle.judge(kind, answers)
+        for event in said:
+            self._tell(event)
+        for key, verdict in verdicts.items():
+            item = self._items[key]
+            if verdict.ending is None or (verdict.ending is Ending.DONE and item.steps and self._more(item)):
+                self._running[pool.submit(self._turn.take, item)] = item
+            else:
+                self._end(item, verdict)
+
+    def _more(self, item: Item) -> bool:
+        """Done only if the world now agrees."""
+        try:
+            return bool(self._turn.left(item.key))
+        except BfinfraError:
+            return True  # the next turn raises it again, where it is reported
+
+    def _broken(self, item: Item) -> Verdict | None:
+        for key in item.waits_for:
+            ended = self.endings.get(key)
+            if ended and ended.ending not in GOOD:
+                still = ended.ending is Ending.WAITING
+                return Verdict(Ending.WAITING if still else Ending.BLOCKED,
+                               problem=Problem(f"{item.key} waits for {key}", why=f"which is {ended.ending}"))
+        return None
+
+    def _end(self, item: Item, verdict: Verdict) -> None:
+        assert verdict.ending is not None  # noqa: S101 - narrows the type; None means another turn
+        ending = Ending.KEPT if verdict.ending is Ending.DONE and not item.steps else verdict.ending
+        seconds = time.monotonic() - self._began.get(item.key, time.monotonic())
+        ended = Ended(at=time.time(), key=item.key, action=item.action, ending=ending, seconds=seconds,
+                      note=verdict.note, problem=verdict.problem)
+        self.endings[item.key] = ended
+        self._tell(ended)
+
+    def _tell(self, event: Event) -> None:
+        with self._speaking:
+            self._sink(event)
+
+
+def located(problem: Problem, key: Key) -> Problem:
+    """The problem, saying whose it is."""
+    return problem if str(key) in problem.what else replace(problem, what=f"{key}: {problem.what}")

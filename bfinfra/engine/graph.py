@@ -1,0 +1,59 @@
+"""Order: who must be done before whom. Knows keys and references only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key, edges, kinds_named
+
+
+def resolve(value: Any, known: Mapping[Key, Any]) -> dict[str, Key]:
+    """Dotted field → key, for every reference of a spec or state; where nobody bears the name, the first kind it may name."""
+    found = {}
+    for edge in edges(value):
+        keys = [Key(kind, edge.name) for kind in edge.kinds]
+        found[edge.field] = next((key for key in keys if key in known), keys[0])
+    return found
+
+
+def waits(wanted: Mapping[Key, Any], states: Mapping[Key, Any]) -> dict[Key, tuple[Key, ...]]:
+    """For each key, what must be done first.
+
+    What is wanted waits for what it refers to; what goes waits until everything that refers to it has let go.
+    """
+    everything = {**dict.fromkeys(states), **dict.fromkeys(wanted)}
+    before: dict[Key, dict[Key, None]] = {key: {} for key in everything}
+    for key in everything:
+        going = key not in wanted
+        if not going:
+            before[key] |= {other: None for other in resolve(wanted[key], everything).values() if other in wanted}
+        for other in resolve(states.get(key), everything).values():
+            if other in everything and other not in wanted:
+                before[other][key] = None
+    return {key: tuple(first) for key, first in before.items()}
+
+
+def sort(before: Mapping[Key, tuple[Key, ...]]) -> tuple[Key, ...]:
+    """The keys, each after those it waits for, otherwise in the order given. BfinfraError names a cycle."""
+    try:
+        return tuple(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        raise BfinfraError("these wait for each other: " + " → ".join(map(str, error.args[1]))) from None
+
+
+def levels(kinds: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Kinds in the order in which they can be surveyed: those of one level refer only to earlier levels."""
+    sorter = TopologicalSorter({
+        name: {other for other in kinds_named(kind.Spec) | kinds_named(kind.State) if other in kinds and other != name}
+        for name, kind in kinds.items()
+    })
+    sorter.prepare()
+    found = []
+    while sorter.is_active():
+        level = tuple(sorted(sorter.get_ready()))
+        found.append(level)
+        sorter.done(*level)
+    return tuple(found)

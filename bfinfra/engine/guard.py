@@ -1,0 +1,50 @@
+"""What stands between a plan and its first write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bfinfra.model.errors import BfinfraError, Problem, Unsafe
+from bfinfra.model.kind import Disruption
+from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.refs import Key
+
+
+@dataclass(frozen=True)
+class Allow:
+    """What an apply may do beyond creating and updating without disruption.
+
+    `every_delete`, `every_disruption`: any; `delete`, `disrupt`: these by address. Taking other people's objects along
+    always wants the address itself in `delete`.
+    """
+
+    every_delete: bool = False
+    every_disruption: bool = False
+    delete: frozenset[Key] = field(default_factory=frozenset)
+    disrupt: frozenset[Key] = field(default_factory=frozenset)
+
+
+def check(plan: Plan, allow: Allow) -> None:
+    """Raises BfinfraError for a plan with problems or blind spots, Unsafe for one that does more than allowed."""
+    blind = [Problem(f"{where} can't be read", why=why, next="mend that, then run again; nothing was written")
+             for where, why in plan.unreadable.items()]
+    if plan.problems or blind:
+        raise BfinfraError(*plan.problems, *blind)
+    if found := [problem for item in plan.pending for problem in _objections(item, allow)]:
+        raise Unsafe(*found)
+
+
+def _objections(item: Item, allow: Allow) -> list[Problem]:
+    found = []
+    goes = item.action in (Action.DELETE, Action.REPLACE)
+    if goes and item.contents and item.key not in allow.delete:
+        found.append(Problem(f"{item.key} holds what is not this site's: {', '.join(item.contents)}",
+                             why=f"to {item.action} it would take them along", next=f"move them, or allow it with --allow-delete {item.key}"))
+    elif goes and not (allow.every_delete or item.key in allow.delete):
+        found.append(Problem(f"the plan would {item.action} {item.key}", next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
+    disrupts = item.action is not Action.DELETE and item.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
+    if disrupts and not (allow.every_disruption or item.key in allow.disrupt):
+        why = "; ".join(dict.fromkeys(s.why for s in item.steps if s.disruption is not Disruption.NONE and s.why))
+        found.append(Problem(f"the plan means a {item.disruption} for {item.key}", why=why,
+                             next=f"allow it with --allow-disruption {item.key}, or --allow-disruption all"))
+    return found

@@ -1,0 +1,87 @@
+"""The journal: a line before and after each step, append-only. Evidence for `bfinfra history`; nothing depends on it.
+
+Also the lock: one apply a site and machine, held by the kernel, so that it dies with its owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bfinfra.model.errors import BfinfraError, Locked, Problem
+from bfinfra.model.events import Event, Progressed, StepBegun
+from bfinfra.model.plan import plain
+
+
+def folder(site: str) -> Path:
+    """Where a site's journal and lock lie; made 0700."""
+    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    path = base / "bfinfra" / site
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+class Journal:
+    """A sink of events. A line reaches the disk before its step runs."""
+
+    def __init__(self, site: str) -> None:
+        self.path = folder(site) / "journal.jsonl"
+        self.run = secrets.token_hex(4)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def __call__(self, event: Event) -> None:
+        """Append one event; BfinfraError where the disk won't take it, so that the step does not run."""
+        if isinstance(event, Progressed):
+            return
+        line = json.dumps({"run": self.run, **event_data(event)}, separators=(",", ":")) + "\n"
+        try:
+            os.write(self._file, line.encode())
+            if isinstance(event, StepBegun):
+                os.fdatasync(self._file)
+        except OSError as error:
+            raise BfinfraError(Problem("the journal can't be written", str(self.path), error.strerror or "",
+                                       "free space there, then run again")) from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+
+def event_data(event: Event) -> dict[str, Any]:
+    """An event as plain data: its class as `event`, keys as addresses."""
+    fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
+    return {"event": type(event).__name__, **{k: str(v) if k == "key" else plain(v) for k, v in fields.items()}}
+
+
+def read(site: str) -> Iterator[dict[str, Any]]:
+    """The journal's lines, oldest first; a line cut short by a crash is skipped."""
+    with contextlib.suppress(FileNotFoundError), (folder(site) / "journal.jsonl").open() as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                yield json.loads(line)
+
+
+@contextlib.contextmanager
+def lock(site: str) -> Iterator[None]:
+    """One apply of a site on a machine; Locked names the holder."""
+    path = folder(site) / "lock"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 100).decode(errors="replace").strip()
+            raise Locked(Problem(f"another apply of {site} runs on this machine", str(path), f"process {holder}" if holder else "",
+                                 "wait for it; the lock goes with that process")) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)

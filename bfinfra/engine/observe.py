@@ -1,0 +1,62 @@
+"""The survey: what the world says, one bulk read a kind, in the order of the references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.engine import graph
+from bfinfra.engine.retry import Patience
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Kind, Need, Seen
+from bfinfra.model.refs import Key, kinds_named
+
+Kinds = Mapping[str, Kind[Any, Any]]
+
+
+@dataclass
+class World:
+    """What was seen. `unreadable`: key, or a kind's name for all of it, → why. Grows while an apply goes on."""
+
+    states: dict[Key, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    unreadable: dict[Key | str, str] = field(default_factory=dict)
+
+    def why_unreadable(self, key: Key) -> str:
+        """Why nothing can be said of a resource, or ""."""
+        return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
+
+    def take(self, kind: str, seen: Seen) -> None:
+        """Note what was seen of a kind."""
+        self.states |= {Key(kind, name): state for name, state in seen.states.items() if state is not None}
+        self.facts[kind] = seen.facts
+        self.unreadable |= {Key(kind, name) if name else kind: why for name, why in seen.unreadable.items()}
+
+
+def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience) -> World:
+    """Ask every kind, also those that the site doesn't use: what was deleted from the file must be found."""
+    world = World()
+    with ThreadPoolExecutor(max_workers=8, thread_name_prefix="survey") as pool:
+        for level in graph.levels(kinds):
+            asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
+            for name, answer in asked:
+                try:
+                    world.take(name, answer.result())
+                except RemoteError as error:
+                    world.unreadable[name] = str(error)
+    return world
+
+
+def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World, patience: Patience) -> Seen:
+    """One kind's bulk read, tried again after what passes."""
+    specs = {key.name: spec for key, spec in wanted.items() if key.kind == name}
+    return patience.read(lambda: kind.observe(specs, needs_of(kind, wanted, world)))
+
+
+def needs_of(kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:
+    """All that is known of the kinds that this kind may refer to."""
+    named = kinds_named(kind.Spec) | kinds_named(kind.State)
+    keys = {key: None for key in (*wanted, *world.states) if key.kind in named}
+    return {key: Need(key, wanted.get(key), world.states.get(key)) for key in keys if not world.why_unreadable(key)}

@@ -1,0 +1,120 @@
+"""The decision: from what is wanted and what was seen to a plan. Pure; knows no kind and no backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.engine import graph
+from bfinfra.engine.observe import Kinds, World
+from bfinfra.model.errors import Problem, Refusal
+from bfinfra.model.kind import Around, Disruption, Need, Step, adopted
+from bfinfra.model.mark import Mark
+from bfinfra.model.plan import Action, Item, Plan, derive
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an apply aims at: the site's name, its resources (none = destroy), and what may be adopted."""
+
+    site: str
+    wanted: Mapping[Key, Any]
+    adopt: frozenset[Key] = field(default_factory=frozenset)
+
+    @classmethod
+    def of(cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> Wish:
+        """The site as written, or an empty one."""
+        return cls(site.name, {} if destroy else site.resources, adopt)
+
+
+def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
+    """Every resource decided, in an order in which they may start; all refusals at once."""
+    before = graph.waits(wish.wanted, ours(wish, world, kinds))
+    items, problems, unreadable = [], [], dict(world.unreadable)
+    for key in graph.sort(before):
+        if why := _unreadable(key, before[key], wish, world, unreadable):
+            unreadable[key] = why
+            continue
+        try:
+            items.append(_item(key, before[key], wish, world, kinds))
+        except Refusal as refusal:
+            problems += located(site, key, refusal)
+    return Plan(wish.site, tuple(items), tuple(problems), {str(k): why for k, why in unreadable.items()}, site.warnings)
+
+
+def ours(wish: Wish, world: World, kinds: Kinds) -> dict[Key, Any]:
+    """The states that this site wants or made; strangers are left out."""
+    return {
+        key: state for key, state in world.states.items()
+        if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site and key.kind in kinds)
+    }
+
+
+def decide(key: Key, wish: Wish, world: World, kinds: Kinds) -> tuple[Step, ...]:
+    """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids."""
+    kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
+    if key in wish.adopt and state is not None and state.mark is None:
+        state = adopted(state, Mark(wish.site, str(key)))
+    if kind.makes and state is not None:
+        _check_owner(key, spec, state.mark, wish)
+    steps = tuple(kind.steps(key.name, spec, state, around(key, wish, world, kinds)))
+    _check_protected(key, spec, state, steps)
+    return steps
+
+
+def around(key: Key, wish: Wish, world: World, kinds: Kinds) -> Around:
+    """What a decision may look at besides its own spec and state."""
+    spec, state = wish.wanted.get(key), world.states.get(key)
+    known = {**world.states, **wish.wanted}
+    fields = graph.resolve(spec if spec is not None else state, known)
+    needs = {name: Need(other, wish.wanted.get(other), world.states.get(other)) for name, other in fields.items()}
+    peers = {
+        other.name: (wish.wanted.get(other), world.states.get(other))
+        for other in known if other.kind == key.kind and other != key
+    }
+    return Around(Mark(wish.site, str(key)), needs, peers, world.facts.get(key.kind))
+
+
+def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
+    """A refusal's problems, placed at the field in the site's files."""
+    place = site.place(key, refusal.field) or str(key)
+    return [Problem(f"{key}: {p.what}", place, p.why, p.next) for p in refusal.problems]
+
+
+def _item(key: Key, before: tuple[Key, ...], wish: Wish, world: World, kinds: Kinds) -> Item:
+    steps, state = decide(key, wish, world, kinds), world.states.get(key)
+    action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
+    going = action in (Action.DELETE, Action.REPLACE)
+    return Item(key, action, steps, before, state.contents if going and state is not None else ())
+
+
+def _check_owner(key: Key, spec: Any, mark: Mark | None, wish: Wish) -> None:
+    if mark is None and spec is not None:
+        raise Refusal(
+            "it stands there already, and bfinfra did not make it", why="an object without the mark is never touched",
+            next=f"choose another name, or take it over with: bfinfra adopt SITE {key}",
+        )
+    if mark is not None and spec is not None and (mark.site, mark.address) != (wish.site, str(key)):
+        raise Refusal(
+            f"it belongs to {mark.address} of the site {mark.site}", why="two sites would undo each other's work",
+            next="choose another name, or remove it from the other site first",
+        )
+
+
+def _check_protected(key: Key, spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
+    applied = (state.mark.applied if state is not None and state.mark is not None else None) or {}
+    goes = steps and (spec is None or any(s.disruption is Disruption.REPLACE for s in steps))
+    if goes and (spec.protect if spec is not None else applied.get("protect")):
+        raise Refusal(f"{key} is protected", field="protect", why="this plan would delete or replace it",
+                      next="write protect: false and apply that first")
+
+
+def _unreadable(key: Key, before: tuple[Key, ...], wish: Wish, world: World, unreadable: Mapping[Any, str]) -> str:
+    if why := world.why_unreadable(key):
+        return why
+    needed = [other for other in before if key in wish.wanted and other in unreadable]
+    return f"{needed[0]} can't be read" if needed else ""
+

@@ -1,0 +1,80 @@
+"""Saved plans: what was shown, and the digests of the files it was made from. The plan shown is the plan run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bfinfra.model.errors import BfinfraError, Diverged, Problem
+from bfinfra.model.plan import Plan, agrees, step_data
+from bfinfra.model.site import Site
+
+FORMAT_VERSION = 1
+
+
+def items_data(plan: Plan) -> dict[str, Any]:
+    """Address → action and steps, as plain data without secrets."""
+    return {str(item.key): {"action": str(item.action), "steps": [step_data(s) for s in item.steps]} for item in plan.pending}
+
+
+def write(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
+    """Write a plan for a later apply; readable by its owner only."""
+    data = {"format_version": FORMAT_VERSION, "site": plan.site, "destroy": destroy,
+            "files": {str(file.absolute()): digest for file, digest in site.files.items()}, "items": items_data(plan)}
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as out:
+        json.dump(data, out, indent=1)
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a saved plan rather than a site."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as start:
+        return start.read(1) == b"{" and b'"format_version"' in start.read(200)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A plan read back."""
+
+    site: str
+    destroy: bool
+    files: Mapping[str, str]
+    items: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Saved:
+        """BfinfraError where it is no plan of this version, or the site's files changed since."""
+        try:
+            data = json.loads(path.read_text())
+            saved = cls(data["site"], data["destroy"], data["files"], data["items"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BfinfraError(Problem("not a saved plan", str(path), type(error).__name__, "make one with: bfinfra plan SITE --out FILE")) from None
+        if data["format_version"] != FORMAT_VERSION:
+            raise BfinfraError(Problem(f"the plan has format version {data['format_version']}, this bfinfra reads {FORMAT_VERSION}",
+                                       str(path), next="plan again"))
+        for file, digest in saved.files.items():
+            if not Path(file).is_file() or hashlib.sha256(Path(file).read_bytes()).hexdigest() != digest:
+                raise Diverged(Problem("the site changed after the plan was made", file, next="plan again"))
+        return saved
+
+    def check(self, fresh: Plan) -> None:
+        """Diverged where the fresh plan is not the one that was saved; says which resources differ."""
+        now = items_data(fresh)
+        problems = [
+            Problem(f"{address} is not as it was planned",
+                    why=f"planned: {_said(self.items.get(address))}; now: {_said(now.get(address))}", next="plan again")
+            for address in dict.fromkeys([*self.items, *now]) if not agrees(self.items.get(address), now.get(address))
+        ]
+        if problems:
+            raise Diverged(*problems)
+
+
+def _said(item: Any) -> str:
+    return f"{item['action']} ({', '.join(s['title'] for s in item['steps'])})" if item else "nothing to do"

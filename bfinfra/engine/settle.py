@@ -1,0 +1,114 @@
+"""Settling: all steps ran, the world takes its time. One bulk poll a kind; a time-out is "still waiting", never a fault."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bfinfra.engine.observe import Kinds, World
+from bfinfra.engine.plan import Wish
+from bfinfra.engine.retry import Patience
+from bfinfra.engine.turn import Turn
+from bfinfra.model.errors import BfinfraError, Problem, RemoteError
+from bfinfra.model.events import Ending, Settling
+from bfinfra.model.kind import READY, Readiness, Ready, failed, waiting
+from bfinfra.model.refs import Key
+
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.1, 5.0, 1.5  # seconds, seconds, factor
+
+
+@dataclass
+class _Waiting:
+    since: float
+    final: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a settling item came out: an ending, or None for "ready for its next turn"."""
+
+    ending: Ending | None
+    note: str = ""
+    problem: Problem | None = None
+
+
+class Settle:
+    """The items that settle, and when to look at each kind of them again."""
+
+    def __init__(self, wish: Wish, world: World, kinds: Kinds, turn: Turn, patience: Patience, deadline: float | None) -> None:  # noqa: PLR0913 - a run's whole context
+        self._wish, self._world, self._kinds, self._turn = wish, world, kinds, turn
+        self._patience, self._deadline = patience, deadline
+        self._waiting: dict[Key, _Waiting] = {}
+        self._pause: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, key: Key, *, final: bool) -> None:
+        """Wait for a resource; `final`: no steps are left."""
+        self._waiting[key] = _Waiting(time.monotonic(), final)
+        self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
+
+    def due(self, busy: set[str]) -> list[tuple[str, tuple[Key, ...]]]:
+        """The kinds to look at now, each with its settling keys; not those that are being looked at."""
+        by_kind: dict[str, list[Key]] = {}
+        for key in self._waiting:
+            by_kind.setdefault(key.kind, []).append(key)
+        now = time.monotonic()
+        return [(kind, tuple(keys)) for kind, keys in by_kind.items() if kind not in busy and self._due[kind] <= now]
+
+    def pause(self) -> float:
+        """Seconds until a kind is due."""
+        kinds = {key.kind for key in self._waiting}
+        return max(0.005, min((self._due[kind] - time.monotonic() for kind in kinds), default=LONGEST_PAUSE))
+
+    def poll(self, kind: str, keys: tuple[Key, ...]) -> dict[Key, Readiness | BfinfraError]:
+        """Look once, in bulk, and ask each whether it is ready. Runs in a worker thread."""
+        try:
+            self._patience.read(lambda: self._turn.look(kind, tuple(key.name for key in keys)))
+        except BfinfraError as error:
+            return dict.fromkeys(keys, error)
+        return {key: self._ask(key) for key in keys}
+
+    def judge(self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]) -> tuple[dict[Key, Verdict], list[Settling]]:
+        """Who came out how, and what to say of those who still wait. Called by the run's own thread."""
+        verdicts, said = {}, []
+        for key, answer in answers.items():
+            entry = self._waiting[key]
+            verdict = self._verdict(key, entry, answer)
+            if verdict is not None:
+                verdicts[key] = verdict
+                del self._waiting[key]
+            elif isinstance(answer, Readiness) and answer.why != entry.why:
+                entry.why = answer.why
+                said.append(Settling(at=time.time(), key=key, why=answer.why))
+        self._pause[kind] = FIRST_PAUSE if verdicts or said else min(self._pause[kind] * GROWTH, LONGEST_PAUSE)
+        self._due[kind] = time.monotonic() + self._pause[kind]
+        return verdicts, said
+
+    def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:
+        if isinstance(answer, BfinfraError):
+            return Verdict(Ending.FAILED, problem=answer.problems[0])
+        if answer.status is Ready.FAILED:
+            return Verdict(Ending.FAILED, problem=Problem(f"{key} failed", why=answer.why, next="mend the cause, then apply again"))
+        if answer.status is Ready.READY:
+            return Verdict(Ending.DONE if entry.final else None, answer.note)
+        limit = self._deadline if self._deadline is not None else self._kinds[key.kind].deadline
+        if time.monotonic() - entry.since < limit:
+            return None
+        return Verdict(Ending.WAITING, problem=Problem(f"{key} is not ready after {limit:.0f} s", why=answer.why,
+                                                       next="nothing is wrong with that; the next apply waits on"))
+
+    def _ask(self, key: Key) -> Readiness:
+        spec, state = self._wish.wanted.get(key), self._world.states.get(key)
+        if spec is None:
+            return READY if state is None else waiting("being removed")
+        if state is None:
+            return READY if not self._waiting[key].final else failed("it vanished while bfinfra waited for it")
+        try:
+            return self._kinds[key.kind].ready(spec, state)
+        except RemoteError as error:
+            return waiting(str(error.problems[0]))

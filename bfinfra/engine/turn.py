@@ -1,0 +1,109 @@
+"""One item's turn: look – decide – run one step, again and again until nothing is left to do.
+
+A crash, a lost answer and plain progress are the same case: the next look tells what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from bfinfra.engine.observe import Kinds, World, needs_of
+from bfinfra.engine.plan import Wish, decide
+from bfinfra.engine.retry import Patience
+from bfinfra.model.errors import BfinfraError, Diverged, Problem, RemoteError, Unreachable
+from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
+from bfinfra.model.kind import Disruption, Step
+from bfinfra.model.plan import Action, Item, agrees, derive, plain
+from bfinfra.model.refs import Key
+
+Tell = Callable[[Event], None]
+MOST_STEPS = 64  # an item that is still not done by then goes in circles
+
+
+class Turn:
+    """Takes items' turns, in any number of threads; shares the seen world with everybody under one lock."""
+
+    def __init__(self, wish: Wish, world: World, kinds: Kinds, patience: Patience, tell: Tell) -> None:  # noqa: PLR0913 - a run's whole context
+        self._wish, self._world, self._kinds, self._patience, self._tell = wish, world, kinds, patience, tell
+        self.lock = Lock()
+        self._ran: dict[Key, list[Step]] = {}
+
+    def take(self, item: Item) -> bool:
+        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed."""
+        while True:
+            step = self._patience.look(lambda: self._once(item), lambda _: None)
+            if step is None:
+                return True
+            if step.settles:
+                return False
+
+    def left(self, key: Key) -> tuple[Step, ...]:
+        """What is left to do, on what was last seen."""
+        with self.lock:
+            return decide(key, self._wish, self._world, self._kinds)
+
+    def look(self, kind: str, names: tuple[str, ...]) -> None:
+        """See some resources of a kind again. RemoteError where that can't be done."""
+        with self.lock:
+            needs = needs_of(self._kinds[kind], self._wish.wanted, self._world)
+        seen = self._kinds[kind].observe({name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False)
+        with self.lock:
+            for name in names:
+                self._world.states.pop(Key(kind, name), None)
+                self._world.unreadable.pop(Key(kind, name), None)
+            self._world.take(kind, seen)
+            blind = next((why for name in names if (why := self._world.why_unreadable(Key(kind, name)))), "")
+        if blind:
+            raise Unreachable(f"{kind} can't be read", why=blind)
+
+    def _once(self, item: Item) -> Step | None:
+        self.look(item.key.kind, (item.key.name,))
+        steps = self.left(item.key)
+        ran = self._ran.setdefault(item.key, [])
+        self._check(item, steps, ran)
+        if not steps:
+            return None
+        self._run(item.key, steps[0], len(ran) + 1)
+        ran.append(steps[0])
+        return steps[0]
+
+    def _run(self, key: Key, step: Step, number: int) -> None:
+        began = time.monotonic()
+        self._tell(StepBegun(at=time.time(), key=key, title=step.title(), number=number))
+        problem: Problem | None = Problem("interrupted")
+        again = False
+        try:
+            self._kinds[key.kind].run(step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done)))
+            problem = None
+        except BfinfraError as error:
+            problem, again = error.problems[0], isinstance(error, RemoteError)
+            raise
+        finally:
+            self._tell(StepEnded(at=time.time(), key=key, title=step.title(), number=number,
+                                 seconds=time.monotonic() - began, problem=problem, again=again))
+
+    def _check(self, item: Item, steps: tuple[Step, ...], ran: list[Step]) -> None:
+        if steps and ran and steps[0] == ran[-1]:
+            raise BfinfraError(Problem(f"{item.key}: {steps[0].title()} ran, but the world does not show it",
+                                       next="look at the object; another writer may be undoing it"))
+        if len(ran) > MOST_STEPS:
+            raise BfinfraError(Problem(f"{item.key} is still not done after {len(ran)} steps", next="report this; nothing more is tried"))
+        if steps and (difference := _beyond(item, steps, first=not ran, wanted=self._wish.wanted.get(item.key) is not None)):
+            raise Diverged(Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again"))
+
+
+def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -> str:
+    """In what the fresh steps go beyond the announced ones, or ""."""
+    worse = max((s.disruption for s in steps), key=list(Disruption).index)
+    if list(Disruption).index(worse) > list(Disruption).index(item.disruption):
+        return f"it would now mean a {worse}, announced was {item.disruption}"
+    if first and wanted and item.action is Action.UPDATE:
+        announced = [plain(c) for c in item.changes]
+        new = [c for s in steps for c in s.changes if not any(agrees(a, plain(c)) for a in announced)]
+        if new and item.changes:
+            return "; ".join(f"{c.field} is {c.now}, wanted {c.wanted}, and was not in the plan" for c in new)
+    if first and derive(object(), None, steps) is Action.REPLACE and item.action is not Action.REPLACE:
+        return f"it would now be replaced, announced was {item.action}"
+    return ""

@@ -1,0 +1,237 @@
+"""A namespace on a supervisor: limits, storage, access, VM classes, content libraries. (Solution setup, figures 5 and 6.)"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal, RemoteError
+from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.refs import Key
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import Bytes, Megahertz, bytes_text, megahertz_text
+
+Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
+
+
+class Limits(Part):
+    """What all that runs in the namespace may use together."""
+
+    cpu: Megahertz | None = None
+    """Such as 48GHz."""
+    memory: Bytes | None = None
+    """Such as 384GiB."""
+    storage: Bytes | None = None
+    """Over all storage policies, such as 2TiB."""
+
+
+class Access(Part):
+    """One user or group and what they may do."""
+
+    user: Account | None = None
+    """`name@domain`."""
+    group: Account | None = None
+    """`name@domain`."""
+    role: Literal["view", "edit", "owner"]
+    """view: look; edit: make clusters and workloads; owner: also delete the namespace."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Access:
+        if (self.user is None) == (self.group is None):
+            raise ValueError("give either user or group")
+        return self
+
+
+class Spec(kind.Spec):
+    """What a user writes for one supervisor namespace."""
+
+    cluster: str
+    """Name of the vSphere cluster whose supervisor holds the namespace."""
+    description: str = ""
+    """Free text; bfinfra keeps its mark in the last line under it."""
+    limits: Limits = Limits()
+    """What all that runs in the namespace may use together."""
+    storage: dict[str, Bytes | None] = Field(default_factory=dict)
+    """Storage policy → the most that may be claimed of it; empty = no limit of its own."""
+    access: tuple[Access, ...] = ()
+    """Who may do what in the namespace."""
+    vm_classes: tuple[str, ...] = ()
+    """VM classes that clusters in the namespace may use."""
+    content_libraries: tuple[str, ...] = ()
+    """Content libraries, by name, whose images VMs in the namespace may use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What vCenter says. `endpoint` is set once the namespace runs."""
+
+    status: str
+    messages: tuple[str, ...] = ()
+    cluster: str
+    settings: Settings
+    creator: str = ""
+    endpoint: Endpoint | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create namespace {name} on {cluster}"""
+
+    name: str
+    cluster: str
+    settings: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """update namespace {name}"""
+
+    name: str
+    settings: Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete namespace {name} and all that is in it"""
+
+    destructive = True
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Delete):
+    """delete namespace {name} and all that is in it, to make it anew on another cluster"""
+
+    disruption = Disruption.REPLACE
+    why = "a namespace can't move to another cluster"
+    settles = True
+
+
+class SupervisorNamespace(kind.Kind[Spec, State]):
+    """A namespace on a supervisor."""
+
+    deadline = 900
+
+    def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
+        self._namespaces = Namespaces(vcenter)
+        self._clusters = clusters
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """One list, then the details of what is wanted or carries a mark."""
+        catalog, listed = self._namespaces.catalog(), self._namespaces.list()
+        names = [name for name, text in listed.items() if name in wanted or (others and Mark.decode(text))]
+        states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
+        for name, state in states.items():
+            spec = wanted.get(name)
+            if spec is None or spec.cluster != state.cluster:
+                states[name] = replace(state, contents=self._contents(state))
+        return Seen(states, catalog)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, patch, replace when the cluster changes, delete."""
+        going = state is not None and state.status == "REMOVING"
+        if spec is None:
+            return () if state is None or going else (Delete(name=name),)
+        _check(name, spec, around.facts)
+        create = Create(name=name, cluster=spec.cluster, settings=_settings(spec, around.mark), changes=kind.differences(None, spec.applied()))
+        if state is None or going:
+            return (create,)
+        if spec.cluster != state.cluster:
+            return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
+        found = kind.changes(spec, state.mark, _drift(spec, state, around.mark))
+        return (Update(name=name, settings=_settings(spec, around.mark), changes=found),) if found else ()
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """RUNNING."""
+        if state.status == "ERROR":
+            return failed("; ".join(state.messages) or "vCenter gives no reason")
+        return READY if state.status == "RUNNING" else waiting(state.status.lower())
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One REST call."""
+        match step:
+            case Create(name=name, cluster=cluster, settings=settings):
+                self._namespaces.create(name, cluster, settings)
+            case Update(name=name, settings=settings):
+                self._namespaces.update(name, settings)
+            case Delete(name=name):
+                self._namespaces.delete(name)
+
+    def _contents(self, state: State) -> tuple[str, ...]:
+        """Clusters and workloads inside that are not this site's."""
+        if state.endpoint is None:
+            return ()
+        try:
+            return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
+        except RemoteError as error:
+            return (f"whatever is in it (it can't be asked: {error.problems[0].what})",)
+
+
+def _state(found: Namespace) -> State:
+    running = found.status == "RUNNING" and found.endpoint
+    return State(
+        mark=Mark.decode(found.settings.description), status=found.status, messages=found.messages, cluster=found.cluster,
+        settings=found.settings, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+    )
+
+
+def _settings(spec: Spec, mark: Mark) -> Settings:
+    return Settings(
+        description=below(spec.description, mark.seal(spec.applied())), cpu=spec.limits.cpu, memory=spec.limits.memory,
+        total_storage=spec.limits.storage, storage=dict(sorted(spec.storage.items())),
+        access=tuple(sorted(Grant(entry.user or entry.group or "", entry.group is not None, entry.role) for entry in spec.access)),
+        vm_classes=tuple(sorted(spec.vm_classes)), libraries=tuple(sorted(spec.content_libraries)),
+    )
+
+
+def _view(settings: Settings) -> dict[str, Any]:
+    """The settings as a site writes them."""
+    return {
+        "description": above(settings.description),
+        "limits": {"cpu": settings.cpu and megahertz_text(settings.cpu), "memory": settings.memory and bytes_text(settings.memory),
+                   "storage": settings.total_storage and bytes_text(settings.total_storage)},
+        "storage": {name: "no limit" if limit is None else bytes_text(limit) for name, limit in settings.storage.items()},
+        "access": [{"group" if grant.group else "user": grant.account, "role": grant.role} for grant in settings.access],
+        "vm_classes": list(settings.vm_classes), "content_libraries": list(settings.libraries),
+    }
+
+
+def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
+    """Where the world differs, in what is written or was; vCenter may add the creator to the access list by itself."""
+    wanted = _settings(spec, mark)
+    added = [grant for grant in state.settings.access if grant.account == state.creator and grant not in wanted.access]
+    world = replace(state.settings, access=tuple(grant for grant in state.settings.access if grant not in added))
+    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
+    return [change for change in kind.differences(_view(world), _view(wanted)) if change.field.partition(".")[0] in managed]
+
+
+def _check(name: str, spec: Spec, catalog: Catalog) -> None:
+    """Refusal for whatever vCenter would refuse, or silently never grant."""
+    if spec.cluster not in catalog.supervisors:
+        raise Refusal(f"the cluster {spec.cluster} has no supervisor", field="cluster", why="namespaces live on supervisors",
+                      next=nearest(spec.cluster, catalog.supervisors))
+    _known("storage policy", "storage", spec.storage, catalog.policies)
+    _known("VM class", "vm_classes", spec.vm_classes, catalog.vm_classes)
+    _known("content library", "content_libraries", spec.content_libraries, catalog.libraries)
+    if name.startswith("vmware-system"):
+        raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")
+    for policy, limit in spec.storage.items():
+        if limit is not None and spec.limits.storage is not None and limit > spec.limits.storage:
+            raise Refusal(f"{bytes_text(limit)} of {policy} can't fit into the namespace's {bytes_text(spec.limits.storage)}",
+                          field=f"storage.{policy}", next="raise limits.storage, or lower this")
+
+
+def _known(what: str, where: str, names: Iterable[str], known: Collection[str]) -> None:
+    for index, name in enumerate(names):
+        if name not in known:
+            raise Refusal(f"there is no {what} {name}", field=f"{where}.{name if where == 'storage' else index}", next=nearest(name, known))
