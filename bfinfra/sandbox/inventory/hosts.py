@@ -1,0 +1,94 @@
+"""An ESXi host as the API shows it: hardware, PCI devices, passthrough, services of its own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.vmtypes import vim
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+ESXI = vim.AboutInfo(
+    name="VMware ESXi", fullName="VMware ESXi 8.0.3 build-24022510", vendor="VMware, Inc.", version="8.0.3", build="24022510",
+    osType="vmnix-x86", productLineId="embeddedEsx", apiType="HostAgent", apiVersion="8.0.3.0",
+)
+OPTIONS = (("Net.PVRDMAVmknic", ""), ("UserVars.SuppressShellWarning", "0"), ("Misc.LogDir", "[] /scratch/log"))
+DISPLAY = 0x0300  # PCI base class of display controllers; 0x0302 is a 3D controller
+
+
+def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, networks: list[Managed]) -> Managed:
+    """A connected host of a cluster."""
+    moid, devices = inventory.new_id("host-", 10), [pci_device(each) for each in host.pci]
+    runtime = vim.host.RuntimeInfo(
+        connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now(inventory), standbyMode="none",
+    )
+    made = inventory.add(
+        vim.HostSystem, moid, {"pci_memory": {each.id: int(each.memory or 0) for each in host.pci}}, name=name, parent=cluster.ref, value=[],
+        overallStatus="green", configStatus="green", runtime=runtime, datastore=[], network=[each.ref for each in networks],
+        hardware=hardware(inventory, name, host, devices),
+        config=vim.host.ConfigInfo(
+            host=vim.HostSystem(moid), product=ESXI, option=[vim.option.OptionValue(key=key, value=value) for key, value in OPTIONS],
+            pciPassthruInfo=[passthru(each) for each in devices],
+        ),
+    )
+    made["configManager"] = vim.host.ConfigManager(
+        pciPassthruSystem=inventory.add(vim.host.PciPassthruSystem, f"pciPassthruSystem-{moid}", {"host": moid}, pciPassthruInfo=[], sriovDevicePoolInfo=[]).ref,
+        advancedOption=inventory.add(vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}).ref,
+    )
+    return made
+
+
+def now(inventory: Inventory) -> datetime:
+    """The clock's time as the API gives it."""
+    return datetime.fromtimestamp(inventory.clock.now(), timezone.utc)
+
+
+def signed(value: int, bits: int = 16) -> int:
+    """A PCI number as the API's signed types carry it: 0x8086 is -32634."""
+    return value - (1 << bits) if value >= 1 << (bits - 1) else value
+
+
+def unsigned(value: int, bits: int = 16) -> int:
+    """The PCI number of a signed one."""
+    return value & ((1 << bits) - 1)
+
+
+def pci_device(device: Any) -> Any:
+    """A PCI device; the address "0000:3b:00.0" gives bus, slot and function."""
+    _, bus, rest = device.id.split(":")
+    slot, function = rest.split(".")
+    return vim.host.PciDevice(
+        id=device.id, classId=signed(int(device.class_)), bus=signed(int(bus, 16), 8), slot=signed(int(slot, 16), 8), function=int(function, 16),
+        vendorId=signed(int(device.vendor)), subVendorId=signed(int(device.vendor)), vendorName=vendor_name(int(device.vendor)),
+        deviceId=signed(int(device.device)), subDeviceId=0, deviceName=device.name, physicalSlot=int(slot, 16), slotDescription=f"Slot{int(bus, 16)}",
+    )
+
+
+def vendor_name(vendor: int) -> str:
+    """The vendor's name in the PCI list."""
+    names = {0x10DE: "NVIDIA Corporation", 0x8086: "Intel Corporation", 0x15B3: "Mellanox Technologies", 0x1002: "Advanced Micro Devices, Inc. [AMD/ATI]"}
+    return names.get(vendor, "Unknown")
+
+
+def passthru(device: Any) -> Any:
+    """What the host says of the device's passthrough: off at first."""
+    return vim.host.PciPassthruInfo(
+        id=device.id, dependentDevice=device.id, passthruEnabled=False, passthruActive=False, passthruCapable=unsigned(device.classId) >> 8 != 0x06,
+    )
+
+
+def hardware(inventory: Inventory, name: str, host: Any, devices: list[Any]) -> Any:
+    """Sizes as the world says; `cores` over two packages."""
+    cores = int(host.cores)
+    return vim.host.HardwareInfo(
+        systemInfo=vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=inventory.new_uuid(name)),
+        cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=cores, numCpuThreads=2 * cores, hz=int(host.mhz) * 1_000_000),
+        cpuPkg=[
+            vim.host.CpuPackage(index=index, vendor="intel", hz=int(host.mhz) * 1_000_000, busHz=100_000_000, description="Intel(R) Xeon(R) Gold 6248", threadId=[0], cpuFeature=[])
+            for index in range(2)
+        ],
+        memorySize=int(host.memory), pciDevice=devices,
+    )

@@ -1,0 +1,83 @@
+"""The inventory as JSON: exact for a restart, normalised for comparing two worlds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ParserCreate
+
+from pyVmomi import SoapAdapter
+
+from bfinfra.sandbox.inventory.managed import Managed
+from bfinfra.sandbox.inventory.vmtypes import field, fields, moid, support, typed, vim, wsdl_type
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.store import Inventory
+
+PASSING = (vim.Task, vim.HttpNfcLease, vim.view.View, vim.HistoryCollector)
+GENERATED = frozenset({
+    "uuid", "instanceUuid", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
+    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds",
+})
+DUMPED = {
+    "VirtualMachine": ("config", "runtime", "guest", "resourcePool", "datastore", "network", "value"),
+    "HostSystem": ("config", "runtime", "datastore", "network", "value"),
+    "ResourcePool": ("config", "owner"),
+    "Folder": ("childType",),
+    "Datastore": ("info", "value"),
+    "ClusterComputeResource": ("configurationEx",),
+}
+NEWEST = support.newestVersions.Get("vim")
+ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTIONAL)
+
+
+def lasts(managed: Managed) -> bool:
+    """Whether the object survives a restart of vCenter."""
+    return not managed.is_a(*PASSING) and not managed.kind.startswith("Property")
+
+
+def written(managed: Managed) -> dict[str, Any]:
+    """The object as JSON values; property values as pyVmomi's XML."""
+    kinds = {name: field(type(managed.ref), name).type for name in managed.props}
+    props = {
+        name: SoapAdapter.SerializeToStr(typed(value, kinds[name]), ANY, NEWEST)  # type: ignore[no-untyped-call]
+        for name, value in managed.props.items() if value is not None
+    }
+    return {"kind": managed.kind, "moid": managed.moid, "props": props, "hidden": managed.hidden}
+
+
+def read(data: dict[str, Any]) -> Managed:
+    """The object of `written`."""
+    return Managed(wsdl_type(data["kind"])(data["moid"]), {name: parsed(xml) for name, xml in data["props"].items()}, data["hidden"])
+
+
+def parsed(xml: str) -> Any:
+    """One value from pyVmomi's XML."""
+    parser = ParserCreate(namespace_separator=SoapAdapter.NS_SEP)
+    reader = SoapAdapter.SoapDeserializer()  # type: ignore[no-untyped-call]
+    reader.Deserialize(parser, object)  # type: ignore[no-untyped-call]
+    parser.Parse(xml)
+    return reader.GetResult()  # type: ignore[no-untyped-call]
+
+
+def dump(inventory: Inventory) -> dict[str, Any]:
+    """Objects by inventory path."""
+    found: dict[str, Any] = {}
+    for managed in inventory.objects.values():
+        if managed.is_a(vim.ManagedEntity):
+            fields = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
+            found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in fields.items() if value not in (None, [], {})}
+    return dict(sorted(found.items()))
+
+
+def plain(inventory: Inventory, value: Any) -> Any:
+    """A property value without generated ids and times."""
+    if isinstance(value, support.ManagedObject):
+        target = inventory.objects.get(moid(value))
+        return f"{target.kind} {inventory.path(target)}" if target else "gone"
+    if isinstance(value, support.DataObject):
+        fields = {info.name: plain(inventory, getattr(value, info.name)) for info in fields(value) if info.name not in GENERATED}
+        return {"_": type(value).__name__, **{name: each for name, each in fields.items() if each not in (None, [])}}
+    if isinstance(value, list):
+        return [plain(inventory, each) for each in value]
+    return None if isinstance(value, datetime) else value if isinstance(value, (int, float, bool)) or value is None else str(value)

@@ -1,0 +1,49 @@
+"""The service instance and its managers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+MANAGERS = {
+    "viewManager": (vim.view.ViewManager, "ViewManager"),
+    "setting": (vim.option.OptionManager, "VpxSettings"),
+    "sessionManager": (vim.SessionManager, "SessionManager"),
+    "authorizationManager": (vim.AuthorizationManager, "AuthorizationManager"),
+    "eventManager": (vim.event.EventManager, "EventManager"),
+    "taskManager": (vim.TaskManager, "TaskManager"),
+    "customFieldsManager": (vim.CustomFieldsManager, "CustomFieldsManager"),
+    "searchIndex": (vim.SearchIndex, "SearchIndex"),
+    "fileManager": (vim.FileManager, "FileManager"),
+    "ovfManager": (vim.OvfManager, "OvfManager"),
+}
+
+
+def add_services(inventory: Inventory, root: Managed) -> None:
+    """One object a manager, with the ids that vCenter uses."""
+    collector = inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
+    managers = {name: inventory.add(kind, moid).ref for name, (kind, moid) in MANAGERS.items()}
+    content = vim.ServiceInstanceContent(rootFolder=root.ref, propertyCollector=collector.ref, about=about(inventory.world.vcenter), **managers)
+    inventory.add(vim.ServiceInstance, "ServiceInstance", content=content, capability=vim.Capability(
+        provisioningSupported=True, multiHostSupported=True, userShellAccessSupported=False, networkBackupAndRestoreSupported=True,
+    ))
+    inventory.objects["CustomFieldsManager"]["field"] = []
+    inventory.objects["VpxSettings"]["setting"] = [
+        vim.option.OptionValue(key="VirtualCenter.InstanceName", value=inventory.world.vcenter.host),
+        vim.option.OptionValue(key="config.vmacore.soap.sessionTimeout", value="30"),
+    ]
+
+
+def about(vcenter: Any) -> Any:
+    """What the server says of itself; `version` is the API version, as "8.0.3.0"."""
+    version = ".".join(vcenter.version.split(".")[:3])
+    return vim.AboutInfo(
+        name="VMware vCenter Server", fullName=f"VMware vCenter Server {version} build-24022515", vendor="VMware, Inc.", version=version, build="24022515",
+        localeVersion="INTL", localeBuild="000", osType="linux-x64", productLineId="vpx", apiType="VirtualCenter", apiVersion=vcenter.version,
+        instanceUuid=vcenter.instance_uuid, licenseProductName="VMware VirtualCenter Server", licenseProductVersion="8.0",
+    )

@@ -1,0 +1,195 @@
+"""The inventory: managed objects by id, one lock, one counter of changes."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory import saved
+from bfinfra.sandbox.inventory.managed import Managed
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl, wsdl_type
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.clock import Clock
+
+PowerHook = Callable[[Managed, bool], None]
+
+
+class Inventory:
+    """All managed objects of one vCenter. Hold `lock` while reading several or changing any; `touch` says what changed."""
+
+    def __init__(self, world: Any, clock: Clock) -> None:
+        from bfinfra.sandbox.inventory.build import build  # noqa: PLC0415 - the builder fills an inventory
+
+        self.world, self.clock = world, clock
+        self.lock = threading.Condition(threading.RLock())
+        self.version, self.moment = 1, 0
+        self.objects: dict[str, Managed] = {}
+        self.counters: dict[str, int] = defaultdict(int)
+        self.events: list[Any] = []
+        self._power_hooks: list[PowerHook] = []
+        self._remembered: tuple[int, dict[str, Any]] = (0, {})
+        self._build = build
+        build(self)
+
+    def add(self, kind: Any, moid: str, hidden: dict[str, Any] | None = None, **props: Any) -> Managed:
+        """A new object under this id."""
+        managed = Managed(kind(moid), props, hidden)
+        self.objects[moid] = managed
+        self.touch(managed)
+        return managed
+
+    def new_id(self, prefix: str, start: int = 1) -> str:
+        """The next id with this prefix: the same calls give the same ids."""
+        self.counters[prefix] = max(self.counters[prefix] + 1, start)
+        return f"{prefix}{self.counters[prefix]}"
+
+    def new_uuid(self, name: str) -> str:
+        """A UUID that is the same in each run of the same world."""
+        return str(uuid.uuid5(uuid.UUID(self.world.vcenter.instance_uuid), name))
+
+    def remove(self, managed: Managed) -> None:
+        """Forget the object; nobody is asked."""
+        self.objects.pop(managed.moid, None)
+        self.touch(managed)
+
+    def touch(self, *changed: Managed) -> None:
+        """Say that these objects changed: caches go, waiting collectors wake."""
+        with self.lock:
+            self.version += 1
+            for managed in changed:
+                managed.version = self.version
+            self.lock.notify_all()
+
+    def get(self, ref: Any) -> Managed:
+        """The object of a reference. ManagedObjectNotFound where it is gone."""
+        found = self.objects.get(ref._moId)  # noqa: SLF001 - pyVmomi's public name
+        if found is None:
+            raise vmodl.fault.ManagedObjectNotFound(
+                obj=ref, msg=f"The object '{type(ref).__name__}:{ref._moId}' has already been deleted or has not been completely created",  # noqa: SLF001
+            )
+        return found
+
+    def of(self, *types: Any) -> list[Managed]:
+        """All objects of these types, in the order of their making."""
+        return [managed for managed in self.objects.values() if managed.is_a(*types)]
+
+    def children(self, managed: Managed) -> list[Managed]:
+        """The objects whose parent it is."""
+        index: dict[str, list[Managed]] = self.remembered("children", self._by_parent)
+        return index.get(managed.moid, [])
+
+    def _by_parent(self) -> dict[str, list[Managed]]:
+        index: dict[str, list[Managed]] = defaultdict(list)
+        for each in self.objects.values():
+            if each.parent is not None:
+                index[each.parent._moId].append(each)  # noqa: SLF001 - pyVmomi's public name
+        return index
+
+    def remembered(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for each state of the inventory."""
+        if self._remembered[0] != self.version:
+            self._remembered = (self.version, {})
+        found = self._remembered[1]
+        if name not in found:
+            found[name] = make()
+        return found[name]
+
+    def parent(self, managed: Managed) -> Managed | None:
+        """The object's parent, or None."""
+        return self.objects.get(managed.parent._moId) if managed.parent is not None else None  # noqa: SLF001
+
+    def ancestors(self, managed: Managed) -> list[Managed]:
+        """The object, its parent, and so on to the root."""
+        chain, at = [], self.objects.get(managed.moid)
+        while at is not None:
+            chain.append(at)
+            at = self.parent(at)
+        return chain
+
+    def path(self, managed: Managed) -> str:
+        """The inventory path: "/Singapore/vm/bf-01"; "/" for the root."""
+        return "/" + "/".join(each.name for each in reversed(self.ancestors(managed)[:-1]))
+
+    def named(self, kind: Any, name: str) -> Managed | None:
+        """The first object of the type with this name."""
+        return next((managed for managed in self.of(kind) if managed.name == name), None)
+
+    def clusters(self) -> list[Managed]:
+        """Clusters."""
+        return self.of(vim.ClusterComputeResource)
+
+    def hosts(self) -> list[Managed]:
+        """ESXi hosts."""
+        return self.of(vim.HostSystem)
+
+    def datastores(self) -> list[Managed]:
+        """Datastores."""
+        return self.of(vim.Datastore)
+
+    def networks(self) -> list[Managed]:
+        """Networks and distributed port groups."""
+        return self.of(vim.Network)
+
+    def datacenters(self) -> list[Managed]:
+        """Datacenters."""
+        return self.of(vim.Datacenter)
+
+    def folders(self) -> list[Managed]:
+        """Folders."""
+        return self.of(vim.Folder)
+
+    def resource_pools(self) -> list[Managed]:
+        """Resource pools, the roots of clusters included."""
+        return self.of(vim.ResourcePool)
+
+    def vms(self) -> list[Managed]:
+        """Virtual machines and templates."""
+        return self.of(vim.VirtualMachine)
+
+    def on_power(self, hook: PowerHook) -> None:
+        """Call `hook(vm, on)` after a virtual machine is up (its guest has booted) and when it goes off."""
+        self._power_hooks.append(hook)
+
+    def powered(self, vm: Managed, *, on: bool) -> None:
+        """Tell the power hooks."""
+        for hook in self._power_hooks:
+            hook(vm, on)
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions doesn't."""
+        with self.lock:
+            return {"counters": dict(self.counters), "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)]}
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """The inventory as it was saved; the guests of running machines are up."""
+        with self.lock:
+            self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
+            self.counters = defaultdict(int, data["counters"])
+            self.touch(*self.objects.values())
+            running = [vm for vm in self.vms() if vm["runtime"].powerState == "poweredOn"]
+        for vm in running:
+            self.powered(vm, on=True)
+
+    def reset(self) -> None:
+        """The inventory as the world describes it."""
+        with self.lock:
+            for vm in self.vms():
+                if vm["runtime"].powerState == "poweredOn":
+                    self.powered(vm, on=False)
+            self.objects, self.counters, self.events = {}, defaultdict(int), []
+            self._build(self)
+            self.touch(*self.objects.values())
+
+    def dump(self) -> dict[str, Any]:
+        """What is there, by inventory path, without generated ids and times: equal inventories dump equal."""
+        with self.lock:
+            return saved.dump(self)
+
+    def lookup(self, kind: str, moid: str) -> Managed | None:
+        """The object of this wire type and id, or None."""
+        found = self.objects.get(moid)
+        return found if found is not None and found.is_a(wsdl_type(kind)) else None

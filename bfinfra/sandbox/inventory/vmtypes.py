@@ -1,0 +1,44 @@
+"""pyVmomi's types without its stubs, which call every constructor untyped and every field optional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyVmomi
+from pyVmomi import VmomiSupport
+
+vim: Any = pyVmomi.vim  # type: ignore[attr-defined, unused-ignore]
+vmodl: Any = pyVmomi.vmodl  # type: ignore[attr-defined, unused-ignore]
+support: Any = VmomiSupport
+
+
+def wsdl_type(name: str) -> Any:
+    """The type of a wire name such as "VirtualMachine". KeyError where there is none."""
+    return support.GetWsdlType("urn:vim25", name)
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """The value as the declared type, so that it says its type on the wire when it stands in an `xsd:anyType`."""
+    if value is None or kind is object or isinstance(value, (support.DataObject, support.ManagedObject, type)):
+        return value
+    if not isinstance(kind, type) or isinstance(value, support.ManagedMethod):
+        return value
+    if isinstance(value, list):
+        return value if isinstance(value, kind) else kind(value)
+    return value if type(value) is kind or kind in (support.PropertyPath, type) else kind(value)
+
+
+def moid(ref: Any) -> str:
+    """The id of a reference."""
+    return str(ref._moId)  # noqa: SLF001 - pyVmomi's public name
+
+
+def field(kind: Any, name: str) -> Any:
+    """What a type declares of a field: name, type, version, flags. AttributeError or KeyError where it has none."""
+    return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
+
+
+def fields(value: Any) -> list[Any]:
+    """The fields that a data object or a type declares."""
+    found: list[Any] = value._GetPropertyList()  # noqa: SLF001 - pyVmomi's public name
+    return found

@@ -1,0 +1,81 @@
+"""Properties as wire text, kept until the object changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.sandbox.inventory.computed import COMPUTED, OF_ITSELF, UNSTABLE
+from bfinfra.sandbox.inventory.paths import read
+from bfinfra.sandbox.inventory.vmtypes import field, fields, support, vim, vmodl
+from bfinfra.sandbox.soap import wire
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+    from bfinfra.sandbox.soap.dispatch import Call
+
+def fetch(call: Call, this: Managed, name: str) -> str:
+    """pyVmomi's attribute access: one property in its declared type. InvalidProperty where the type has none."""
+    try:
+        info = field(type(this.ref), name)
+    except (AttributeError, KeyError):
+        raise vmodl.query.InvalidProperty(name=name) from None
+    if info.privId != "System.Anonymous":
+        call.need("System.View", this)
+    value = read(call.inventory, this, info.name)
+    return wire.written("returnval", value, info.type, call.version, info.flags | support.F_OPTIONAL) if value is not None else ""
+
+
+def prop_set(call: Call, managed: Managed, path: str) -> str:
+    """The `propSet` element of a path; "" where the property is unset. InvalidProperty where there can be none."""
+    known = managed.wire.get((path, call.version))
+    stamp = stamp_of(call.inventory, managed, path)
+    if known and known[0] == stamp:
+        return known[1]
+    value = read(call.inventory, managed, path)
+    text = "" if value is None else f"<propSet><name>{escaped(path)}</name>{wire.written('val', value, object, call.version)}</propSet>"
+    managed.wire[path, call.version] = stamp, text
+    return text
+
+
+def stamp_of(inventory: Inventory, managed: Managed, path: str) -> int:
+    """A number that changes when the value may have: the object's version, the inventory's for what follows from others."""
+    first = path.partition(".")[0].partition("[")[0]
+    if first in UNSTABLE:
+        inventory.moment += 1
+        return -inventory.moment
+    derived = any((getattr(kind, "__name__", ""), first) in COMPUTED for kind in type(managed.ref).__mro__)
+    alone = managed.is_a(vim.VirtualMachine) and first in OF_ITSELF
+    return inventory.version if derived and not alone else managed.version
+
+
+def escaped(path: str) -> str:
+    """A path as XML text."""
+    return path.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def all_paths(managed: Managed) -> list[str]:
+    """Every property of the object's type."""
+    return [info.name for info in fields(type(managed.ref))]
+
+
+def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
+    """The `obj`, `propSet` and `missingSet` elements of an object. Without a session, what isn't public is missing."""
+    parts = [f'<obj type="{managed.kind}">{managed.moid}</obj>']
+    for path in paths:
+        if call.session is None and not public(managed, path):
+            error = vim.fault.NotAuthenticated(object=managed.ref, privilegeId="System.View")
+            info = wire.written("fault", error, vmodl.LocalizedMethodFault, call.version)
+            parts.append(f"<missingSet><path>{escaped(path)}</path>{info}</missingSet>")
+        else:
+            parts.append(prop_set(call, managed, path))
+    return "".join(parts)
+
+
+def public(managed: Managed, path: str) -> bool:
+    """Whether the property may be read before the login."""
+    try:
+        info = field(type(managed.ref), path.partition(".")[0])
+    except (AttributeError, KeyError):
+        raise vmodl.query.InvalidProperty(name=path) from None
+    return bool(info.privId == "System.Anonymous")

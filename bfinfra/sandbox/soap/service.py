@@ -1,0 +1,25 @@
+"""ServiceInstance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.soap.dispatch import Call, method
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+
+SERVICE = "vim.ServiceInstance"
+
+
+@method(SERVICE, "RetrieveServiceContent", writes=False)
+def content(_: Call, this: Managed, __: Any) -> Any:
+    """Where everything is."""
+    return this["content"]
+
+
+@method(SERVICE, "CurrentTime", writes=False)
+def current_time(call: Call, _: Managed, __: Any) -> Any:
+    """The server's time."""
+    return now(call.inventory)
