@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import socket
 import ssl
+import tempfile
+from pathlib import Path
 
 import truststore
 
@@ -50,6 +52,19 @@ def unverified() -> ssl.SSLContext:
     free.check_hostname = False
     free.verify_mode = ssl.CERT_NONE
     return free
+
+
+def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -> None:
+    """Show our own certificate (PEM, with its key) to the server. Raises Untrusted where they don't fit."""
+    with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads a chain from files only; the folder is ours alone (0700)
+        paths = [Path(folder) / name for name in ("certificate.pem", "key.pem")]
+        for path, pem in zip(paths, (certificate, key), strict=True):
+            path.write_text(pem)
+        try:
+            context.load_cert_chain(*paths, password="")
+        except (OSError, ValueError):
+            raise Untrusted("the client certificate can't be used", server=server, why="certificate and key don't fit, or are no PEM",
+                            next="make the kubeconfig anew") from None
 
 
 def check_pin(shown: bytes | None, pin: str, server: str) -> None:

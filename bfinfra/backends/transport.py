@@ -67,13 +67,21 @@ class Seam:
             headers=headers,
         )
 
-    def transport(self, base_url: str, trust: Trust, *, extra_pem: str = "") -> httpx2.BaseTransport:
-        """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors."""
+    def transport(
+        self, base_url: str, trust: Trust, *, extra_pem: str = "", identity: tuple[str, str] | None = None
+    ) -> httpx2.BaseTransport:
+        """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors.
+
+        `identity`: our own certificate and key (PEM), for servers that know their users by certificate.
+        """
         url = httpx2.URL(base_url)
         server = f"{url.host}:{url.port or 443}"
         if url.scheme != "https":
             raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
-        inner: httpx2.BaseTransport = Network(tls.context(trust, extra_pem, server), trust.sha256 or "", self.where)
+        context = tls.context(trust, extra_pem, server)
+        if identity:
+            tls.identify(context, *identity, server)
+        inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
         for filling in self._fillings:
             inner = filling(inner)
         outer = _Outermost(inner, self.tally, server, read_only=self.read_only)

@@ -1,0 +1,122 @@
+"""A Bitfusion client token: three files, checked; never printed."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.backends.bitfusion.archive import FILES, BadToken, members
+
+PORT = 56001
+HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
+
+
+@dataclass(frozen=True)
+class Token:
+    """`servers`: (host, port) each once, reachable ones first. `not_after`: when its CA ends, UTC. `digest`: of all three files."""
+
+    servers: tuple[tuple[str, int], ...]
+    not_after: datetime
+    digest: str
+    ca_crt: str = field(repr=False)
+    client_yaml: str = field(repr=False)
+    servers_conf: str = field(repr=False)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """File name → content."""
+        return dict(zip(FILES, (self.ca_crt, self.client_yaml, self.servers_conf), strict=True))
+
+
+def read_token(path: Path) -> Token:
+    """The token in a tar or folder. ValueError says what is wrong and what to do, and quotes no content."""
+    if not path.exists():
+        raise BadToken(f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path")
+    found = members(path)
+    texts = {name: _text(name, found[name]) for name in FILES}
+    if not isinstance(_yaml("client.yaml", texts["client.yaml"]), dict):
+        raise BadToken("client.yaml is no mapping: download the token again")
+    return Token(
+        _servers(_yaml("servers.conf", texts["servers.conf"])), _not_after(found["ca.crt"]), digest(found),
+        texts["ca.crt"], texts["client.yaml"], texts["servers.conf"],
+    )
+
+
+def digest(files: Mapping[str, bytes]) -> str:
+    """SHA-256 over the files of a token, hexadecimal; the same for the same contents wherever they stand."""
+    whole = hashlib.sha256()
+    for name in FILES:
+        content = files.get(name, b"")
+        whole.update(f"{name} {len(content)}\n".encode() + content)
+    return whole.hexdigest()
+
+
+def _text(name: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise BadToken(f"{name} is not text: download the token again") from None
+
+
+def _yaml(name: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = f" in line {line + 1}" if line is not None else ""
+        raise BadToken(f"{name} is not YAML{where}: download the token again") from None
+
+
+def _servers(config: Any) -> tuple[tuple[str, int], ...]:
+    entries = config.get("servers") if isinstance(config, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise BadToken("servers.conf has no list `servers`: download the token again")
+    found: dict[tuple[str, int], None] = {}
+    for entry in entries:
+        if isinstance(entry, str) and entry.startswith(("reachable:", "addresses:")):
+            name = entry.partition(":")[0]
+            raise BadToken(f"servers.conf lacks the blank after `{name}:`: write `{name}: ADDRESS`")
+        if not isinstance(entry, dict):
+            raise BadToken("servers.conf: a server is no mapping with reachable and addresses")
+        addresses = entry.get("addresses") or []
+        if not isinstance(addresses, list):
+            raise BadToken("servers.conf: `addresses` is no list")
+        found |= dict.fromkeys(_address(a) for a in (entry.get("reachable"), *addresses) if a is not None)
+    if not found:
+        raise BadToken("servers.conf names no address: download the token again")
+    return tuple(found)
+
+
+def _address(value: Any) -> tuple[str, int]:
+    host, colon, port = str(value).rpartition(":") if not _is_ip(str(value)) else (str(value), "", "")
+    host = host.removeprefix("[").removesuffix("]") if colon else str(value)
+    port = port if colon else str(PORT)
+    if not isinstance(value, str) or not (_is_ip(host) or HOST.fullmatch(host)) or not port.isdigit() or not 0 < int(port) < 65536:
+        raise BadToken("servers.conf: an address is not HOST:PORT")
+    return host, int(port)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _not_after(pem: bytes) -> datetime:
+    from cryptography import x509  # noqa: PLC0415 - start-up is a feature
+
+    try:
+        chain = x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        raise BadToken("ca.crt holds no certificate in PEM form: download the token again") from None
+    return min(certificate.not_valid_after_utc for certificate in chain)

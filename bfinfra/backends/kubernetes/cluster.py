@@ -1,0 +1,199 @@
+"""One Kubernetes API: list, get, create, apply, patch, delete, logs. Manifests go in and come out as plain dictionaries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from bfinfra.backends.kubernetes import errors, resources
+from bfinfra.backends.kubernetes.contents import strangers
+from bfinfra.backends.kubernetes.owned import to_release
+from bfinfra.model.errors import Denied, Expired, Missing, Unreachable, Untrusted
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes.access import Access
+    from bfinfra.backends.kubernetes.link import Link
+    from bfinfra.backends.transport import Seam
+
+T = TypeVar("T")
+Object = dict[str, Any]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+PAGE = 500  # objects a list request
+LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
+
+
+class Cluster:
+    """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in several threads."""
+
+    def __init__(self, seam: Seam, name: str, enter: Callable[[], Access]) -> None:
+        self.name = name
+        self._seam = seam
+        self._enter = enter
+        self._link: Link | None = None
+        self._lock = threading.Lock()
+        self._discovered: dict[tuple[str, str], resources.Resource] = {}
+
+    def __repr__(self) -> str:
+        return f"Cluster({self.name})"
+
+    def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
+        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector (`a=b,c`)."""
+        resource = self._resource(api_version, kind)
+        scope = {"namespace": namespace or "*"} if resource.namespaced else {}
+        found = self._do(lambda link: [*link.objects.list(_class(resource), labels=_pairs(labels), chunk_size=PAGE, **scope)])
+        return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
+        """The object, or None where it isn't. NotServed where the cluster doesn't know the kind."""
+        resource = self._resource(api_version, kind)
+        try:
+            return dict(self._do(lambda link: link.objects.get(_class(resource), name, **_scope(resource, namespace))))
+        except errors.NotServed:
+            raise
+        except Missing:
+            return None
+
+    def create(self, manifest: Mapping[str, Any]) -> Object:
+        """Make the object. Exists where the name is taken: making is exclusive, applying isn't."""
+        cls, scope = self._of(manifest)
+        return dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
+
+    def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
+        """Server-side apply: our fields become these and no others. Conflict where another writer owns one, unless `force`."""
+        cls, scope = self._of(manifest)
+        name = manifest["metadata"]["name"]
+        live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
+        if live and (fields := to_release(live, manifest)):
+            self._patch(cls, name, scope, "json", [
+                {"op": "replace", "path": "/metadata/managedFields", "value": fields},
+                {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
+            ])
+        return dict(self._do(lambda link: link.objects.apply(cls(manifest), force=force, **scope)))
+
+    def patch(self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> Object:
+        """Merge patch: given fields change, null removes. Put `metadata.resourceVersion` into it to write only what was seen."""
+        resource = self._resource(api_version, kind)
+        return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background") -> None:
+        """Delete the object; gone already is done too."""
+        from lightkube.types import CascadeType  # noqa: PLC0415 - start-up is a feature
+
+        resource = self._resource(api_version, kind)
+        cascade = CascadeType(propagation)
+        try:
+            self._do(lambda link: link.objects.delete(_class(resource), name, cascade=cascade, **_scope(resource, namespace)))
+        except errors.NotServed:
+            raise
+        except Missing:
+            return
+
+    def log(self, pod: str, container: str = "", namespace: str = "default", tail: int | None = None) -> str:
+        """A container's log, at most 1 MiB of its beginning, or its last `tail` lines."""
+        asked = {"container": container, "limitBytes": LOG_BYTES, "tailLines": tail}
+        params = {name: str(value) for name, value in asked.items() if value}
+        return self._do(lambda link: link.raw.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params=params).text)
+
+    def can(self, verb: str, resource: str, namespace: str = "") -> bool:
+        """Whether this login may `verb` `resource` (`pods`, `deployments.apps`) in the namespace ("" = everywhere)."""
+        plural, _, group = resource.partition(".")
+        asked = {"verb": verb, "resource": plural, "group": group, "namespace": namespace}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
+        cls, _ = self._of(review)
+        return bool((self._do(lambda link: link.objects.create(cls(review))).get("status") or {}).get("allowed"))
+
+    def version(self) -> str:
+        """The server's version, such as `v1.20.2+vmware.1`."""
+        answer = self._json("/version")
+        if not isinstance(answer, dict) or not isinstance(answer.get("gitVersion"), str):
+            raise errors.malformed("GET /version", self.name, "no gitVersion in it")
+        return errors.safe(answer["gitVersion"], 80)
+
+    def strangers(self, namespace: str = "", site: str = "") -> tuple[str, ...]:
+        """Objects in the namespace ("" = all but the system's) that the site did not make: `Pod default/web`."""
+        return strangers(self, namespace, site)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        with self._lock:
+            link, self._link = self._link, None
+        if link:
+            link.close()
+
+    def access(self) -> Access:
+        """The login in use, made now if there is none."""
+        return self._linked().access
+
+    def _linked(self) -> Link:
+        from bfinfra.backends.kubernetes.link import Link  # noqa: PLC0415 - lightkube is loaded when a cluster is first asked
+
+        with self._lock:
+            if self._link is None or self._link.access.spent:
+                self._link = Link(self._seam, self._enter(), self.name)
+            return self._link
+
+    def _do(self, call: Callable[[Link], T]) -> T:
+        """A call; where the server refused the login itself, once more with a new one: nothing was done yet."""
+        link = self._linked()
+        try:
+            return _sensible(call, link, self.name)
+        except Expired:
+            self._forget(link)
+        except (Unreachable, Untrusted):
+            self._forget(link)  # a cluster made anew under the same name has another address and authority
+            raise
+        try:
+            return _sensible(call, self._linked(), self.name)
+        except Expired as error:
+            raise Denied("the login is not accepted", server=self.name, why=error.problems[0].why, next="check the account, or make the kubeconfig anew") from None
+
+    def _forget(self, link: Link) -> None:
+        with self._lock:
+            if self._link is link:
+                self._link = None
+
+    def _json(self, path: str) -> Any:
+        return self._do(lambda link: link.raw.get(path).json())
+
+    def _patch(self, cls: Any, name: str, scope: dict[str, str], how: str, body: Any) -> Object:
+        from lightkube.types import PatchType  # noqa: PLC0415 - start-up is a feature
+
+        kind = {"merge": PatchType.MERGE, "json": PatchType.JSON}[how]
+        return dict(self._do(lambda link: link.objects.patch(cls, name, body, patch_type=kind, **scope)))
+
+    def _of(self, manifest: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+        resource = self._resource(manifest["apiVersion"], manifest["kind"])
+        return _class(resource), _scope(resource, (manifest.get("metadata") or {}).get("namespace", ""))
+
+    def _resource(self, api_version: str, kind: str) -> resources.Resource:
+        key = api_version, kind
+        if found := resources.KNOWN.get(key) or self._discovered.get(key):
+            return found
+        self._discovered |= resources.discovered(api_version, self._json(resources.path(api_version)))
+        if key not in self._discovered:
+            raise errors.NotServed(f"{self.name} has no {kind}", server=self.name, why=f"{api_version} does not list it")
+        return self._discovered[key]
+
+
+def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
+    """A body that can't be decoded is the server's fault, not ours."""
+    try:
+        return call(link)
+    except ValueError as error:
+        raise errors.malformed("read the answer", server, type(error).__name__) from None
+
+
+def _class(resource: resources.Resource) -> Any:
+    from bfinfra.backends.kubernetes.link import resource_class  # noqa: PLC0415 - lightkube is loaded when a cluster is first asked
+
+    return resource_class(resource)
+
+
+def _scope(resource: resources.Resource, namespace: str) -> dict[str, str]:
+    return {"namespace": namespace or "default"} if resource.namespaced else {}
+
+
+def _pairs(labels: str) -> Any:
+    found = [part.partition("=") for part in labels.split(",") if part]
+    return {name: value if equals else None for name, equals, value in found} or None

@@ -1,0 +1,79 @@
+"""Every Kubernetes API of a run, one `Cluster` each."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import yaml
+
+from bfinfra.backends.kubernetes import kubeconfig, login
+from bfinfra.backends.kubernetes.access import Access
+from bfinfra.backends.kubernetes.cluster import Cluster
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError, Problem, Refusal
+from bfinfra.model.site import VCenterSettings
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+
+
+class Clusters:
+    """`settings`: the account for supervisors and their guests; `roots()`: vCenter's own authorities as PEM, asked when needed."""
+
+    def __init__(self, seam: Seam, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: "") -> None:
+        self._seam = seam
+        self._settings = settings
+        self._roots = roots
+        self._made: dict[Endpoint, Cluster] = {}
+        self._lock = threading.Lock()
+
+    def at(self, endpoint: Endpoint) -> Cluster:
+        """The API at an endpoint; connects when it is first asked something."""
+        with self._lock:
+            if endpoint not in self._made:
+                self._made[endpoint] = Cluster(self._seam, str(endpoint), lambda: self._enter(endpoint))
+            return self._made[endpoint]
+
+    def kubeconfig(self, endpoint: Endpoint) -> str:
+        """A kubeconfig with a token of a login of its own, contexts named as `kubectl vsphere login` names them."""
+        if endpoint.kubeconfig is not None:
+            return endpoint.kubeconfig.reveal()
+        access = self._enter(endpoint)
+        return _kubeconfig(endpoint, access, self._username())
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            made, self._made = self._made, {}
+        for cluster in made.values():
+            cluster.close()
+
+    def _enter(self, endpoint: Endpoint) -> Access:
+        if endpoint.kubeconfig is not None:
+            return kubeconfig.read(endpoint.kubeconfig, endpoint.context)
+        if self._settings is None:
+            raise BfinfraError(Problem(f"no account to log in to {endpoint} with", next="write vcenter: with its server and account"))
+        return login.enter(self._seam, self._settings, self._roots, endpoint)
+
+    def _username(self) -> str:
+        return login.credentials(self._settings)[0] if self._settings else ""
+
+
+def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
+    host = access.url.removeprefix("https://").rpartition(":")[0]
+    if access.trust.sha256:
+        raise Refusal(f"no kubeconfig for {endpoint}", why="a kubeconfig can't carry a pinned fingerprint",
+                      next="give the supervisor's authority as supervisor_trust: {ca_file: …}")
+    pem = access.trust.ca_file.path.read_text() if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
+    authority = {"certificate-authority-data": base64.b64encode(pem.encode()).decode()} if pem else {}
+    name, user = endpoint.guest or endpoint.namespace or host, f"wcp:{host}:{username}"
+    space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}
+    return yaml.safe_dump({
+        "apiVersion": "v1", "kind": "Config", "current-context": name,
+        "clusters": [{"name": host, "cluster": {"server": access.url, **authority}}],
+        "contexts": [{"name": name, "context": {"cluster": host, "user": user, **space}}],
+        "users": [{"name": user, "user": {"token": access.token}}],
+    }, sort_keys=False)

@@ -1,0 +1,89 @@
+"""What a Kubernetes API says went wrong → bfinfra's errors. Its words are made safe to print; those about Secrets are left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx2
+
+from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+
+LONGEST = 600  # characters of a server's own words
+NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
+"""Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
+
+
+def safe(text: object, longest: int = LONGEST) -> str:
+    """A server's words in one printable line of bounded length."""
+    line = " ".join(str(text or "").split())
+    plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, server: str) -> RemoteError:
+    """An answer that isn't a success; its body has been read. Missing carries the server's own Status where it sent one."""
+    status = _status(response)
+    error, code = _class(response.status_code, status, request), response.status_code
+    why = f"{_words(status, request) or safe(response.text, 200)} ({code})".strip()
+    if error is Busy:
+        return Busy(what, server=server, why=why, retry_after=_retry_after(response, status))
+    if error is Denied:
+        return Denied(what, server=server, why=why, next="give the account that right in this cluster")
+    if error is Missing and not status:
+        return NotServed(what, server=server, why=why, next="the cluster does not know this kind of object, or it is no Kubernetes API")
+    return error(what, server=server, why=why)
+
+
+class NotServed(Missing):
+    """The path itself is unknown: this kind of object isn't served here."""
+
+
+def malformed(what: str, server: str, why: object) -> Malformed:
+    """An answer that can't be understood."""
+    return Malformed(what, server=server, why=safe(why), next="check that this address is a Kubernetes API")
+
+
+def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:
+    reason, message = str(status.get("reason", "")), str(status.get("message", ""))
+    reading = request.method in ("GET", "HEAD")
+    if code == 409:
+        return Exists if reason == "AlreadyExists" else Conflict
+    if code == 403 and _terminating(status):
+        return Busy
+    if code == 403 and any(words in message for words in NOT_OURS):
+        return Rejected
+    if code == 500 and "failed to create typed patch object" in message:
+        return Rejected  # the API server's answer to an apply that its schema does not allow
+    if code in (500, 504):
+        return Busy if reading else Unanswered
+    fixed = {401: Expired, 403: Denied, 404: Missing, 410: Busy, 429: Busy, 502: Busy, 503: Busy}
+    return fixed.get(code, Malformed if code < 400 else Rejected)
+
+
+def _terminating(status: dict[str, Any]) -> bool:
+    causes = (status.get("details") or {}).get("causes") or []
+    return any(isinstance(c, dict) and c.get("reason") == "NamespaceTerminating" for c in causes)
+
+
+def _words(status: dict[str, Any], request: httpx2.Request) -> str:
+    """The message; of an answer about Secrets only the reason and the fields, for the message may quote a value."""
+    if "/secrets" not in request.url.path:
+        return safe(status.get("message", ""))
+    causes = (status.get("details") or {}).get("causes") or []
+    fields = [str(c.get("field", "")) for c in causes if isinstance(c, dict)]
+    return safe(", ".join((str(status.get("reason", "")), *dict.fromkeys(fields))))
+
+
+def _status(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) and body.get("kind") == "Status" else {}
+
+
+def _retry_after(response: httpx2.Response, status: dict[str, Any]) -> float | None:
+    text = response.headers.get("retry-after", "") or str((status.get("details") or {}).get("retryAfterSeconds", ""))
+    return float(text) if re.fullmatch(r"\d{1,5}", text) else None

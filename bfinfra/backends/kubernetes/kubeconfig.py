@@ -1,0 +1,107 @@
+"""A kubeconfig, read by ourselves: nothing in it is executed, verification can't be switched off, the file is never written."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.backends.kubernetes.access import Access, expiry
+from bfinfra.model.errors import Refusal
+from bfinfra.model.secret import Secret
+from bfinfra.model.trust import Trust
+
+LARGEST = 1 << 20  # characters
+CLUSTER_KEYS = {"insecure-skip-tls-verify": "it would switch verification off", "proxy-url": "", "tls-server-name": ""}
+USER_KEYS = {
+    "exec": "it would run a program that the file names", "auth-provider": "it would run a plug-in", "as": "", "as-groups": "",
+    "username": "Kubernetes knows no passwords since 1.19", "password": "Kubernetes knows no passwords since 1.19",
+}  # fmt: skip
+
+
+def read(secret: Secret, context: str = "") -> Access:
+    """The access that a kubeconfig grants in `context` ("" = its current one). Refusal says what in it can't be used; SecretMissing."""
+    folder = secret.sources.path(str(secret.target)).parent if secret.way == "file" else None
+    config = _parse(secret.reveal(), secret)
+    name = context or config.get("current-context")
+    if not name:
+        raise _refusal(secret, "it has no current-context", "write context: with one of its contexts")
+    chosen = _named(config, "contexts", "context", name, secret)
+    cluster = _named(config, "clusters", "cluster", chosen.get("cluster"), secret)
+    user = _named(config, "users", "user", chosen.get("user"), secret)
+    _check(cluster, CLUSTER_KEYS, secret)
+    _check(user, USER_KEYS, secret)
+    ca = _material(cluster, "certificate-authority", folder, secret)
+    token = str(user.get("token") or "") or _file(user.get("tokenFile"), folder, secret).strip()
+    identity = (_material(user, "client-certificate", folder, secret), _material(user, "client-key", folder, secret))
+    if not token and not all(identity):
+        raise _refusal(secret, "its user has neither a token nor a client certificate with its key", "use a kubeconfig with a token")
+    url, trust = _url(cluster, secret), Trust(ca_pem=ca) if ca else Trust()
+    return Access(url, trust, token=token, identity=None if token else identity, expires=expiry(token))
+
+
+def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
+    if len(text) > LARGEST:
+        raise _refusal(secret, f"it is larger than {LARGEST} characters", "check where the reference leads")
+    try:
+        config = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError):
+        raise _refusal(secret, "it is not YAML", "check where the reference leads") from None  # the parser would quote the content
+    if not isinstance(config, dict) or config.get("kind") != "Config":
+        raise _refusal(secret, "it is not of kind Config", "check where the reference leads")
+    return config
+
+
+def _named(config: Mapping[str, Any], section: str, field: str, name: Any, secret: Secret) -> Mapping[str, Any]:
+    entries = [e for e in config.get(section) or () if isinstance(e, dict)] if isinstance(config.get(section), list) else []
+    found = next((e.get(field) for e in entries if e.get("name") == name), None)
+    if not isinstance(found, dict):
+        known = ", ".join(sorted(str(e.get("name")) for e in entries)) or "none"
+        raise _refusal(secret, f"it has no entry {name} in {section}", f"it has: {known}")
+    return found
+
+
+def _check(entry: Mapping[str, Any], refused: Mapping[str, str], secret: Secret) -> None:
+    for key, why in refused.items():
+        if entry.get(key):
+            raise _refusal(secret, f"it uses {key}" + (f": {why}" if why else ""), "use a kubeconfig with a CA and a token or client certificate")
+
+
+def _url(cluster: Mapping[str, Any], secret: Secret) -> str:
+    server = str(cluster.get("server") or "")
+    if not server.startswith("https://"):
+        raise _refusal(secret, "its server is not an https address", "the API must be reached by https")
+    return server.rstrip("/")
+
+
+def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: Secret) -> str:
+    """PEM from `<name>-data` (base64) or the file `<name>`, or ""."""
+    data = entry.get(f"{name}-data")
+    if not data:
+        return _file(entry.get(name), folder, secret)
+    try:
+        return base64.b64decode(str(data), validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise _refusal(secret, f"{name}-data is not base64 of PEM", "make the kubeconfig again") from None
+
+
+def _file(name: Any, folder: Path | None, secret: Secret) -> str:
+    if not name:
+        return ""
+    path = Path(str(name)).expanduser()
+    if not path.is_absolute():
+        if folder is None:
+            raise _refusal(secret, f"it names the relative file {path}", "embed the content, or give an absolute path")
+        path = folder / path
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        raise _refusal(secret, f"the file {path} that it names can't be read", "check the path") from None
+
+
+def _refusal(secret: Secret, why: str, remedy: str) -> Refusal:
+    return Refusal(f"the kubeconfig {secret} can't be used", field="kubeconfig", why=why, next=remedy)

@@ -1,0 +1,64 @@
+"""The wire of one Kubernetes API: our seam under lightkube, the token put on, every failure turned into bfinfra's errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+from lightkube import Client
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import Cluster as ClusterModel
+from lightkube.config.models import Context, User
+from lightkube.generic_resource import GenericGlobalResource, GenericNamespacedResource, create_api_info
+
+from bfinfra.backends.kubernetes import errors
+from bfinfra.backends.kubernetes.access import Access
+from bfinfra.backends.kubernetes.marks import MANAGER
+from bfinfra.backends.kubernetes.resources import Resource
+from bfinfra.backends.transport import TIMEOUT, Seam
+
+
+class Link:
+    """One login's connections: `objects` (lightkube) and `raw` (plain HTTP), on the same transport."""
+
+    def __init__(self, seam: Seam, access: Access, server: str) -> None:
+        self.access = access
+        self._wire = _Wire(seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity), access.token, server)
+        self.raw = httpx2.Client(base_url=access.url, transport=self._wire, trust_env=False, timeout=TIMEOUT)
+        self.objects: Any = Client(config=_config(access.url), transport=self._wire, trust_env=False, timeout=TIMEOUT, field_manager=MANAGER)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+
+def resource_class(resource: Resource) -> Any:
+    """The class by which lightkube knows a kind of object; its objects are dictionaries and lose nothing."""
+    base = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
+    info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
+    return type(resource.kind, (base,), {"_api_info": info})
+
+
+def _config(url: str) -> SingleConfig:
+    # The transport brings its own verification; this only keeps lightkube from building a second, unused one.
+    cluster = ClusterModel(server=url, insecure=True)
+    return SingleConfig(context_name="bfinfra", context=Context(cluster="bfinfra"), cluster=cluster, user=User())
+
+
+class _Wire(httpx2.BaseTransport):
+    def __init__(self, inner: httpx2.BaseTransport, token: str, server: str) -> None:
+        self._inner = inner
+        self._token = token
+        self._server = server
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        response = self._inner.handle_request(request)
+        if not 200 <= response.status_code < 300:
+            response.read()
+            raise errors.of_answer(response, request, f"{request.method} {request.url.path}", self._server)
+        return response
+
+    def close(self) -> None:
+        self._inner.close()

@@ -1,0 +1,93 @@
+"""What `kubectl vsphere login` does: POST /wcp/login with the vCenter account, a token back; for guests their address and CA too."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx2
+
+from bfinfra.backends.kubernetes import errors
+from bfinfra.backends.kubernetes.access import Access, expiry
+from bfinfra.backends.transport import Seam
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.trust import Trust
+
+PORT = 6443
+USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWARE_USER")
+PASSWORDS = ("KUBECTL_VSPHERE_PASSWORD", "BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD")
+HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
+NO_REMEDY = "check vcenter.username and vcenter.password, and that the account has access to the namespace"
+
+
+def enter(seam: Seam, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint) -> Access:
+    """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing, Malformed, Untrusted."""
+    host = endpoint.server.rpartition(":")[0] or endpoint.server
+    trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
+    wish = {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace} if endpoint.guest else {}
+    with seam.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
+        answer = _post(client, credentials(settings), wish, endpoint)
+    token = _text(answer, "session_id", endpoint)
+    if not endpoint.guest:
+        return Access(f"https://{host}:{PORT}", trust, pem, token, expires=expiry(token))
+    return Access(_guest_url(answer, endpoint), Trust(ca_pem=_authority(answer, endpoint)), token=token, expires=expiry(token))
+
+
+def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """User name and password: the site's, else the environment's. Raises Denied, SecretMissing."""
+    if env is None:
+        env = settings.password.sources.env if settings.password else os.environ
+    username = settings.username or next((env[n] for n in USERNAMES if env.get(n)), "")
+    password = settings.password.reveal() if settings.password else next((env[n] for n in PASSWORDS if env.get(n)), "")
+    if not username or not password:
+        lacks, name = ("user name", USERNAMES[0]) if not username else ("password", PASSWORDS[1])
+        raise Denied(f"no {lacks} to log in with", server=settings.server, next=f"write vcenter.{lacks.replace(' ', '')} or set {name}")
+    return username, password
+
+
+def _post(client: httpx2.Client, who: tuple[str, str], wish: dict[str, str], endpoint: Endpoint) -> dict[str, Any]:
+    what = f"log in to {endpoint}"
+    basic = base64.b64encode(":".join(who).encode()).decode()
+    headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
+    response = client.post("/wcp/login", content=json.dumps(wish), headers=headers)
+    if response.status_code == 401:
+        raise Denied(what, server=endpoint.server, why="the account or its password is not accepted", next=NO_REMEDY)
+    if response.status_code != 200:
+        raise errors.of_answer(response, response.request, what, endpoint.server)
+    try:
+        answer = json.loads(response.content)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise errors.malformed(what, endpoint.server, "the answer is not a JSON object")
+    return answer
+
+
+def _text(answer: dict[str, Any], name: str, endpoint: Endpoint) -> str:
+    value = answer.get(name)
+    if not isinstance(value, str) or not value.isprintable() or not value:
+        raise errors.malformed(f"log in to {endpoint}", endpoint.server, f"the answer has no {name}")
+    return value
+
+
+def _guest_url(answer: dict[str, Any], endpoint: Endpoint) -> str:
+    server = answer.get("guest_cluster_server")
+    if not server:  # how a supervisor says that it knows no such cluster, or that it isn't up yet
+        raise Missing(f"log in to {endpoint}", server=endpoint.server, why="the supervisor knows no running cluster of that name")
+    if not isinstance(server, str) or not HOST.fullmatch(server):
+        raise errors.malformed(f"log in to {endpoint}", endpoint.server, "guest_cluster_server is not a host")
+    return f"https://{f'[{server}]' if ':' in server and server[0] != '[' else server}:{PORT}"
+
+
+def _authority(answer: dict[str, Any], endpoint: Endpoint) -> str:
+    try:
+        return base64.b64decode(_text(answer, "guest_cluster_ca", endpoint), validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise errors.malformed(f"log in to {endpoint}", endpoint.server, "guest_cluster_ca is not base64 of PEM") from None

@@ -1,0 +1,77 @@
+"""Who owns which field: `metadata.managedFields` read as plain structures."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.backends.kubernetes.marks import MANAGER
+
+
+def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
+    """The fields of `obj` that `manager` owns, with their values; lists hold the owned items only, in the object's order."""
+    found: dict[str, Any] = {}
+    for entry in _entries(obj, manager):
+        part = _pick(obj, entry.get("fieldsV1") or {})
+        found = _merge(found, part) if isinstance(part, dict) else found
+    return found
+
+
+def to_release(obj: Mapping[str, Any], manifest: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
+    """What `managedFields` must become so that applying `manifest` also removes what `create` once set; None where it does already.
+
+    An object made by POST carries its maker as an updater, and an apply never removes an updater's fields.
+    """
+    entries = [e for e in _entries(obj, manager) if e.get("operation") == "Update"]
+    if not any(_goes(_pick(obj, e.get("fieldsV1") or {}), manifest) for e in entries):
+        return None
+    fields: dict[str, Any] = {}
+    for entry in _entries(obj, manager):
+        fields = _merge(fields, entry.get("fieldsV1") or {})
+    others = [e for e in obj["metadata"]["managedFields"] if e not in _entries(obj, manager)]
+    return [*others, {**entries[0], "operation": "Apply", "fieldsV1": fields}]
+
+
+def _entries(obj: Mapping[str, Any], manager: str) -> list[Mapping[str, Any]]:
+    entries = (obj.get("metadata") or {}).get("managedFields") or ()
+    return [e for e in entries if e.get("manager") == manager and not e.get("subresource")]
+
+
+def _goes(part: Any, wanted: Any) -> bool:
+    """Whether something in `part` has no place in `wanted`; changed lists count."""
+    if isinstance(part, Mapping):
+        return not isinstance(wanted, Mapping) or any(name not in wanted or _goes(value, wanted[name]) for name, value in part.items())
+    return isinstance(part, list) and part != wanted
+
+
+def _pick(value: Any, fields: Mapping[str, Any]) -> Any:
+    """The part of `value` that a fieldsV1 structure names."""
+    inner = {name: sub for name, sub in fields.items() if name != "."}
+    if not inner:
+        return copy.deepcopy(value)
+    if isinstance(value, Mapping):
+        return {name[2:]: _pick(value[name[2:]], sub) for name, sub in inner.items() if name.startswith("f:") and name[2:] in value}
+    if isinstance(value, list):
+        return [_pick(item, sub) for index, item in enumerate(value) for name, sub in inner.items() if _selects(name, item, index)]
+    return value
+
+
+def _selects(name: str, item: Any, index: int) -> bool:
+    kind, _, text = name.partition(":")
+    if kind == "i":
+        return text == str(index)
+    if kind == "v":
+        return bool(json.loads(text) == item)
+    keys = json.loads(text) if kind == "k" else None
+    return isinstance(keys, dict) and isinstance(item, Mapping) and all(item.get(k) == v for k, v in keys.items())
+
+
+def _merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(first)
+    for name, value in second.items():
+        before = merged.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        merged[name] = _merge(before, value) if both else value  # type: ignore[arg-type] - both are mappings
+    return merged

@@ -1,0 +1,65 @@
+"""From (apiVersion, kind) to the path: a table of what bfinfra uses; anything else is asked of the server."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TANZU = "run.tanzu.vmware.com"
+
+
+class Resource(NamedTuple):
+    """Where objects of a kind stand."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version within the group."""
+        return self.api_version.rpartition("/")[2]
+
+
+def _table() -> dict[tuple[str, str], Resource]:
+    namespaced = {
+        "v1": "Pod Secret ConfigMap Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange",
+        "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
+        "batch/v1": "Job CronJob",
+        "rbac.authorization.k8s.io/v1": "Role RoleBinding",
+        f"{TANZU}/v1alpha1": "TanzuKubernetesCluster",
+        f"{TANZU}/v1alpha2": "TanzuKubernetesCluster",
+        f"{TANZU}/v1alpha3": "TanzuKubernetesCluster",
+    }
+    everywhere = {
+        "v1": "Namespace Node PersistentVolume",
+        "authorization.k8s.io/v1": "SelfSubjectAccessReview",
+        "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding",
+    }
+    rows = [(api, kind, True) for api, kinds in namespaced.items() for kind in kinds.split()]
+    rows += [(api, kind, False) for api, kinds in everywhere.items() for kind in kinds.split()]
+    found = {(api, kind): Resource(api, kind, f"{kind.lower()}s", scoped) for api, kind, scoped in rows}
+    found["storage.k8s.io/v1", "StorageClass"] = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
+    return found
+
+
+KNOWN = _table()
+
+
+def discovered(api_version: str, answer: Any) -> dict[tuple[str, str], Resource]:
+    """The resources in an APIResourceList; subresources are left out."""
+    entries = answer.get("resources") if isinstance(answer, dict) else None
+    return {
+        (api_version, str(e["kind"])): Resource(api_version, str(e["kind"]), str(e["name"]), bool(e.get("namespaced")))
+        for e in entries or () if isinstance(e, dict) and "kind" in e and "name" in e and "/" not in str(e["name"])
+    }
+
+
+def path(api_version: str) -> str:
+    """`v1` → `/api/v1`, `batch/v1` → `/apis/batch/v1`."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
