@@ -17,6 +17,7 @@ from bfinfra.engine.guard import Allow
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
+from bfinfra.engine.saved import Saved
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
@@ -24,7 +25,6 @@ from bfinfra.model.events import Ended, Ending, Event, Sink
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.engine.saved import Saved
 from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
 
@@ -67,7 +67,7 @@ THE_WORLD = Setting()
 
 def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
     """Read a site's files; the sandbox brings values for its references. SiteError carries every problem."""
-    import os  # noqa: PLC0415
+    import os
 
     if sandbox is None:
         return load_files([Path(p) for p in paths])
@@ -128,7 +128,7 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
-    from bfinfra.backends.kubernetes import Clusters  # noqa: PLC0415
+    from bfinfra.backends.kubernetes import Clusters
 
     key = Key.parse(address)
     with _bound(site, around, read_only=True) as (kinds, seam):
@@ -142,7 +142,7 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
 
 def _only(found: Plan, keys: frozenset[Key]) -> Plan:
     """The plan cut down to some items, and the problems that are theirs."""
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
     items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
     problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
@@ -162,7 +162,7 @@ def _both(first: Sink, second: Sink) -> Sink:
 @contextlib.contextmanager
 def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[dict[str, Any], Seam]]:
     """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
-    from bfinfra.backends.transport import Seam as Transport  # noqa: PLC0415
+    from bfinfra.backends.transport import Seam as Transport
 
     if missing := missing_references(site):
         raise SiteError(*missing)
@@ -178,7 +178,7 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[di
 
 def _make(name: str, site: Site, provide: Callable[[Any], Any]) -> Any:
     """The kind, or None where the site has no vCenter and no resource that needs one."""
-    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415
+    from bfinfra.backends.vcenter import VCenter
 
     cls = kind_named(name)
     hints = {k: v for k, v in typing.get_type_hints(cls.__init__).items() if k in inspect.signature(cls).parameters}
@@ -192,15 +192,15 @@ def _make(name: str, site: Site, provide: Callable[[Any], Any]) -> Any:
 
 def _provide(site: Site, seam: Seam) -> Callable[[Any], Any]:
     """One of each backend for a run, made when first asked for; the ExitStack closes what was made."""
-    from bfinfra.backends.kubernetes import Clusters  # noqa: PLC0415
-    from bfinfra.backends.transport import Seam as Transport  # noqa: PLC0415
-    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.transport import Seam as Transport
+    from bfinfra.backends.vcenter import VCenter
 
     stack = contextlib.ExitStack()
     made: dict[Any, Any] = {Transport: seam, Site: site, contextlib.ExitStack: stack}
 
     def vcenter() -> Any:
-        assert site.vcenter is not None  # noqa: S101 - _make asks only then
+        assert site.vcenter is not None
         return VCenter(site.vcenter, seam)
 
     def clusters() -> Any:

@@ -133,7 +133,7 @@ class Apply:
         return None
 
     def _end(self, item: Item, verdict: Verdict) -> None:
-        assert verdict.ending is not None  # noqa: S101 - narrows the type; None means another turn
+        assert verdict.ending is not None
         ending = Ending.KEPT if verdict.ending is Ending.DONE and not item.steps else verdict.ending
         seconds = time.monotonic() - self._began.get(item.key, time.monotonic())
         ended = Ended(at=time.time(), key=item.key, action=item.action, ending=ending, seconds=seconds,

@@ -32,7 +32,7 @@ class Wish:
 
 def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     """Every resource decided, in an order in which they may start; all refusals at once."""
-    before = graph.waits(wish.wanted, ours(wish, world, kinds))
+    before = graph.waits(wish.wanted, ours(wish, world))
     items, problems, unreadable = [], [], dict(world.unreadable)
     for key in graph.sort(before):
         if why := _unreadable(key, before[key], wish, world, unreadable):
@@ -45,11 +45,11 @@ def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     return Plan(wish.site, tuple(items), tuple(problems), {str(k): why for k, why in unreadable.items()}, site.warnings)
 
 
-def ours(wish: Wish, world: World, kinds: Kinds) -> dict[Key, Any]:
+def ours(wish: Wish, world: World) -> dict[Key, Any]:
     """The states that this site wants or made; strangers are left out."""
     return {
         key: state for key, state in world.states.items()
-        if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site and key.kind in kinds)
+        if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site)
     }
 
 

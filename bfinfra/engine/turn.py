@@ -25,7 +25,7 @@ MOST_STEPS = 64  # an item that is still not done by then goes in circles
 class Turn:
     """Takes items' turns, in any number of threads; shares the seen world with everybody under one lock."""
 
-    def __init__(self, wish: Wish, world: World, kinds: Kinds, patience: Patience, tell: Tell) -> None:  # noqa: PLR0913 - a run's whole context
+    def __init__(self, wish: Wish, world: World, kinds: Kinds, patience: Patience, tell: Tell) -> None:
         self._wish, self._world, self._kinds, self._patience, self._tell = wish, world, kinds, patience, tell
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}

@@ -240,7 +240,7 @@ def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: 
         here = f"{path}.{name}" if path else name
         if before == after:
             continue
-        if isinstance(after, Mapping) and isinstance(before, Mapping | None) or isinstance(before, Mapping) and after is None:
+        if (isinstance(after, Mapping) and isinstance(before, Mapping | None)) or (isinstance(before, Mapping) and after is None):
             found += differences(before, after or {}, here)
         else:
             found.append(Change(here, before, after))

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -72,7 +72,7 @@ def _kinds_in(hint: Any) -> Iterator[str]:
 
 
 def _of_object(value: Any, path: str) -> Iterator[Edge]:
-    for name, hint in _hints(type(value)).items():
+    for name, hint in _hints(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
         yield from _of_hint(getattr(value, name, None), hint, f"{path}.{name}" if path else name)
 
 
@@ -85,15 +85,16 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
     elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         yield from _of_object(value, path)
     elif isinstance(value, Mapping):
-        for key, item in value.items():
-            for part in _parts(hint):
-                if len(args := typing.get_args(part)) == 2:
-                    yield from _of_hint(item, args[1], f"{path}.{key}")
+        yield from _of_items(value.items(), hint, path)
     elif isinstance(value, (tuple, list, frozenset)):
-        for index, item in enumerate(value):
-            for part in _parts(hint):
-                if args := typing.get_args(part):
-                    yield from _of_hint(item, args[0], f"{path}.{index}")
+        yield from _of_items(enumerate(value), hint, path)
+
+
+def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterator[Edge]:
+    inner = [args for part in _parts(hint) if (args := [a for a in typing.get_args(part) if a is not Ellipsis])]
+    for name, item in items:
+        for args in inner:
+            yield from _of_hint(item, args[-1], f"{path}.{name}")
 
 
 def _parts(hint: Any) -> Iterator[Any]:

@@ -76,7 +76,7 @@ class Secret:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         text = {"type": "string", "minLength": 1}
-        forms: dict[str, Any] = {w: text for w in WAYS} | {"command": {"type": "array", "items": text, "minItems": 1}}
+        forms: dict[str, Any] = dict.fromkeys(WAYS, text) | {"command": {"type": "array", "items": text, "minItems": 1}}
         return {
             "description": "A secret, by reference only.",
             "oneOf": [

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from engine.toys import BoxSpec, LidSpec, Make, ToyWorld, applied, lines, planned, problems, site
+
+from bfinfra.model.errors import Busy, Denied, Unanswered
+from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
+from bfinfra.model.kind import READY, waiting
+
+
+def once(error):
+    left = [error]
+
+    def fail(step):
+        if left:
+            raise left.pop()
+
+    return fail
+
+
+def test_everything_is_made_and_values_known_later_are_filled_in():
+    world = ToyWorld()
+    endings, events = applied(world, site(lid__top=LidSpec(box="a"), box__a=BoxSpec()))
+    assert endings == {"box/a": "done", "lid/top": "done"}
+    assert world.writes == ["make a", "make top"]
+
+
+def test_a_second_apply_writes_nothing():
+    world, wanted = ToyWorld(), site(lid__top=LidSpec(box="a"), box__a=BoxSpec())
+    applied(world, wanted)
+    endings, _ = applied(world, wanted)
+    assert endings == {"box/a": "kept", "lid/top": "kept"}
+    assert world.writes == ["make a", "make top"]
+
+
+def test_a_lost_answer_is_settled_by_looking_never_by_repeating():
+    world = ToyWorld(after=once(Unanswered("the line went dead")))
+    endings, _ = applied(world, site(box__a=BoxSpec()))
+    assert endings == {"box/a": "done"}
+    assert world.writes == ["make a"]
+
+
+def test_a_busy_server_is_asked_again():
+    world = ToyWorld(fail=once(Busy("come back later", retry_after=3)))
+    assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
+
+
+def test_a_missing_right_is_not_tried_again_and_stops_only_what_depends_on_it():
+    def fail(step):
+        if step.name == "a":
+            raise Denied("no right to make boxes", privilege="Box.Make")
+
+    world = ToyWorld(fail=fail)
+    endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
+    assert endings == {"box/a": "failed", "lid/top": "blocked", "box/b": "done"}
+    assert problems(events) == ["box/a: no right to make boxes", "lid/top waits for box/a; which is failed"]
+
+
+def test_every_step_is_announced_before_it_runs():
+    _, events = applied(ToyWorld(), site(box__a=BoxSpec()))
+    assert [type(e) for e in events if isinstance(e, StepBegun | StepEnded)] == [StepBegun, StepEnded]
+
+
+def test_what_dries_is_waited_for_and_why_is_said_once():
+    world, answers = ToyWorld(), [waiting("the glue dries"), waiting("the glue dries"), READY]
+    world.readiness = lambda _: answers.pop(0) if answers else READY
+    endings, events = applied(world, site(box__a=BoxSpec()))
+    assert endings == {"box/a": "done"}
+    assert [e.why for e in events if isinstance(e, Settling)] == ["the glue dries"]
+
+
+def test_a_time_out_is_still_waiting_and_the_next_apply_waits_on():
+    world, wanted = ToyWorld(readiness=lambda _: waiting("the glue dries")), site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))
+    endings, events = applied(world, wanted, deadline=0)
+    assert endings == {"box/a": "still-waiting", "lid/top": "still-waiting"}
+    world.readiness = lambda _: READY
+    assert applied(world, wanted)[0] == {"box/a": "kept", "lid/top": "done"}
+    assert world.writes == ["make a", "make top"]
+
+
+def test_a_resource_that_broke_fails_with_its_reason():
+    world = ToyWorld()
+    world.after = lambda step: world.things.update({("box", "a"): replace(world.things["box", "a"], phase="broken")})
+    endings, events = applied(world, site(box__a=BoxSpec()))
+    assert endings == {"box/a": "failed"}
+    assert "it is broken" in problems(events)[0]
+
+
+def test_a_replacement_burns_first_and_builds_when_it_is_gone():
+    world = ToyWorld()
+    applied(world, site(box__a=BoxSpec()))
+    endings, _ = applied(world, site(box__a=BoxSpec(material="steel")))
+    assert endings == {"box/a": "done"}
+    assert world.writes == ["make a", "burn a to make it of something else", "make a"]
+
+
+def test_destroy_goes_backwards_and_leaves_nothing():
+    world, wanted = ToyWorld(), site(lid__top=LidSpec(box="a"), box__a=BoxSpec())
+    applied(world, wanted)
+    endings, _ = applied(world, wanted, destroy=True)
+    assert endings == {"lid/top": "done", "box/a": "done"}
+    assert world.writes[2:] == ["burn top", "burn a"]
+    assert world.things == {}
+
+
+def test_a_world_that_moved_after_the_plan_stops_the_item_with_the_difference():
+    world, wanted = ToyWorld(), site(box__a=BoxSpec(size=2))
+    applied(world, site(box__a=BoxSpec(size=1)))
+
+    def somebody_paints():
+        world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 1, "paint": "blue"})
+
+    endings, events = applied(world, wanted, between=somebody_paints)
+    assert endings == {"box/a": "failed"}
+    assert "moved after the plan was shown; paint is blue" in problems(events)[0]
+    assert world.writes == ["make a"]
+
+
+def test_somebody_else_making_it_first_is_no_fault():
+    world, wanted = ToyWorld(), site(box__a=BoxSpec())
+    endings, _ = applied(world, wanted, between=lambda: applied(world, wanted))
+    assert endings == {"box/a": "done"}
+    assert world.writes == ["make a"]
+
+
+def test_a_step_that_does_not_take_is_an_error_not_a_loop():
+    world = ToyWorld()
+    world.after = lambda step: world.things.clear()
+    endings, events = applied(world, site(box__a=BoxSpec()))
+    assert endings == {"box/a": "failed"}
+    assert "the world does not show it" in problems(events)[0]
+    assert world.writes == ["make a"]
+
+
+def test_stop_finishes_what_runs_and_starts_nothing_new():
+    world, stop = ToyWorld(), threading.Event()
+    world.after = lambda step: stop.set()
+    endings, _ = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")), stop=stop)
+    assert endings == {"box/a": "stopped", "lid/top": "stopped"}
+    assert world.writes == ["make a"]
+    assert lines(planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))) == ["keep box/a", "create lid/top: make top"]
+
+
+def test_independent_branches_run_side_by_side():
+    world, together = ToyWorld(), threading.Barrier(3, timeout=5)
+
+    def run_together(step):
+        world.lock.release()
+        together.wait()
+        world.lock.acquire()
+
+    world.fail = run_together
+    endings, _ = applied(world, site(box__a=BoxSpec(), box__b=BoxSpec(), box__c=BoxSpec()))
+    assert set(endings.values()) == {"done"}
+
+
+def test_a_broken_item_ends_with_how_long_it_took():
+    _, events = applied(ToyWorld(), site(box__a=BoxSpec()))
+    assert all(e.seconds >= 0 for e in events if isinstance(e, Ended))
+    assert Make.__doc__

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import base64
+import zlib
+
+from bfinfra.model.mark import Mark, above, below
+
+MARK = Mark("poc", "supervisor_namespace/cnasg")
+
+
+def test_a_mark_survives_its_line():
+    sealed = MARK.seal({"cluster": "compute", "limits": {"cpu": "48GHz"}, "text": "ü \n ="})
+    assert Mark.decode(sealed.encode()) == sealed
+    assert Mark.decode(MARK.encode()) == MARK
+
+
+def test_a_mark_is_one_line():
+    assert "\n" not in MARK.seal({"text": "a\nb"}).encode()
+
+
+def test_the_users_text_stands_above_the_mark():
+    text = below("for the team\nof two lines", MARK)
+    assert above(text) == "for the team\nof two lines"
+    assert Mark.decode(text) == MARK
+    assert below("", MARK) == MARK.encode()
+    assert above(None) == ""
+
+
+def test_no_mark_is_no_mark():
+    assert Mark.decode(None) is None
+    assert Mark.decode("made by hand, bfinfra:2 site=x") is None
+
+
+def test_a_spoiled_seal_counts_as_unfinished_work():
+    assert Mark.decode(MARK.encode() + " applied=AAAA").applied is None
+    assert Mark.decode(MARK.encode() + " applied=" + base64.b64encode(zlib.compress(b"[1]")).decode()).applied is None
+
+
+def test_a_bomb_in_the_seal_is_not_unpacked():
+    bomb = base64.b64encode(zlib.compress(b'{"a":"' + b"a" * (1 << 24) + b'"}')).decode()
+    assert Mark.decode(f"{MARK.encode()} applied={bomb}").applied is None

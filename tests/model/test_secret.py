@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from bfinfra.model.errors import SecretMissing
+from bfinfra.model.secret import Secret, digest, matches
+from bfinfra.model.sources import Sources
+
+
+def secret(value, **sources):
+    return TypeAdapter(Secret).validate_python(value, context={"sources": Sources(**sources)})
+
+
+def test_each_way_leads_to_the_value(tmp_path):
+    (tmp_path / "p").write_text("from a file\n")
+    assert secret({"env": "P"}, env={"P": "from env"}).reveal() == "from env"
+    assert secret({"file": "p"}, base=tmp_path).reveal() == "from a file"
+    assert secret({"command": ["printf", "from a program"]}, base=tmp_path).reveal() == "from a program"
+
+
+def test_a_secret_prints_as_its_reference():
+    made = secret({"env": "P"}, env={"P": "hunter2"})
+    assert "hunter2" not in f"{made} {made!r} {made.reference()}"
+
+
+@pytest.mark.parametrize("value", ["hunter2", {}, {"env": "A", "file": "b"}, {"vault": "x"}, {"env": ""}, {"command": "ls"}, {"keyring": "x"}])
+def test_anything_but_one_reference_is_refused_without_repeating_it_by_name(value):
+    with pytest.raises(ValidationError) as caught:
+        secret(value)
+    assert "hunter2" not in caught.value.errors()[0]["msg"]
+
+
+def test_what_is_missing_is_named_and_how_to_mend_it():
+    missing = secret({"env": "NOT_SET"}, env={})
+    assert missing.missing() == "the environment variable NOT_SET is not set"
+    with pytest.raises(SecretMissing, match="NOT_SET is not set; export NOT_SET"):
+        missing.reveal()
+
+
+def test_a_failing_command_shows_neither_output_nor_arguments(tmp_path):
+    with pytest.raises(SecretMissing) as caught:
+        secret({"command": ["sh", "-c", "echo hunter2; exit 3"]}, base=tmp_path).reveal()
+    assert "ended with 3" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_digest_knows_its_value_and_no_other():
+    stored = digest("hunter2", pepper="salt of the site")
+    assert matches("hunter2", stored, "salt of the site")
+    assert not matches("hunter3", stored, "salt of the site")
+    assert not matches("hunter2", stored)
+    assert not matches("hunter2", "nonsense")
+    assert digest("hunter2") != digest("hunter2")
+
+
+def test_two_references_to_the_same_place_are_equal():
+    assert secret({"env": "P"}, env={"P": "1"}) == secret({"env": "P"}, env={"P": "2"})

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds, bytes_short, bytes_text, megahertz_text, seconds_text
+
+
+@pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("1.5 TiB", 3 << 39), ("10Gi", 10 << 30), ("1GB", 10**9), ("7", 7), (7, 7)])
+def test_bytes(text, number):
+    assert TypeAdapter(Bytes).validate_python(text) == number
+
+
+@pytest.mark.parametrize("text", ["128 gigs", "GiB", "-1GiB", "1.0000001KiB", "", "1e3"])
+def test_what_is_no_quantity_is_refused(text):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Bytes).validate_python(text)
+
+
+def test_other_units():
+    assert TypeAdapter(Megahertz).validate_python("48GHz") == 48_000
+    assert TypeAdapter(Seconds).validate_python("10m") == 600
+    assert TypeAdapter(PciId).validate_python("0x10de") == TypeAdapter(PciId).validate_python("10DE") == 0x10DE
+
+
+@pytest.mark.parametrize(("text", "kind", "write"), [("384GiB", Bytes, bytes_text), ("48GHz", Megahertz, megahertz_text), ("2h", Seconds, seconds_text), ("1500MHz", Megahertz, megahertz_text)])
+def test_what_was_read_is_written_the_same(text, kind, write):
+    adapter = TypeAdapter(kind)
+    assert write(adapter.validate_python(text)) == adapter.dump_python(adapter.validate_python(text), mode="json") == text
+
+
+def test_for_people():
+    assert [bytes_short(n) for n in (0, 1023, 1536, 3 << 40)] == ["0 B", "1023 B", "1.5 KiB", "3.0 TiB"]
