@@ -21,17 +21,17 @@ class Outcome(Protocol):
     """How an apply ended, as the renderers read it."""
 
     @property
-    def plan(self) -> Plan: ...  # noqa: D102
+    def plan(self) -> Plan: ...
     @property
-    def endings(self) -> Mapping[Key, Ended]: ...  # noqa: D102
+    def endings(self) -> Mapping[Key, Ended]: ...
     @property
-    def seconds(self) -> float: ...  # noqa: D102
+    def seconds(self) -> float: ...
     @property
-    def requests(self) -> int: ...  # noqa: D102
+    def requests(self) -> int: ...
     @property
-    def writes(self) -> int: ...  # noqa: D102
+    def writes(self) -> int: ...
     @property
-    def ending(self) -> Ending: ...  # noqa: D102
+    def ending(self) -> Ending: ...
 
 
 def document(what: str, **fields: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def error(found: BfinfraError) -> dict[str, Any]:
 def event(found: Event) -> dict[str, Any]:
     """One event; `type` in snake case: started, step_begun, step_ended, progressed, settling, ended."""
     fields = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
-    data = {"at": utc(found.at), "address": str(fields.pop("key", ""))}
+    data: dict[str, Any] = {"at": utc(found.at), "address": str(fields.pop("key", ""))}
     del fields["at"]
     for name, value in fields.items():
         data[name] = problem(value) if name == "problem" else plain(value)

@@ -19,8 +19,11 @@ from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
 from bfinfra.render.style import Units
 
 UNITS = ((Bytes, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
-NAMES = ((Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"), (PciId, "PCI id, such as 0x10de"))
-PLAIN_NAMES = {str: "text", int: "number", float: "number", bool: "true or false", Secret: "secret reference", LocalFile: "file", Any: "anything"}
+NAMES = (
+    (Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
+    (PciId, "PCI id, such as 0x10de"), (str, "text"), (int, "number"), (float, "number"), (bool, "true or false"),
+    (Secret, "secret reference"), (LocalFile, "file"), (Any, "anything"),
+)
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,14 @@ def _composed(hint: Any) -> str:
         return " or ".join(dict.fromkeys(map(type_text, args)))
     if origin in (list, tuple, frozenset, set) and args:
         return f"list of {type_text(args[0])}"
-    if isinstance(origin, type) and issubclass(origin, Mapping) and len(args) == 2:  # noqa: PLR2004 - key and value
+    if isinstance(origin, type) and issubclass(origin, Mapping) and len(args) == 2:
         return f"name → {type_text(args[1])}"
-    return PLAIN_NAMES.get(hint) or getattr(hint, "__name__", str(hint))
+    return str(getattr(hint, "__name__", hint))
 
 
 def _default(info: FieldInfo) -> Any:
-    if info.is_required() or info.default_factory is not None:
-        return None
-    return info.default
+    known = not info.is_required() and info.default_factory is None and not isinstance(info.default, BaseModel)
+    return info.default if known else None
 
 
 def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]]:

@@ -26,7 +26,7 @@ Units = Callable[[str, str], str]
 """Kind and dotted field → the unit of a number there: bytes, MHz, seconds, or ""."""
 
 
-def no_units(kind: str, field: str) -> str:
+def no_units(_kind: str, _field: str) -> str:
     """Nothing is known of the fields."""
     return ""
 

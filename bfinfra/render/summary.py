@@ -43,7 +43,7 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
     yield f"{style.paint(f'{symbol} {word:<13}', colour)} {style.paint(safe(ended.key), 'bold')}{style.paint(took, 'dim')}"
     for step in steps:
         mark = style.paint("  did not succeed", "red") if step.problem else ""
-        yield f"      {duration(step.seconds):>8}  {safe(step.title)}{mark}"
+        yield f"    {duration(step.seconds):>8}  {safe(step.title)}{mark}"
     for line in safe_lines(ended.note):
         yield f"      {line}"
     if ended.problem:

@@ -13,6 +13,10 @@ from bfinfra.render.style import DISRUPTIONS, PLAIN, SYMBOLS, Style
 from bfinfra.render.values import count, shown
 
 QUIET = (Action.KEEP, Action.READ)
+DRIFTED = {
+    Action.CREATE: "is not there", Action.UPDATE: "differs", Action.REPLACE: "differs so that it would have to be made anew",
+    Action.DELETE: "stands there, but not in the site", Action.KEEP: "is as wanted", Action.READ: "is as wanted",
+}
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
@@ -23,8 +27,8 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
 
 
 def drift(found: Plan, style: Style = PLAIN) -> str:
-    """The same, said as what no longer is: nothing is written, so steps are left out."""
-    blocks = ["\n".join([_head(each, style), *_fields(each, each.changes, "    ", style)]) for each in found.pending]
+    """The same, said as what no longer is as the site says; nothing is done about it, so steps are left out."""
+    blocks = ["\n".join([_drifted(each, style), *_fields(each, each.changes, "    ", style)]) for each in found.pending]
     blocks += [problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
     return "\n\n".join([*filter(None, blocks), _drift_sum(found, style)])
 
@@ -35,7 +39,7 @@ def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
     yield from _dangers(found, style)
     seen: list[Change] = []
     for number, step in enumerate(found.steps, 1):
-        yield f"    {number}. {safe(step.title())}{_warns(step, style)}"
+        yield f"    {number}. {safe(step.title())}{'' if found.action is Action.DELETE else _warns(step, style)}"
         new = tuple(change for change in step.changes if change not in seen)
         yield from _fields(found, new, "       ", style)
         seen += new
@@ -71,6 +75,11 @@ def unreadable(found: Plan, style: Style = PLAIN) -> str:
 def _head(found: Item, style: Style) -> str:
     symbol, colour = SYMBOLS[found.action]
     return f"{style.paint(f'{symbol} {found.action:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
+
+
+def _drifted(found: Item, style: Style) -> str:
+    symbol, colour = SYMBOLS[found.action]
+    return f"{style.paint(symbol, colour)} {style.paint(safe(found.key), 'bold')} {DRIFTED[found.action]}"
 
 
 def _dangers(found: Item, style: Style) -> Iterator[str]:

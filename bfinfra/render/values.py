@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import re
 from collections.abc import Mapping
@@ -26,21 +26,17 @@ def shown(value: Any, unit: str = "") -> str:
 
 
 def _shown(value: Any, unit: str) -> str:
-    if value is None:
-        return "(none)"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "(none)", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
         return quantity(value, unit)
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, (Later, Secret)):
-        return safe(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{safe(k)}: {_shown(v, unit)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_shown(v, unit) for v in value) + "]"
-    return _shown(plain(value), unit)
+    return safe(value) if isinstance(value, (Later, Secret)) else _shown(plain(value), unit)
 
 
 def _text(value: str) -> str:
@@ -61,13 +57,12 @@ def quantity(number: float, unit: str = "") -> str:
 
 def duration(seconds: float) -> str:
     """For people: `0.4s`, `12s`, `4m 10s`, `1h 3m`."""
-    if seconds < 9.95:  # noqa: PLR2004 - from here on tenths say nothing
+    if seconds < 9.95:
         return f"{max(seconds, 0):.1f}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, left = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h {left}m"
-    return f"{minutes}m {rest}s" if minutes else f"{rest}s"
+    parts = [f"{hours}h", f"{left}m"] if hours else [f"{minutes}m", f"{rest}s"]
+    return " ".join(part for part in parts if part[0] != "0")
 
 
 def count(number: int, noun: str) -> str:
@@ -77,7 +72,7 @@ def count(number: int, noun: str) -> str:
 
 def utc(at: float) -> str:
     """Seconds since the epoch → ISO 8601 in UTC with milliseconds: `2026-02-03T04:05:06.789Z`."""
-    return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def clock(at: float) -> str:

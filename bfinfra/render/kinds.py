@@ -1,0 +1,62 @@
+"""The kinds that bfinfra knows, and the fields of one, from their docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.model.kind import Kind, Spec
+from bfinfra.model.plan import plain
+from bfinfra.model.refs import kinds_named
+from bfinfra.render.data import document
+from bfinfra.render.fields import Field, fields, units
+from bfinfra.render.style import PLAIN, Style
+from bfinfra.render.values import duration, shown
+
+Kinds = Mapping[str, type[Kind[Any, Any]]]
+WIDTH = 110  # columns of running text
+
+
+def table(kinds: Kinds, style: Style = PLAIN) -> str:
+    """One line a kind: its name and what it is."""
+    longest = max(map(len, kinds), default=0)
+    lines = [f"{style.paint(name.ljust(longest), 'bold')}  {about(kind)}" for name, kind in kinds.items()]
+    return "\n".join([*lines, "", "The fields of one: bfinfra kinds KIND"])
+
+
+def one(name: str, kind: type[Kind[Any, Any]], style: Style = PLAIN) -> str:
+    """What a kind is, what it refers to, and every field with its type, default and meaning."""
+    unit = units({name: kind.Spec})
+    refers = ", ".join(sorted(kinds_named(kind.Spec)))
+    head = [f"{style.paint(name, 'bold')}: {about(kind)}", *([f"refers to: {refers}"] if refers else []),
+            f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
+    return "\n".join([*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))])
+
+
+def data(kinds: Kinds) -> dict[str, Any]:
+    """For programs: every kind with its fields; sizes in bytes, frequencies in MHz, times in seconds."""
+    return document("kinds", kinds=[{
+        "kind": name, "about": about(kind), "refers_to": sorted(kinds_named(kind.Spec)), "deadline": kind.deadline,
+        "fields": [{"field": f.path, "type": f.type, "required": f.required, "default": plain(f.default), "about": f.about}
+                   for f in _own_first(kind)],
+    } for name, kind in kinds.items()])
+
+
+def about(kind: type[Kind[Any, Any]]) -> str:
+    """The first line of its docstring."""
+    return (inspect.getdoc(kind) or "").partition("\n")[0]
+
+
+def _own_first(kind: type[Kind[Any, Any]]) -> list[Field]:
+    """The fields that every kind has stand last."""
+    return sorted(fields(kind.Spec), key=lambda f: f.path in Spec.model_fields)
+
+
+def _field(found: Field, unit: str, style: Style) -> list[str]:
+    default = "" if found.default in (None, (), {}, "") else f", default {shown(found.default, unit)}"
+    rest = ", required" if found.required else default
+    indent = "  " * (1 + found.path.count("."))
+    head = f"{indent}{style.paint(found.path, 'bold')}: {style.paint(found.type + rest, 'dim')}"
+    return [head, *textwrap.wrap(found.about, WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ")]

@@ -1,0 +1,85 @@
+"""A plan or an outcome for a ticket or a comment on a pull request: a table, and the details folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bfinfra.model.errors import Problem
+from bfinfra.model.events import Ended, Event
+from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.render import text
+from bfinfra.render.data import Outcome, steps_run
+from bfinfra.render.safe import safe
+from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
+from bfinfra.render.summary import DONE, NEXT, WORDS, sum_of
+from bfinfra.render.values import duration
+
+SPECIAL = re.compile(r"([\\`*\[\]#!|<>~&]|(?<![^\W_])_|_(?![^\W_]))")
+MENTION = "@\u200b"  # a backslash does not stop a mention: it is looked for after the text is rendered
+
+
+def plan(found: Plan, style: Style = PLAIN, title: str = "plan") -> str:
+    """A table of what would change; each item's steps and fields folded below; problems and warnings as a list."""
+    rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
+    table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
+    lists = [*_list("Problems", list(found.problems)), *_list("Warnings", [w.problem for w in found.warnings])]
+    blind = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.unreadable.items()]
+    return "\n".join([
+        f"### bfinfra {title}: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
+        *(["#### Unreadable", *blind, ""] if blind else []), *(_details(found.pending, style) if rows else []),
+    ]).rstrip() + "\n"
+
+
+def drift(found: Plan, style: Style = PLAIN) -> str:
+    """The same for a drift report."""
+    return plan(found, style, "drift")
+
+
+def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
+    """A table of how each resource ended, its time and steps; problems as a list; what to do next."""
+    ran = steps_run(events)
+    rows = [_row(e, len(ran.get(e.key, ()))) for e in found.endings.values()]
+    failed = [e.problem for e in found.endings.values() if e.problem]
+    table = ["| ending | resource | took | steps | note |", "| --- | --- | --- | --- | --- |", *rows, ""] if rows else []
+    return "\n".join([f"### bfinfra apply: {prose(found.plan.site)}", "", f"**{prose(sum_of(found))}**", "", *table,
+                      *_list("Problems", failed), prose(NEXT.get(found.ending, ""))]).rstrip() + "\n"
+
+
+def problems(found: Sequence[Problem]) -> str:
+    """Problems as a list under a heading."""
+    return "\n".join(_list("Problems", found)).rstrip() + "\n"
+
+
+def prose(words: object) -> str:
+    """Text that means only itself: no emphasis, link, mention, table cell or HTML comes of it."""
+    return SPECIAL.sub(r"\\\1", safe(words)).replace("@", MENTION)
+
+
+def code(words: object) -> str:
+    """The same as a code span, also in a table and with backticks in it."""
+    inner = safe(words).replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", inner)), default=0))
+    return f"{fence}{inner}{fence}" if len(fence) == 1 else f"{fence} {inner} {fence}"
+
+
+def _disrupts(item: Item) -> str:
+    return "" if item.action is Action.DELETE else DISRUPTIONS.get(item.disruption, "")
+
+
+def _row(ended: Ended, steps: int) -> str:
+    word = WORDS.get(ended.ending) or DONE[ended.action]
+    note = "<br>".join(prose(line) for line in ended.note.splitlines())
+    return f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | {note} |"
+
+
+def _list(title: str, found: Sequence[Problem]) -> list[str]:
+    lines = [f"- {f'{code(p.where)}: ' if p.where else ''}{prose(p.what)}"
+             + "".join(f"<br>{label}: {prose(words)}" for label, words in (("why", p.why), ("next", p.next)) if words) for p in found]
+    return [f"#### {title}", *lines, ""] if lines else []
+
+
+def _details(items: Sequence[Item], style: Style) -> list[str]:
+    body = "\n\n".join("\n".join(text.item(each, style)) for each in items)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", body)), default=0))
+    return ["<details><summary>Steps and fields</summary>", "", f"{fence}diff", body, fence, "", "</details>"]

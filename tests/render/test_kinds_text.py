@@ -1,0 +1,116 @@
+"""The table of kinds and one kind's fields, from docstrings and annotations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bfinfra.model.kind import Kind, Part, Source, Spec, State
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
+from bfinfra.render import fields, kinds
+
+
+class Limits(Part):
+    cpu: Megahertz | None = None
+    """Most that the virtual machines
+    in it may take."""
+    memory: Bytes = 2**30
+    """Likewise."""
+
+
+class Device(Part):
+    vendor: PciId
+    """The maker."""
+
+
+class SpaceSpec(Spec):
+    cluster: str
+    """Name of the vSphere cluster."""
+    limits: Limits = Limits()
+    """Ceilings."""
+    storage: dict[str, Bytes] = Field(default_factory=dict)
+    """Policy → limit."""
+    hosts: tuple[Annotated[str, Ref("gpu_host", "any_host")], ...] = ()
+    """Hosts."""
+    devices: tuple[Device, ...] = ()
+    """Devices."""
+    role: Literal["edit", "view"] = "edit"
+    """Role."""
+    password: Secret | None = None
+    """Password."""
+    ova: LocalFile | None = None
+    """File."""
+    wait: Seconds = 600
+    """Patience."""
+
+
+class Space(Kind[SpaceSpec, State]):
+    """A namespace on a supervisor.
+
+    More words.
+    """
+
+    deadline = 300
+
+
+class Token(Source[Spec, State]):
+    """A client token."""
+
+
+def test_the_table_has_a_line_a_kind():
+    assert kinds.table({"space": Space, "a_token": Token}) == """\
+space    A namespace on a supervisor.
+a_token  A client token.
+
+The fields of one: bfinfra kinds KIND"""
+
+
+def test_one_kind_shows_every_field_with_type_default_and_meaning():
+    assert kinds.one("space", Space) == """\
+space: A namespace on a supervisor.
+refers to: any_host, gpu_host
+becomes ready within 5m, or the apply ends as still waiting
+
+  cluster: text, required
+      Name of the vSphere cluster.
+  limits: fields
+      Ceilings.
+    limits.cpu: frequency, such as 48GHz
+        Most that the virtual machines in it may take.
+    limits.memory: size, such as 128GiB, default 1GiB
+        Likewise.
+  storage: name → size, such as 128GiB
+      Policy → limit.
+  hosts: list of name of a gpu_host or any_host
+      Hosts.
+  devices: list of fields
+      Devices.
+    devices[].vendor: PCI id, such as 0x10de, required
+        The maker.
+  role: edit | view, default edit
+      Role.
+  password: secret reference
+      Password.
+  ova: file
+      File.
+  wait: time, such as 10m, default 10m
+      Patience.
+  protect: true or false, default false
+      Refuse to delete or replace this resource, whatever the command line allows."""
+
+
+def test_programs_read_the_same():
+    (found,) = kinds.data({"space": Space})["kinds"]
+    assert (found["kind"], found["refers_to"], found["deadline"]) == ("space", ["any_host", "gpu_host"], 300)
+    assert {"field": "limits.memory", "type": "size, such as 128GiB", "required": False, "default": 2**30, "about": "Likewise."} in found["fields"]
+
+
+def test_units_follow_dotted_paths_through_pieces_and_mappings():
+    unit = fields.units({"space": SpaceSpec})
+    assert [unit("space", path) for path in ("limits.cpu", "limits.memory", "storage.bf-k8s", "wait", "cluster", "nowhere.at.all", "limits")] == \
+        ["MHz", "bytes", "bytes", "seconds", "", "", ""]
+    assert unit("unknown", "limits.cpu") == ""

@@ -1,0 +1,87 @@
+"""For a ticket or a comment on a pull request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from render_samples import NAMESPACE, Write, units
+
+from bfinfra.model.errors import Problem
+from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.refs import Key
+from bfinfra.render import markdown
+from bfinfra.render.style import Style
+
+
+def test_a_plan_is_a_table_with_the_details_folded(plan):
+    assert markdown.plan(replace(plan, items=plan.items[:3]), Style(units=units)) == """\
+### bfinfra plan: singapore-poc
+
+**1 to create, 1 to update, 1 as wanted**
+
+| action | resource | disruption |
+| --- | --- | --- |
+| ~ update | `gpu_host/esx209-161.aiml.local` | reboots |
+| + create | `supervisor_namespace/cnasg` |  |
+
+<details><summary>Steps and fields</summary>
+
+```diff
+~ update  gpu_host/esx209-161.aiml.local
+    1. Reboot esx209-161.aiml.local  [reboots: passthrough becomes active only then]
+       passthrough.0.count: 1 → 2
+
++ create  supervisor_namespace/cnasg
+    1. Create the namespace cnasg on the cluster compute
+       limits.cpu: 48GHz
+       limits.memory: 384GiB
+       vm_classes: [best-effort-xlarge]
+```
+
+</details>
+"""
+
+
+def test_problems_warnings_and_the_unreadable_are_lists(broken):
+    assert markdown.plan(replace(broken, items=())) == """\
+### bfinfra plan: singapore-poc
+
+**0 as wanted, 1 unreadable, 1 problem**
+
+#### Problems
+- `site.yaml:12:5`: unknown field limts<br>why: a namespace has no such field<br>next: did you mean limits?
+
+#### Warnings
+- `vcsa.aiml.local:443`: the certificate ends in 9 days<br>next: renew it
+
+#### Unreadable
+- `token_secret` can't be read: cluster-01 does not answer
+"""
+
+
+def test_an_outcome_is_a_table_with_notes(outcome, events):
+    shown = markdown.outcome(outcome, events)
+    assert "| ✓ created | `supervisor_namespace/cnasg` | 20s | 1 | https://172.24.206.1<br>logged: run on 2 GPUs |" in shown
+    assert "- `esx209-161.aiml.local`: the host did not come back<br>why: no answer on port 443" in shown
+    assert shown.endswith("Mend what failed, then run the same command again: what is done stays done, only the rest is tried.\n")
+
+
+def test_names_make_no_markup_no_mention_and_no_html():
+    assert markdown.prose("<b>|*a* _b_ snake_case @you [x](y) `c` #1") == \
+        "\\<b\\>\\|\\*a\\* \\_b\\_ snake_case @\u200byou \\[x\\](y) \\`c\\` \\#1"
+    assert markdown.code("a`|b") == "`` a`\\|b ``"
+
+
+def test_a_name_can_not_leave_the_fence():
+    item = Item(Key("vm", "```\n</details>"), Action.CREATE, (Write(name="x"),))
+    shown = markdown.plan(Plan("s", (item,)))
+    assert "````diff\n" in shown
+    assert "\n</details>" not in shown.removesuffix("\n</details>\n")
+
+
+def test_drift_bears_its_name(plan):
+    assert markdown.drift(plan).startswith("### bfinfra drift: singapore-poc\n")
+
+
+def test_a_list_of_problems_stands_alone():
+    assert markdown.problems([Problem("a", str(NAMESPACE))]) == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"
