@@ -27,6 +27,11 @@ class Part(BaseModel):
 class Spec(Part):
     """What a user writes for one resource."""
 
+    name_pattern: ClassVar[str] = r"[^\s/]{1,253}"
+    """What its name must match in whole."""
+    name_rule: ClassVar[str] = "no blanks and no slash, at most 253 characters"
+    """The same, for people."""
+
     protect: bool = False
     """Refuse to delete or replace this resource, whatever the command line allows."""
 

@@ -21,6 +21,10 @@ WAYS = ("env", "file", "command", "keyring")
 COMMAND_TIMEOUT = 30  # seconds
 
 
+class LiteralSecret(ValueError):
+    """A value stands where a reference belongs; whoever shows the place must not show the line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
     """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. Prints as the reference."""
@@ -92,7 +96,7 @@ class Secret:
 
 def _parse(value: Any, sources: Sources) -> Secret:
     if isinstance(value, str):
-        raise ValueError("a secret never stands in a file; write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}")
+        raise LiteralSecret("write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}")
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in WAYS:
         raise ValueError("expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}")
     way, target = next(iter(value.items()))

@@ -26,6 +26,12 @@ class Sources:
         stand_in = self.overlay / text.lstrip("/") if self.overlay else here
         return stand_in if stand_in.exists() else here
 
+    def made(self, text: str) -> Path:
+        """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never outside of them."""
+        if self.overlay is None:
+            return (self.base / Path(text).expanduser()).absolute()
+        return self.overlay.joinpath(*(part for part in Path(text).parts if part not in ("..", "/", "~"))).absolute()
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
@@ -42,12 +48,25 @@ class LocalFile:
             if not isinstance(value, str) or not value:
                 raise ValueError("expected the path of a file, relative to the site file")
             sources = (info.context or {}).get("sources") or Sources()
-            return cls(value, sources.path(value))
+            return cls(value, cls._at(value, sources))
 
         return core_schema.with_info_plain_validator_function(
             read, serialization=core_schema.plain_serializer_function_ser_schema(lambda f: f.text)
         )
 
     @classmethod
+    def _at(cls, text: str, sources: Sources) -> Path:
+        return sources.path(text)
+
+    @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOutput(LocalFile):
+    """A file or folder that bfinfra makes on this machine: it needn't be there. In the sandbox it is made among the stand-ins."""
+
+    @classmethod
+    def _at(cls, text: str, sources: Sources) -> Path:
+        return sources.made(text)

@@ -1,0 +1,10 @@
+"""Names as the systems that keep them demand: a Spec takes over the pair that fits."""
+
+from __future__ import annotations
+
+DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+DNS_LABEL_RULE = "lower-case letters, digits and dashes, with a letter or digit at both ends, at most 63 characters"
+DNS_NAME = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+DNS_NAME_RULE = "lower-case letters, digits, dashes and dots, at most 253 characters"
+LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+LABEL_VALUE_RULE = "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 characters"

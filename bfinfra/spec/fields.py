@@ -1,0 +1,110 @@
+"""One block of a file → one validated model, or problems at the very fields."""
+
+from __future__ import annotations
+
+import itertools
+import typing
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from bfinfra.model.errors import Place, Problem
+from bfinfra.model.secret import LiteralSecret
+from bfinfra.model.sources import Sources
+from bfinfra.model.suggest import nearest
+from bfinfra.spec import messages
+from bfinfra.spec.merge import Block
+from bfinfra.spec.yaml import Entry
+
+M = TypeVar("M")
+Spot = tuple[tuple[str, ...], Place, Place]
+"""The path in the block, where the key stands, where to look."""
+
+
+def validated(model: Any, topic: str, block: Block, sources: Sources, problems: list[Problem]) -> Any | None:
+    """`block`, called `topic`, as `model`, or None and why in `problems`. An empty block has no fields."""
+    data = block.data()
+    is_model = isinstance(model, type) and issubclass(model, BaseModel)
+    try:
+        if is_model:
+            return model.model_validate({} if data is None else data, context={"sources": sources})
+        return TypeAdapter(model).validate_python(data, context={"sources": sources})
+    except ValidationError as error:
+        found = _problems(error.errors(include_url=False), block.entry, model)
+        problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in found)
+        return None
+
+
+def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
+    """Errors of the alternatives of one field are one problem."""
+    located = [(_spot(entry, error["loc"]), error) for error in errors]
+    for (path, name, at), same in itertools.groupby(located, key=lambda pair: _topic(*pair)):
+        yield _problem(path, name, at, [error for _, error in same], model)
+
+
+def _topic(spot: Spot, error: Any) -> tuple[tuple[str, ...], str, Place]:
+    path, key, at = spot
+    name = str(error["loc"][-1]) if error["type"] in ("missing", "extra_forbidden") else ""
+    return path, name, key if error["type"] == "extra_forbidden" else at
+
+
+def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], model: Any) -> Problem:
+    first, inside = errors[0], ".".join(path)
+    if first["type"] == "missing":
+        return Problem(f"{'.'.join((*path, name))} is missing", at)
+    if first["type"] == "extra_forbidden":
+        return Problem(f"there is no field {inside}", at, next=_field_near(path, model))
+    head = f"{inside}: " if inside else ""
+    if any(isinstance(e.get("ctx", {}).get("error"), LiteralSecret) for e in errors):
+        return Problem(f"{head}a secret never stands in a file", replace(at, text=""), next=messages.said(first))
+    wanted = list(dict.fromkeys(w for w in map(messages.expected, errors) if w))
+    if not wanted or first["type"] == "value_error":
+        return Problem(head + next((messages.said(e) for e in errors if e["type"] == "value_error"), messages.said(first)), at)
+    return Problem(f"{head}expected {' or '.join(wanted)}", at, messages.found(first), messages.choice(errors))
+
+
+def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
+    """Follow an error's location through what is written; parts that name alternatives are not written anywhere."""
+    path: list[str] = []
+    key, at, node = entry.at, entry.place, entry.node
+    for part in loc:
+        if isinstance(node.value, dict) and str(part) in node.value:
+            key, at, node = (found := node.value[str(part)]).at, found.place, found.node
+        elif isinstance(node.value, list) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            key = at = node.at
+        else:
+            continue
+        path.append(str(part))
+    return tuple(path), key, at
+
+
+def _field_near(path: tuple[str, ...], model: Any) -> str:
+    """The nearest field of the same level; else one of that very name a level below."""
+    *above, wrong = path
+    fields = _fields(_under(model, above))
+    near = nearest(wrong, fields)
+    below = [f"{name}.{wrong}" for name, hint in fields.items() if wrong in _fields(_models(hint))]
+    return f"did you mean {below[0]}?" if below and not near.startswith("did you mean") else near
+
+
+def _fields(models: Iterable[Any]) -> dict[str, Any]:
+    return {name: field.annotation for model in models for name, field in model.model_fields.items()}
+
+
+def _under(model: Any, path: Iterable[str]) -> list[Any]:
+    """The models that may stand at a path."""
+    here = _models(model)
+    for part in path:
+        inner = [model.model_fields[part].annotation for model in here if part in model.model_fields]
+        here = [found for hint in inner for found in _models(hint)] if inner else here  # a list's index, a mapping's key
+    return here
+
+
+def _models(hint: Any) -> list[Any]:
+    """Every model in a hint: `dict[str, Pool] | None` → [Pool]."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return [hint]
+    return [model for arg in typing.get_args(hint) for model in _models(arg)]

@@ -1,0 +1,94 @@
+"""Files → Site: read, merge, validate, check references. Asks the world nothing; says everything that is wrong at once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bfinfra import kinds as registry
+from bfinfra.model.errors import Place, Problem, SiteError
+from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site, VCenterSettings
+from bfinfra.model.sources import Sources
+from bfinfra.spec import files, missing, references
+from bfinfra.spec.fields import validated
+from bfinfra.spec.merge import Block, Blocks, merge
+from bfinfra.spec.places import Places
+
+Kinds = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What reading one block takes: where references lead, and where problems go."""
+
+    env: Mapping[str, str]
+    overlay: Path | None
+    problems: list[Problem]
+
+    def read(self, model: Any, topic: str, block: Block | None) -> Any | None:
+        return None if block is None else validated(model, topic, block, Sources(block.folder, self.env, self.overlay), self.problems)
+
+
+def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay: Path | None = None, kinds: Kinds | None = None) -> Site:
+    """The site that stands in files and folders.
+
+    `env`: what `{env: NAME}` reads, else the process's own; `overlay`: a folder with stand-ins for the files that a site
+    names; `kinds`: name → Kind class instead of the registry. SiteError carries every problem of every file.
+    """
+    reading = _Reading(os.environ if env is None else env, overlay, [])
+    documents = files.read([Path(path) for path in paths], reading.problems)
+    blocks = merge(documents, registry.names() if kinds is None else kinds, reading.problems)
+    name = _name(blocks, documents, reading.problems)
+    vcenter = reading.read(VCenterSettings, "vcenter", blocks.settings.get("vcenter"))
+    pepper = reading.read(Secret, "pepper", blocks.settings.get("pepper"))
+    resources = dict(_resources(blocks, reading, registry.kind if kinds is None else kinds.__getitem__))
+    reading.problems.extend(references.check(resources, blocks.resources))
+    if reading.problems:
+        raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
+    digests = {document.path: document.digest for document in documents}
+    site = Site(name, vcenter, resources, Places(blocks), digests, pepper)
+    return missing.noted(site)
+
+
+def missing_references(site: Site) -> tuple[Problem, ...]:
+    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a run needs them."""
+    return missing.references(site)
+
+
+def _resources(blocks: Blocks, reading: _Reading, kind: Callable[[str], Any]) -> Iterator[tuple[Key, Any]]:
+    for key, block in blocks.resources.items():
+        model = kind(key.kind).Spec
+        if not re.fullmatch(model.name_pattern, key.name):
+            reading.problems.append(Problem(f"{key.name} can't be the name of a {key.kind}", block.entry.at, f"allowed: {model.name_rule}"))
+        if (spec := reading.read(model, str(key), block)) is not None:
+            yield key, spec
+
+
+def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[Problem]) -> str:
+    block = blocks.settings.get("site")
+    if block is None:
+        if any(document.root for document in documents):
+            first = next(iter(documents)).path
+            problems.append(Problem("the site has no name", Place(first, 1, 1), "no file says site:", "add site: a-name; every object made will carry it"))
+        return ""
+    name = block.data()
+    if not isinstance(name, str) or not re.fullmatch(LABEL_VALUE, name):
+        problems.append(Problem("site: expected a name", block.entry.place, f"allowed: {LABEL_VALUE_RULE}"))
+    return str(name)
+
+
+def _sorted(problems: Sequence[Problem], order: list[Path]) -> list[Problem]:
+    """In the order in which one reads: by file, line, column; what has no place first."""
+
+    def key(problem: Problem) -> tuple[int, int, int]:
+        at = problem.where
+        return (order.index(at.file), at.line, at.column) if isinstance(at, Place) else (-1, 0, 0)
+
+    return sorted(dict.fromkeys(problems), key=key)

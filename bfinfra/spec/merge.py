@@ -1,0 +1,90 @@
+"""Documents → one site's blocks: the settings, and what is written under each kind and name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bfinfra.model.errors import Place, Problem
+from bfinfra.model.refs import Key
+from bfinfra.model.suggest import nearest
+from bfinfra.spec.files import Document
+from bfinfra.spec.yaml import Entry
+
+SETTINGS = ("site", "vcenter", "pepper")
+ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One entry of a file that a model reads. `folder`: where its relative paths begin."""
+
+    folder: Path
+    entry: Entry
+
+    def data(self) -> Any:
+        """The plain value."""
+        return self.entry.node.plain()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What the files hold, in their order."""
+
+    settings: dict[str, Block] = field(default_factory=dict)
+    resources: dict[Key, Block] = field(default_factory=dict)
+
+
+def merge(documents: list[Document], kinds: Collection[str], problems: list[Problem]) -> Blocks:
+    """One site out of all documents; `kinds`: every kind's name."""
+    blocks = Blocks()
+    for document in documents:
+        for key, entry in _top(document, problems):
+            block = Block(document.path.absolute().parent, entry)
+            if key in SETTINGS:
+                _put(blocks.settings, key, block, problems)
+            elif key in kinds:
+                for name, inner in _names(key, entry, problems):
+                    _put(blocks.resources, Key(key, name), Block(block.folder, inner), problems)
+            elif not key.startswith(ANCHORS):
+                problems.append(_unknown(key, entry.at, kinds, document))
+    return blocks
+
+
+def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:
+    root = document.root
+    if root is None or root.value is None:
+        return
+    if isinstance(root.value, dict):
+        yield from root.value.items()
+        return
+    problems.append(Problem("a site file begins with keys such as site: and vcenter:", root.at, f"here stands {_noun(root.value)}"))
+
+
+def _names(kind: str, entry: Entry, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:
+    if isinstance(entry.node.value, dict):
+        yield from entry.node.value.items()
+    elif entry.node.value is not None:
+        problems.append(Problem(f"under {kind}: names are expected, each with its fields", entry.place, f"here stands {_noun(entry.node.value)}",
+                                f"write {kind}: {{a-name: {{…}}}}"))
+
+
+def _put(held: dict[Any, Block], key: Any, block: Block, problems: list[Problem]) -> None:
+    if first := held.get(key):
+        problems.append(Problem(f"{key} stands twice", block.entry.at, f"first at {first.entry.at}", "keep one of them"))
+    else:
+        held[key] = block
+
+
+def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) -> Problem:
+    root = document.root.value if document.root else {}
+    if {"apiVersion", "kind"} <= set(root):
+        return Problem(f"the key {key} belongs to a Kubernetes manifest", at, "a site file holds kinds of bfinfra only",
+                       "keep manifests in a folder of their own and name them from a workload")
+    return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, *kinds]))
+
+
+def _noun(value: Any) -> str:
+    return "a list" if isinstance(value, list) else "text"

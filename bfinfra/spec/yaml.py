@@ -1,0 +1,239 @@
+"""YAML text → nodes with their places. Scalars stay text, nothing is ever constructed, everything is bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.model.errors import Place, Problem
+
+LARGEST = 4 << 20  # bytes of one file
+DEEPEST = 64  # collections within collections
+MOST = 250_000  # nodes once every alias stands for what it names
+SHOWN = 160  # characters of a line that an error shows
+LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|passwd|pw|secret|pepper|credential)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Unreadable(Exception):
+    """The rest of the file can't be read."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry."""
+
+    at: Place
+    value: Any
+    weight: int = 1
+
+    def plain(self) -> Any:
+        """The same as dicts, lists, text and None."""
+        if isinstance(self.value, dict):
+            return {key: entry.node.plain() for key, entry in self.value.items()}
+        return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping: where the key stands, and its value."""
+
+    at: Place
+    node: Node
+
+    @property
+    def place(self) -> Place:
+        """Where to look: at the value if it is a scalar, else at its key."""
+        return self.at if isinstance(self.node.value, (dict, list)) else self.node.at
+
+
+@dataclass(slots=True)
+class Frame:
+    """A collection under construction. `key`: the key whose value comes next, None where a key comes next."""
+
+    at: Place
+    value: Any
+    anchor: str | None
+    key: tuple[str, Place] | None = None
+    weight: int = 1
+    merges: list[tuple[Place, Node]] = field(default_factory=list)
+
+
+def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
+    """The root of the one document in `text` (None where it is empty), and what is wrong with it. Unreadable."""
+    composer = _Composer(file, text)
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            composer.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise Unreadable(composer.syntax(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise Unreadable(composer.character(error.position)) from None
+    return composer.root, composer.problems
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as an error shows them: short, without control characters, without what may be a password."""
+    return [LITERAL.sub(r"\1…", "".join(c if c.isprintable() else " " for c in line[:SHOWN]).rstrip()) for line in text.splitlines()]
+
+
+class _Composer:
+    """Events in, nodes out, without recursion."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file, self.text, self.lines = file, text, lines_of(text)
+        self.root: Node | None = None
+        self.problems: list[Problem] = []
+        self.frames: list[Frame] = []
+        self.anchors: dict[str, Node] = {}
+        self.documents = 0
+        self.total = 0
+
+    def take(self, event: Any) -> None:
+        """One event."""
+        getattr(self, f"_{type(event).__name__}", lambda _: None)(event)
+
+    def place(self, mark: Any) -> Place:
+        """PyYAML counts from 0."""
+        return self._place(mark.line, mark.column)
+
+    def _place(self, line: int, column: int) -> Place:
+        return Place(self.file, line + 1, column + 1, self.lines[line] if line < len(self.lines) else "")
+
+    def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
+        """The parser's words are good; its place is where it noticed, its context where the trouble began."""
+        began = f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
+        why = " ".join(part for part in (error.context, began) if part).strip()
+        tab = any("\t" in line[: len(line) - len(line.lstrip())] for line in self.text.splitlines()[: (error.problem_mark or _START).line + 1])
+        return Problem(f"this is not YAML: {error.problem}", self.place(error.problem_mark or _START), why,
+                       "indent with blanks, not tabs" if tab else "")
+
+    def character(self, position: int) -> Problem:
+        """A control character, which YAML doesn't allow."""
+        before = self.text.encode()[:position].decode(errors="ignore")
+        last = before.rpartition("\n")[2]
+        return Problem("a control character stands here", self._place(before.count("\n"), len(last)), "YAML allows none", "delete it")
+
+    def _say(self, what: str, at: Place, why: str = "", next: str = "") -> None:
+        self.problems.append(Problem(what, at, why, next))
+
+    def _refuse(self, what: str, at: Place, why: str = "", next: str = "") -> None:
+        raise Unreadable(Problem(what, at, why, next))
+
+    def _DocumentStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+        self.documents += 1
+        if self.documents > 1:
+            self._refuse("a second document begins here", self.place(event.start_mark), "a site file is one document",
+                         "delete the line ---, or make it a file of its own")
+
+    def _AliasEvent(self, event: Any) -> None:  # noqa: N802
+        at = self.place(event.start_mark)
+        if any(frame.anchor == event.anchor for frame in self.frames):
+            self._refuse(f"*{event.anchor} stands inside of what it names", at)
+        if event.anchor not in self.anchors:
+            self._refuse(f"there is no &{event.anchor} before this *{event.anchor}", at)
+        self._count(self.anchors[event.anchor].weight, at)
+        self._add(self.anchors[event.anchor], at)
+
+    def _ScalarEvent(self, event: Any) -> None:  # noqa: N802
+        at = self.place(event.start_mark)
+        self._no_tag(event, at)
+        self._count(1, at)
+        frame = self.frames[-1] if self.frames else None
+        if frame and isinstance(frame.value, dict) and frame.key is None:
+            frame.key = ("<<" if event.implicit[0] else "\0<<", at) if event.value == "<<" else (event.value, at)
+            return
+        null = event.style in (None, "") and event.implicit[0] and event.value in NULLS
+        self._finish(Node(at, None if null else event.value), event.anchor, at)
+
+    def _MappingStartEvent(self, event: Any) -> None:  # noqa: N802
+        self._open(event, {})
+
+    def _SequenceStartEvent(self, event: Any) -> None:  # noqa: N802
+        self._open(event, [])
+
+    def _open(self, event: Any, value: Any) -> None:
+        at = self.place(event.start_mark)
+        self._no_tag(event, at)
+        self._count(1, at)
+        if len(self.frames) >= DEEPEST:
+            self._refuse(f"more than {DEEPEST} collections stand within each other here", at)
+        if self.frames and isinstance(self.frames[-1].value, dict) and self.frames[-1].key is None:
+            self._refuse("a key must be text", at, next="quote it if it begins with { or [")
+        self.frames.append(Frame(at, value, event.anchor))
+
+    def _MappingEndEvent(self, _: Any) -> None:  # noqa: N802
+        frame = self.frames.pop()
+        for at, merged in frame.merges:
+            for source in _mappings(merged):
+                if source is None:
+                    self._say("<<: takes a mapping, or a list of mappings", at, next="name an anchor of a mapping, such as <<: *defaults")
+                    continue
+                for key, entry in source.items():
+                    frame.value.setdefault(key, entry)
+        self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
+
+    def _SequenceEndEvent(self, _: Any) -> None:  # noqa: N802
+        frame = self.frames.pop()
+        self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
+
+    def _finish(self, node: Node, anchor: str | None, at: Place) -> None:
+        if anchor:
+            self.anchors[anchor] = node
+        self._add(node, at)
+
+    def _add(self, node: Node, at: Place) -> None:
+        """Put a whole node where it belongs; `at` is where it is written, or named by an alias."""
+        if not self.frames:
+            self.root = node
+            return
+        frame = self.frames[-1]
+        frame.weight += node.weight
+        if isinstance(frame.value, list):
+            frame.value.append(node)
+        elif frame.key is None:
+            self._refuse("a key must be text", at, "an alias stands here")
+        else:
+            self._set(frame, *frame.key, node)
+            frame.key = None
+
+    def _set(self, frame: Frame, key: str, at: Place, node: Node) -> None:
+        if key == "<<":
+            frame.merges.append((at, node))
+            return
+        key = key.removeprefix("\0")
+        if (first := frame.value.get(key)) is not None:
+            self._say(f"the key {key} stands twice", at, f"first in line {first.at.line}", "keep one of them")
+            return
+        frame.value[key] = Entry(at, node)
+
+    def _count(self, values: int, at: Place) -> None:
+        self.total += values
+        if self.total > MOST:
+            self._refuse(f"the file holds more than {MOST:,} values up to here", at, "its aliases are counted as what they stand for")
+
+    def _no_tag(self, event: Any, at: Place) -> None:
+        if event.tag not in (None, "!"):
+            self._say(f"the tag {event.tag} is not allowed", at, "a site holds plain values only", "write the value itself, or a reference such as {env: NAME}")
+
+
+def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
+    for source in node.value if isinstance(node.value, list) else [node]:
+        yield source.value if isinstance(source.value, dict) else None
+
+
+class _Start:
+    line = column = 0
+
+
+_START = _Start()
