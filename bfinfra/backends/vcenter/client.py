@@ -9,9 +9,13 @@ from collections.abc import Mapping
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
+from bfinfra.backends.vcenter.machines import Machines
+from bfinfra.backends.vcenter.ovf import Imports
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.model.site import VCenterSettings
 
 AUTHORITIES = "/certs/download.zip"
@@ -27,7 +31,11 @@ class VCenter:
         self.seam = seam
         self.session = SoapSession(settings, seam, env)
         self.rest = Rest(settings, seam, env)
+        self.tasks = Tasks(self.session)
         self.inventory = Inventories(self.session)
+        self.hosts = Hosts(self.session, self.tasks)
+        self.machines = Machines(self.session, self.tasks)
+        self.imports = Imports(self.session, self.tasks, seam, self.authorities)
 
     def authorities(self) -> str:
         """vCenter's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""

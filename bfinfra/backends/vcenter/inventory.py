@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Rejected
@@ -163,7 +163,7 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
         return [row for row in here if isinstance(row.ref, kind)]
 
     return Inventory(
-        tuple(Cluster(**base(r), pool=_id(r["resourcePool"]), browser=r["environmentBrowser"]) for r in all_of(vim.ComputeResource)),
+        tuple(Cluster(**base(r), pool=refs.moid(r["resourcePool"]), browser=r["environmentBrowser"]) for r in all_of(vim.ComputeResource)),
         tuple(_host(r, base(r)) for r in all_of(vim.HostSystem)),
         tuple(_datastore(r, base(r)) for r in all_of(vim.Datastore)),
         tuple(
@@ -171,7 +171,7 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
             for r in all_of(vim.Network)
         ),
         tuple(Folder(**base(r), path=_path(r, by_id)) for r in all_of(vim.Folder)),
-        tuple(Pool(**base(r), owner=_id(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource)) for r in all_of(vim.ResourcePool)),
+        tuple(Pool(**base(r), owner=refs.moid(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource)) for r in all_of(vim.ResourcePool)),
         centers,
     )
 
@@ -179,7 +179,7 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
 def _host(row: Row, base: dict[str, Any]) -> Host:
     return Host(
         **base,
-        cluster=_id(row["parent"]),
+        cluster=refs.moid(row["parent"]),
         connected=row["runtime.connectionState"] == "connected",
         maintenance=bool(row["runtime.inMaintenanceMode"]),
     )
@@ -199,17 +199,13 @@ def _name(row: Row) -> str:
     return unquote(row["name"] or "")
 
 
-def _id(ref: Any) -> str:
-    return str(ref._GetMoId()) if ref is not None else ""  # noqa: SLF001 - pyVmomi's accessor has this name
-
-
-def _ids(refs: Any) -> frozenset[str]:
-    return frozenset(_id(ref) for ref in refs or ())
+def _ids(things: Any) -> frozenset[str]:
+    return frozenset(refs.moid(thing) for thing in things or ())
 
 
 def _ancestors(row: Row, by_id: Mapping[str, Row]) -> list[Row]:
     chain: list[Row] = []
-    while (parent := by_id.get(_id(row["parent"]))) is not None and len(chain) < 100:
+    while (parent := by_id.get(refs.moid(row["parent"]))) is not None and len(chain) < 100:
         chain.append(parent)
         row = parent
     return chain

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyVmomi import vim, vmodl
 
-from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter import faults, refs
 from bfinfra.model.errors import Missing
 
 PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
@@ -25,7 +25,7 @@ class Row:
     @property
     def moid(self) -> str:
         """Its id, as `vm-42`."""
-        return str(self.ref._GetMoId())  # noqa: SLF001 - pyVmomi's accessor has this name
+        return refs.moid(self.ref)
 
     def __getitem__(self, path: str) -> Any:
         return self.values.get(path)
@@ -42,9 +42,9 @@ def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> 
         view.DestroyView()
 
 
-def of(content: Any, refs: Iterable[Any], paths: Sequence[str]) -> list[Row]:
+def of(content: Any, objects: Iterable[Any], paths: Sequence[str]) -> list[Row]:
     """The paths of these objects, all of one type; objects that are gone are left out."""
-    listed = list(refs)
+    listed = list(objects)
     if not listed:
         return []
     return _retrieve(content, [Collector.ObjectSpec(obj=ref, skip=False) for ref in listed], {type(listed[0]): paths})
@@ -54,7 +54,7 @@ def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
     """The paths of one object. Raises Missing where it is gone."""
     for row in of(content, [ref], paths):
         return row
-    raise Missing(f"{ref._GetMoId()} is gone", server=_server(content))  # noqa: SLF001 - pyVmomi's accessor
+    raise Missing(f"{refs.moid(ref)} is gone", server=refs.server(content))
 
 
 def _retrieve(content: Any, objects: list[Any], asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
@@ -71,13 +71,9 @@ def _retrieve(content: Any, objects: list[Any], asked: Mapping[type[Any], Sequen
 def _row(found: Any, content: Any) -> Row:
     for missing in found.missingSet or ():
         if not isinstance(missing.fault, (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)):
-            raise faults.of_fault(missing.fault, f"{missing.path} of {found.obj._GetMoId()} can't be read", _server(content))  # noqa: SLF001
+            raise faults.of_fault(missing.fault, f"{missing.path} of {refs.moid(found.obj)} can't be read", refs.server(content))
     return Row(found.obj, {p.name: p.val for p in found.propSet or ()})
 
 
 def _gone(found: Any) -> bool:
     return any(isinstance(m.fault, vmodl.fault.ManagedObjectNotFound) for m in found.missingSet or ())
-
-
-def _server(content: Any) -> str:
-    return str(content.propertyCollector._stub.server)  # noqa: SLF001 - the only way from an object to its server

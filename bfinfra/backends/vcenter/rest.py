@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -77,10 +78,8 @@ class Rest:
         if http is None:
             return
         if token:
-            try:
+            with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 http.delete(self._door, headers={HEADER: token})
-            except RemoteError:
-                pass  # it ends by itself on the server
         http.close()
 
     def _call(self, method: str, path: str, body: Any, params: Params | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from bfinfra.backends.vcenter import soap
 from bfinfra.model.errors import Denied, Expired, RemoteError
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
+from bfinfra.model.sources import Sources
 
 T = TypeVar("T")
 USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWARE_USER")
@@ -41,13 +43,7 @@ def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None)
         return Credentials(username, settings.password)
     if not named:
         raise Denied("no password for vCenter", server=settings.server, next=f"write vcenter.password as a reference or set {PASSWORDS[0]}")
-    return Credentials(username, Secret("env", named, _sources(env)))
-
-
-def _sources(env: Mapping[str, str]) -> Any:
-    from bfinfra.model.sources import Sources
-
-    return Sources(env=env)
+    return Credentials(username, Secret("env", named, Sources(env=env)))
 
 
 class SoapSession:
@@ -99,10 +95,8 @@ class SoapSession:
             content, http = self._content, self._http
             self._content = self._http = None
         if content is not None:
-            try:
+            with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 content.sessionManager.Logout()
-            except RemoteError:
-                pass  # it ends by itself on the server
         if http is not None:
             http.close()
 

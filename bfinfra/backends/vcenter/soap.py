@@ -11,7 +11,7 @@ from pyVmomi import vim
 from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
 
-from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter import faults, refs
 from bfinfra.model.errors import Rejected
 
 OLDEST = (7, 0)  # older versions drop newer fields (Dynamic DirectPath) in silence
@@ -27,9 +27,9 @@ class Stub(SoapStubAdapterBase):
         self.http = http
         self.server = server
 
-    def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it
+    def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: ARG002, N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
-        what = f"{info.wsdlName} on {faults.safe(mo._GetMoId())}"  # noqa: SLF001 - pyVmomi's public accessor has this name
+        what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
         headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
         answer = self.http.post("/sdk", content=self.SerializeRequest(mo, info, args), headers=headers)  # type: ignore[no-untyped-call]
         if answer.status_code not in (200, 500):

@@ -1,0 +1,147 @@
+"""Virtual devices between vSphere's types and plain values: PCI passthrough, network adapters, disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import refs
+
+Passthrough = vim.vm.device.VirtualPCIPassthrough
+Spec = vim.vm.device.VirtualDeviceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a profile)."""
+
+    key: int
+    way: str
+    address: str = ""
+    allowed: tuple[tuple[int, int], ...] = ()
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """A PCI device to put into a VM: `address` and `system_id` of the host, or vendor/device, or a vGPU `profile`."""
+
+    vendor: int = 0
+    device: int = 0
+    address: str = ""
+    system_id: str = ""
+    name: str = ""
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A network adapter; `network` is the id of its network or port group."""
+
+    key: int
+    label: str
+    network: str
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A virtual disk; `capacity` in bytes."""
+
+    key: int
+    label: str
+    capacity: int
+
+
+def attached(hardware: Iterable[Any] | None) -> tuple[Attached, ...]:
+    """The PCI devices among a VM's devices, by key."""
+    found = [_attached(d.key, d.backing) for d in hardware or () if isinstance(d, Passthrough)]
+    return tuple(sorted(found, key=lambda a: a.key))
+
+
+def _attached(key: int, backing: Any) -> Attached:
+    if isinstance(backing, Passthrough.VmiopBackingInfo):
+        return Attached(key, "vgpu", profile=backing.vgpu or "")
+    if isinstance(backing, Passthrough.DynamicBackingInfo):
+        allowed = tuple((a.vendorId & 0xFFFF, a.deviceId & 0xFFFF) for a in backing.allowedDevice or ())
+        return Attached(key, "dynamic", backing.assignedId or "", allowed)
+    return Attached(key, "static", getattr(backing, "id", "") or "")
+
+
+def nics(hardware: Iterable[Any] | None, port_groups: dict[str, str]) -> tuple[Nic, ...]:
+    """The network adapters, by key; `port_groups`: distributed port group key → id."""
+    found = [
+        Nic(d.key, _label(d), _network(d.backing, port_groups), d.macAddress or "")
+        for d in hardware or ()
+        if isinstance(d, vim.vm.device.VirtualEthernetCard)
+    ]
+    return tuple(sorted(found, key=lambda n: n.key))
+
+
+def _network(backing: Any, port_groups: dict[str, str]) -> str:
+    if isinstance(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+        return port_groups.get(backing.port.portgroupKey or "", backing.port.portgroupKey or "")
+    return refs.moid(getattr(backing, "network", None))
+
+
+def disks(hardware: Iterable[Any] | None) -> tuple[Disk, ...]:
+    """The disks, by key; capacities in bytes."""
+    found = [
+        Disk(d.key, _label(d), d.capacityInBytes or (d.capacityInKB or 0) * 1024)
+        for d in hardware or ()
+        if isinstance(d, vim.vm.device.VirtualDisk)
+    ]
+    return tuple(sorted(found, key=lambda d: d.key))
+
+
+def _label(device: Any) -> str:
+    return str(device.deviceInfo.label) if device.deviceInfo else ""
+
+
+def add_pci(wanted: Attach, key: int) -> Any:
+    """The change that adds a PCI device; `key` is a negative number of one's own choice."""
+    if wanted.profile:
+        backing: Any = Passthrough.VmiopBackingInfo(vgpu=wanted.profile)
+    elif wanted.address:
+        backing = Passthrough.DeviceBackingInfo(
+            id=wanted.address,
+            deviceId=f"{wanted.device:04x}",
+            systemId=wanted.system_id,
+            vendorId=_short(wanted.vendor),
+            deviceName=wanted.name,
+        )
+    else:
+        allowed = Passthrough.AllowedDevice(vendorId=wanted.vendor, deviceId=wanted.device)
+        backing = Passthrough.DynamicBackingInfo(allowedDevice=[allowed], deviceName=wanted.name)
+    return Spec(operation="add", device=Passthrough(key=key, backing=backing))
+
+
+def _short(number: int) -> int:
+    return number - 0x10000 if number > 0x7FFF else number
+
+
+def remove(device: Any) -> Any:
+    """The change that takes a device out."""
+    return Spec(operation="remove", device=device)
+
+
+def add_nic(backing: Any, key: int) -> Any:
+    """The change that adds a vmxnet3 adapter."""
+    start = vim.vm.device.VirtualDevice.ConnectInfo(startConnected=True, connected=True, allowGuestControl=True)
+    return Spec(operation="add", device=vim.vm.device.VirtualVmxnet3(key=key, backing=backing, connectable=start, addressType="generated"))
+
+
+def edit_nic(device: Any, backing: Any) -> Any:
+    """The change that moves an adapter to another network; it keeps its MAC address."""
+    device.backing = backing
+    return Spec(operation="edit", device=device)
+
+
+def grow_disk(device: Any, capacity: int) -> Any:
+    """The change that grows a disk to `capacity` bytes."""
+    device.capacityInBytes = capacity
+    device.capacityInKB = capacity // 1024
+    return Spec(operation="edit", device=device)

@@ -1,0 +1,113 @@
+"""What a VM shall have, as a plain value, and the ConfigSpec that says so to vCenter: for an import and for a reconfiguration alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import devices, faults, properties, refs
+from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.model.errors import Missing
+
+SHARES = vim.SharesInfo.Level.normal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
+
+    `nics`: adapter key → network; `grow`: disk key → capacity; `drop`: device keys to take out.
+    """
+
+    cpus: int | None = None
+    memory: int | None = None
+    reserve: bool | None = None
+    firmware: str | None = None
+    instance_uuid: str | None = None
+    annotation: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+    attach: tuple[Attach, ...] = ()
+    drop: tuple[int, ...] = ()
+    nics: Mapping[int, str] = field(default_factory=dict)
+    add_nics: tuple[str, ...] = ()
+    grow: Mapping[int, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values; some are secrets."""
+
+
+def config_spec(wanted: Hardware, content: Any, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
+    """The change for a VM that has the devices `present` and the vApp properties `vapp`."""
+    spec = vim.vm.ConfigSpec()
+    extend(spec, wanted, content)
+    spec.deviceChange = [*_changes(wanted, content, {d.key: d for d in present or ()}), *(spec.deviceChange or ())]
+    spec.vAppConfig = _properties(wanted.properties, vapp, refs.server(content))
+    return spec
+
+
+def extend(spec: Any, wanted: Hardware, content: Any) -> None:
+    """Add what shall be to a ConfigSpec that an import already filled; its own devices and options stay."""
+    if wanted.cpus is not None:
+        spec.numCPUs = wanted.cpus
+    if wanted.memory is not None:
+        spec.memoryMB = wanted.memory >> 20
+    if wanted.reserve is not None:
+        spec.memoryReservationLockedToMax = wanted.reserve
+    if wanted.reserve and wanted.memory is not None:  # some servers need the number as well, and erase what isn't sent along
+        spec.memoryAllocation = vim.ResourceAllocationInfo(
+            reservation=wanted.memory >> 20, limit=-1, expandableReservation=False, shares=vim.SharesInfo(level=SHARES, shares=0)
+        )
+    if wanted.firmware is not None:
+        spec.firmware = wanted.firmware
+    if wanted.instance_uuid is not None:
+        spec.instanceUuid = wanted.instance_uuid
+    if wanted.annotation is not None:
+        spec.annotation = wanted.annotation
+    options = [vim.option.OptionValue(key=key, value=value) for key, value in sorted(wanted.extra.items())]
+    spec.extraConfig = [*(o for o in spec.extraConfig or () if o.key not in wanted.extra), *options]
+    added = [devices.add_pci(device, -200 - index) for index, device in enumerate(wanted.attach)]
+    added += [devices.add_nic(network_backing(content, network), -300 - index) for index, network in enumerate(wanted.add_nics)]
+    spec.deviceChange = [*(spec.deviceChange or ()), *added]
+
+
+def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:
+    changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
+    changes += [devices.edit_nic(_at(present, key, content), network_backing(content, network)) for key, network in wanted.nics.items()]
+    changes += [devices.grow_disk(_at(present, key, content), size) for key, size in wanted.grow.items()]
+    return changes
+
+
+def _at(present: Mapping[int, Any], key: int, content: Any) -> Any:
+    if key not in present:
+        raise Missing(f"the device {key} is gone", server=refs.server(content), next="plan again")
+    return present[key]
+
+
+def network_backing(content: Any, moid: str) -> Any:
+    """The backing of an adapter on the network or distributed port group with this id."""
+    card = vim.vm.device.VirtualEthernetCard
+    if not moid.startswith("dvportgroup"):
+        network = refs.refer(content, vim.Network, moid)
+        name = properties.one(content, network, ["name"])["name"]
+        return card.NetworkBackingInfo(network=network, deviceName=name)
+    group = refs.refer(content, vim.dvs.DistributedVirtualPortgroup, moid)
+    row = properties.one(content, group, ["key", "config.distributedVirtualSwitch"])
+    switch = properties.one(content, row["config.distributedVirtualSwitch"], ["uuid"])
+    port = vim.dvs.PortConnection(portgroupKey=row["key"], switchUuid=switch["uuid"])
+    return card.DistributedVirtualPortBackingInfo(port=port)
+
+
+def _properties(values: Mapping[str, str], vapp: Iterable[Any] | None, server: str) -> Any:
+    if not values:
+        return None
+    known = {".".join(part for part in (p.classId, p.id, p.instanceId) if part): p for p in vapp or ()}
+    if unknown := [key for key in values if key not in known]:
+        raise Missing(f"the machine has no vApp property {faults.safe(unknown[0])}", server=server, next="compare with: bfinfra ova inspect")
+    edits = []
+    for key, value in sorted(values.items()):
+        info = known[key]
+        info.value = value
+        edits.append(vim.vApp.PropertySpec(operation="edit", info=info))
+    return vim.vApp.VmConfigSpec(property=edits)

@@ -1,0 +1,218 @@
+"""Hosts: PCI devices and passthrough, who holds which device, maintenance, reboot, and notes kept in custom attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import devices, properties, refs
+from bfinfra.backends.vcenter.properties import Row
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.model.errors import Exists
+
+DETAIL = [
+    "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime", "hardware.systemInfo.uuid",
+    "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
+]  # fmt: skip
+LEAVING = 900  # seconds that a host may take to go down
+
+
+@dataclass(frozen=True, slots=True)
+class PciDevice:
+    """One PCI device. `capable`, `enabled` (after the next reboot), `active` (now): of passthrough."""
+
+    address: str
+    vendor: int
+    device: int
+    name: str
+    display: bool
+    capable: bool
+    enabled: bool
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark."""
+
+    moid: str
+    name: str
+    on: bool
+    mark: str
+    addresses: tuple[str, ...]
+    attached: tuple[devices.Attached, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostDetail:
+    """One host. `boot` is when it started, ISO 8601 or ""; `attributes`: custom attributes by name; `running`: VMs that are on."""
+
+    moid: str
+    name: str
+    cluster: str
+    connected: bool
+    maintenance: bool
+    boot: str
+    system_id: str
+    devices: tuple[PciDevice, ...]
+    vgpu_profiles: tuple[str, ...]
+    attributes: Mapping[str, str]
+    holders: tuple[Holder, ...]
+    datastores: frozenset[str]
+    networks: frozenset[str]
+    ref: Any = field(repr=False, compare=False, default=None)
+
+
+class Hosts:
+    """Bulk reads, and one small method per write."""
+
+    def __init__(self, session: SoapSession, tasks: Tasks) -> None:
+        self._session = session
+        self._tasks = tasks
+
+    def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
+        """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
+
+        def read(content: Any) -> dict[str, tuple[str, str]]:
+            keys = _fields(content)
+            rows = properties.below(content, content.rootFolder, {vim.HostSystem: ["name", "customValue"]})
+            return {str(row["name"]): (row.moid, _attributes(row, keys).get(attribute, "")) for row in rows}
+
+        return self._session.read(read)
+
+    def read(self, moids: Iterable[str], mark_key: str) -> list[HostDetail]:
+        """All there is to know of these hosts; `mark_key` is the extraConfig key of VMs' marks."""
+
+        def read(content: Any) -> list[HostDetail]:
+            rows = properties.of(content, [_host(content, moid) for moid in moids], DETAIL)
+            keys = _fields(content)
+            machines = [vm for row in rows for vm in row["vm"] or ()]
+            mark = f'config.extraConfig["{mark_key}"]'
+            paths = ["name", "runtime.powerState", "runtime.host", "config.hardware.device", mark]
+            held: dict[str, list[Holder]] = {}
+            for vm in properties.of(content, machines, paths):
+                if attached := devices.attached(vm["config.hardware.device"]):
+                    held.setdefault(refs.moid(vm["runtime.host"]), []).append(_holder(vm, attached, mark))
+            return [_detail(row, keys, tuple(held.get(row.moid, ()))) for row in rows]
+
+        return self._session.read(read)
+
+    def set_passthrough(self, moid: str, wanted: Mapping[str, bool]) -> None:
+        """Enable or disable passthrough by PCI address; at once where the device can, else with the next reboot."""
+
+        def write(content: Any) -> None:
+            host = _host(content, moid)
+            system = properties.one(content, host, ["configManager.pciPassthruSystem"])["configManager.pciPassthruSystem"]
+            config = [
+                vim.host.PciPassthruConfig(id=address, passthruEnabled=on, applyNow=True) for address, on in sorted(wanted.items())
+            ]
+            system.UpdatePassthruConfig(config)
+
+        self._session.write(write)
+
+    def set_attributes(self, moid: str, values: Mapping[str, str]) -> None:
+        """Set custom attributes of a host; "" empties one. The attributes are defined where they aren't yet."""
+
+        def write(content: Any) -> None:
+            manager = content.customFieldsManager
+            host = _host(content, moid)
+            for name, value in values.items():
+                keys = {n: k for k, n in _fields(content).items()}
+                manager.SetField(host, keys[name] if name in keys else _define(manager, name, content), value)
+
+        self._session.write(write)
+
+    def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
+        """Into maintenance mode; running VMs must be able to leave within `limit` seconds."""
+        self._tasks.run(
+            lambda content: _host(content, moid).EnterMaintenanceMode_Task(timeout=limit, evacuatePoweredOffVms=False),
+            "entering maintenance mode",
+            limit=limit + 60,
+        )
+
+    def exit_maintenance(self, moid: str) -> None:
+        """Out of maintenance mode."""
+        self._tasks.run(lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600), "leaving maintenance mode", limit=660)
+
+    def reboot(self, moid: str, boot: str) -> None:
+        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last read."""
+        self._tasks.run(lambda content: _host(content, moid).RebootHost_Task(force=False), "the reboot")
+
+        def left(values: Mapping[str, Any]) -> bool:
+            return values.get("runtime.connectionState") != "connected" or _time(values.get("runtime.bootTime")) != boot
+
+        host = _host(self._session.content(), moid)
+        self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING)
+
+
+def _host(content: Any, moid: str) -> Any:
+    return refs.refer(content, vim.HostSystem, moid)
+
+
+def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> HostDetail:
+    return HostDetail(
+        moid=row.moid,
+        name=str(row["name"]),
+        cluster=refs.moid(row["parent"]),
+        connected=row["runtime.connectionState"] == "connected",
+        maintenance=bool(row["runtime.inMaintenanceMode"]),
+        boot=_time(row["runtime.bootTime"]),
+        system_id=str(row["hardware.systemInfo.uuid"] or ""),
+        devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
+        vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
+        attributes=_attributes(row, keys),
+        holders=holders,
+        datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
+        networks=frozenset(refs.moid(n) for n in row["network"] or ()),
+        ref=row.ref,
+    )
+
+
+def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice, ...]:
+    info = {p.id: p for p in passthrough}
+    return tuple(
+        PciDevice(
+            address=d.id,
+            vendor=d.vendorId & 0xFFFF,  # vSphere sends PCI ids as signed shorts
+            device=d.deviceId & 0xFFFF,
+            name=d.deviceName or "",
+            display=(d.classId & 0xFF00) == 0x0300 or (d.classId & 0xFF00) == 0x1200,
+            capable=bool(getattr(info.get(d.id), "passthruCapable", False)),
+            enabled=bool(getattr(info.get(d.id), "passthruEnabled", False)),
+            active=bool(getattr(info.get(d.id), "passthruActive", False)),
+        )
+        for d in sorted(pci, key=lambda d: str(d.id))
+    )
+
+
+def _holder(row: Row, attached: tuple[devices.Attached, ...], mark: str) -> Holder:
+    option = row[mark]
+    addresses = tuple(a.address for a in attached if a.address)
+    on = row["runtime.powerState"] == "poweredOn"
+    return Holder(row.moid, str(row["name"]), on, str(getattr(option, "value", option) or ""), addresses, attached)
+
+
+def _define(manager: Any, name: str, content: Any) -> int:
+    try:
+        return int(manager.AddCustomFieldDef(name, vim.HostSystem, None, None).key)
+    except Exists:  # another run defined it in between
+        return next(key for key, known in _fields(content).items() if known == name)
+
+
+def _fields(content: Any) -> dict[int, str]:
+    if content.customFieldsManager is None:
+        return {}
+    defined = properties.one(content, content.customFieldsManager, ["field"])["field"] or ()
+    return {d.key: d.name for d in defined}
+
+
+def _attributes(row: Row, keys: Mapping[int, str]) -> dict[str, str]:
+    return {keys[v.key]: v.value for v in row["customValue"] or () if v.key in keys and v.value}
+
+
+def _time(value: Any) -> str:
+    return value.isoformat() if value else ""

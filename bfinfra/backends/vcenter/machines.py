@@ -1,0 +1,192 @@
+"""Virtual machines: a survey by mark, everything of one, and one small method per write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import devices, properties, refs
+from bfinfra.backends.vcenter.hardware import Hardware, config_spec
+from bfinfra.backends.vcenter.properties import Row
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.vcenter.tasks import Progress, Tasks
+
+DETAIL = [
+    "name", "parent", "resourcePool", "datastore", "runtime.powerState", "runtime.host", "runtime.connectionState", "config.instanceUuid",
+    "config.hardware.numCPU", "config.hardware.memoryMB", "config.memoryReservationLockedToMax", "config.firmware",
+    "config.hardware.device", "config.vAppConfig.property", "guest.ipAddress", "guest.toolsRunningStatus", "recentTask",
+]  # fmt: skip
+SHUTDOWN = 300  # seconds that a guest may take to shut down
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id."""
+
+    moid: str
+    name: str
+    folder: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp properties by full key."""
+
+    moid: str
+    name: str
+    folder: str
+    pool: str
+    datastores: frozenset[str]
+    host: str
+    on: bool
+    connected: bool
+    instance_uuid: str
+    cpus: int
+    memory: int
+    reserved: bool
+    firmware: str
+    pci: tuple[devices.Attached, ...]
+    nics: tuple[devices.Nic, ...]
+    disks: tuple[devices.Disk, ...]
+    extra: Mapping[str, str]
+    properties: Mapping[str, str]
+    ip: str
+    tools: bool
+    tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
+
+
+class Machines:
+    """Reads are bulk; every write raises RemoteError or has happened."""
+
+    def __init__(self, session: SoapSession, tasks: Tasks) -> None:
+        self._session = session
+        self._tasks = tasks
+
+    def survey(self, mark_key: str) -> list[Brief]:
+        """Every VM, with the value of one extraConfig key."""
+        path = f'config.extraConfig["{mark_key}"]'
+        rows = self._session.read(
+            lambda content: properties.below(content, content.rootFolder, {vim.VirtualMachine: ["name", "parent", path]})
+        )
+        return [Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path])) for row in rows]
+
+    def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Machine]:
+        """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
+        wanted = list(keys)
+        paths = [*DETAIL, *(f'config.extraConfig["{key}"]' for key in wanted)]
+
+        def read(content: Any) -> list[Machine]:
+            rows = properties.of(content, [refs.refer(content, vim.VirtualMachine, m) for m in moids], paths)
+            groups = port_groups(content) if rows else {}
+            return [_machine(row, wanted, groups) for row in rows]
+
+        return self._session.read(read)
+
+    def reconfigure(self, moid: str, wanted: Hardware, what: str = "the reconfiguration") -> None:
+        """One ReconfigVM_Task with all of it."""
+
+        def start(content: Any) -> Any:
+            vm = refs.refer(content, vim.VirtualMachine, moid)
+            row = properties.one(content, vm, ["config.hardware.device", "config.vAppConfig.property"])
+            return vm.ReconfigVM_Task(config_spec(wanted, content, row["config.hardware.device"], row["config.vAppConfig.property"]))
+
+        self._tasks.run(start, what)
+
+    def power_on(self, moid: str) -> None:
+        """Power on; harmless for a VM that is on."""
+        if not self._on(moid):
+            self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None), "powering on")
+
+    def stop(self, moid: str, progress: Progress | None = None) -> None:
+        """Shut the guest down where its tools run, else power off; harmless for a VM that is off."""
+        row = self._session.read(
+            lambda content: properties.one(content, self._ref(moid), ["runtime.powerState", "guest.toolsRunningStatus"])
+        )
+        if row["runtime.powerState"] != "poweredOn":
+            return
+        if row["guest.toolsRunningStatus"] == "guestToolsRunning":
+            self._session.write(lambda content: refs.refer(content, vim.VirtualMachine, moid).ShutdownGuest())
+            self._tasks.watch(
+                self._ref(moid), ("runtime.powerState",), lambda v: v.get("runtime.powerState") == "poweredOff", "the shutdown", limit=SHUTDOWN
+            )
+            return
+        self._tasks.run(
+            lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOffVM_Task(), "powering off", progress=progress
+        )
+
+    def move(self, moid: str, folder: str, pool: str) -> None:
+        """Into another folder and resource pool ("" leaves it where it is)."""
+        if folder:
+            self._tasks.run(
+                lambda content: refs.refer(content, vim.Folder, folder).MoveIntoFolder_Task([refs.refer(content, vim.VirtualMachine, moid)]),
+                "moving to another folder",
+            )
+        if pool:
+            self._session.write(
+                lambda content: refs.refer(content, vim.ResourcePool, pool).MoveIntoResourcePool([refs.refer(content, vim.VirtualMachine, moid)])
+            )
+
+    def destroy(self, moid: str) -> None:
+        """Delete a VM that is off, with its disks."""
+        self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).Destroy_Task(), "deleting")
+
+    def settle(self, machine: Machine, limit: float) -> None:
+        """Wait until no task runs on the VM any more, whatever its end; `limit` in seconds."""
+        for task in machine.tasks:
+            ended = ("success", "error")
+            self._tasks.watch(task, ("info.state",), lambda v: v.get("info.state") in ended, "an earlier task", limit=limit)
+
+    def _on(self, moid: str) -> bool:
+        row = self._session.read(lambda content: properties.one(content, self._ref(moid), ["runtime.powerState"]))
+        return bool(row["runtime.powerState"] == "poweredOn")
+
+    def _ref(self, moid: str) -> Any:
+        return refs.refer(self._session.content(), vim.VirtualMachine, moid)
+
+
+def port_groups(content: Any) -> dict[str, str]:
+    """Distributed port groups: key → id."""
+    kind = vim.dvs.DistributedVirtualPortgroup
+    return {str(row["key"]): row.moid for row in properties.below(content, content.rootFolder, {kind: ["key"]})}
+
+
+def _machine(row: Row, keys: Iterable[str], groups: dict[str, str]) -> Machine:
+    hardware = row["config.hardware.device"]
+    extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
+    return Machine(
+        moid=row.moid,
+        name=unquote(row["name"] or ""),
+        folder=refs.moid(row["parent"]),
+        pool=refs.moid(row["resourcePool"]),
+        datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
+        host=refs.moid(row["runtime.host"]),
+        on=row["runtime.powerState"] == "poweredOn",
+        connected=row["runtime.connectionState"] in (None, "connected"),
+        instance_uuid=row["config.instanceUuid"] or "",
+        cpus=row["config.hardware.numCPU"] or 0,
+        memory=(row["config.hardware.memoryMB"] or 0) << 20,
+        reserved=bool(row["config.memoryReservationLockedToMax"]),
+        firmware=row["config.firmware"] or "",
+        pci=devices.attached(hardware),
+        nics=devices.nics(hardware, groups),
+        disks=devices.disks(hardware),
+        extra=extra,
+        properties={full_key(p): p.value or p.defaultValue or "" for p in row["config.vAppConfig.property"] or ()},
+        ip=row["guest.ipAddress"] or "",
+        tools=row["guest.toolsRunningStatus"] == "guestToolsRunning",
+        tasks=tuple(row["recentTask"] or ()),
+    )
+
+
+def full_key(info: Any) -> str:
+    """`class.id.instance` of a vApp property, the parts that are set."""
+    return ".".join(part for part in (info.classId, info.id, info.instanceId) if part)
+
+
+def _option(value: Any) -> str:
+    return str(getattr(value, "value", value) or "")

@@ -1,0 +1,175 @@
+"""Importing an OVF: the import spec, the lease, the upload with constant memory, and an end that is either whole or undone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+import httpx2
+from pyVmomi import vim
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import faults, properties, refs
+from bfinfra.backends.vcenter.hardware import Hardware, extend
+from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.model.errors import Rejected, RemoteError
+from bfinfra.model.trust import Trust
+
+BLOCK = 1 << 20  # bytes read and sent at a time
+GETTING_READY = 600  # seconds that a lease may take to become ready
+UPLOAD = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
+VMDK = "application/x-vnd.vmware-streamVmdk"
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a file's stream."""
+
+    name: str
+    descriptor: str = field(repr=False)
+    networks: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
+    folder: str
+    pool: str
+    host: str
+    datastore: str
+    hardware: Hardware
+    files: Mapping[str, int]
+    open: Callable[[str], BinaryIO] = field(repr=False)
+    thin: bool = True
+
+
+class Imports:
+    """Imports OVFs."""
+
+    def __init__(self, session: SoapSession, tasks: Tasks, seam: Seam, authorities: Callable[[], str]) -> None:
+        self._session = session
+        self._tasks = tasks
+        self._seam = seam
+        self._authorities = authorities
+
+    def run(self, wanted: Import, report: Report) -> str:
+        """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of it is left to keep.
+
+        Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what is missing.
+        """
+        try:
+            lease, items = self._lease(wanted)
+        except Rejected:
+            bare = replace(wanted, hardware=Hardware(extra=wanted.hardware.extra, instance_uuid=wanted.hardware.instance_uuid))
+            if bare.hardware == wanted.hardware:
+                raise
+            lease, items = self._lease(bare)
+        return self._upload(lease, items, wanted, report)
+
+    def _lease(self, wanted: Import) -> tuple[Any, list[Any]]:
+        """A ready lease and the files that it asks for. Raises RemoteError: then there is no lease and no VM."""
+        spec, items = self._spec(wanted)
+
+        def take(content: Any) -> Any:
+            extend(spec.configSpec, wanted.hardware, content)
+            pool, folder = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Folder, wanted.folder)
+            return pool.ImportVApp(spec, folder, refs.refer(content, vim.HostSystem, wanted.host))
+
+        lease = self._session.write(take)
+        try:
+            self._tasks.watch(lease, ("state",), lambda v: v.get("state") not in (None, "initializing"), "the import", limit=GETTING_READY)
+            row = self._session.read(lambda content: properties.one(content, lease, ["state", "error"]))
+        except BaseException:
+            _abort(lease)
+            raise
+        if row["state"] != "ready":
+            raise faults.of_fault(row["error"], f"vCenter refused the import of {wanted.name}", self._session.server)
+        return lease, items
+
+    def _spec(self, wanted: Import) -> tuple[Any, list[Any]]:
+        def create(content: Any) -> Any:
+            networks = [
+                vim.OvfManager.NetworkMapping(name=name, network=refs.refer(content, _network_type(ident), ident))
+                for name, ident in sorted(wanted.networks.items())
+            ]
+            params = vim.OvfManager.CreateImportSpecParams(
+                locale="US",
+                deploymentOption="",
+                entityName=wanted.name,
+                hostSystem=refs.refer(content, vim.HostSystem, wanted.host),
+                networkMapping=networks,
+                propertyMapping=[vim.KeyValue(key=key, value=value) for key, value in sorted(wanted.properties.items())],
+                diskProvisioning="thin" if wanted.thin else "thick",
+            )
+            pool, store = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Datastore, wanted.datastore)
+            return content.ovfManager.CreateImportSpec(wanted.descriptor, pool, store, params)
+
+        result = self._session.read(create)
+        if result.error:
+            raise faults.of_fault(result.error[0], f"vCenter can't import {wanted.name}", self._session.server)
+        return result.importSpec, list(result.fileItem or ())
+
+    def _upload(self, lease: Any, items: list[Any], wanted: Import, report: Report) -> str:
+        try:
+            info = self._session.read(lambda content: properties.one(content, lease, ["info"]))["info"]
+            sizes = [wanted.files[item.path] for item in items]
+            total, sent = sum(sizes), 0
+            with KeepAlive(lease, info.leaseTimeout) as alive:
+                for item, size in zip(items, sizes, strict=True):
+                    base = sent
+
+                    def on_block(done: int, base: int = base) -> None:
+                        alive.percent = 100 * (base + done) // max(total, 1)
+                        alive.check()
+                        report(base + done, total)
+
+                    self._send(_url(info, item, self._session.server), item, size, wanted.open, on_block)
+                    sent += size
+            lease.HttpNfcLeaseProgress(100)
+            lease.HttpNfcLeaseComplete()
+        except BaseException:
+            _abort(lease)
+            raise
+        return refs.moid(info.entity)
+
+    def _send(self, url: httpx2.URL, item: Any, size: int, source: Callable[[str], BinaryIO], on_block: Callable[[int], None]) -> None:
+        origin = f"https://{url.host}:{url.port or 443}"
+        with source(item.path) as stream, self._seam.client(origin, self._trust(url.host)) as http:
+            headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t"}
+            answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, on_block), headers=headers, timeout=UPLOAD)
+        if not answer.is_success:
+            raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")
+
+    def _trust(self, host: str) -> Trust:
+        """vCenter is trusted as the site says; the hosts that it sends us to, by vCenter's own authorities."""
+        if host == httpx2.URL(f"https://{self._session.server}").host:
+            return self._session.settings.trust
+        return Trust(ca_pem=self._authorities())
+
+
+def _network_type(ident: str) -> type[Any]:
+    return vim.dvs.DistributedVirtualPortgroup if ident.startswith("dvportgroup") else vim.Network
+
+
+def _url(info: Any, item: Any, server: str) -> httpx2.URL:
+    """Where a file goes; `*` in an address stands for the server itself."""
+    found = next((d.url for d in info.deviceUrl or () if d.importKey == item.deviceId), None)
+    if found is None:
+        raise faults.malformed(f"the lease offers no address for {faults.safe(item.path)}", server, "deviceUrl")
+    home = httpx2.URL(f"https://{server}")
+    url = httpx2.URL(found.replace("://*", f"://{home.host}", 1))
+    return url.copy_with(port=home.port) if "://*/" in found else url
+
+
+def _blocks(stream: BinaryIO, on_block: Callable[[int], None]) -> Iterator[bytes]:
+    done = 0
+    while block := stream.read(BLOCK):
+        yield block
+        done += len(block)
+        on_block(done)
+
+
+def _abort(lease: Any) -> None:
+    with contextlib.suppress(RemoteError):  # then it times out on the server
+        lease.HttpNfcLeaseAbort(None)

@@ -1,0 +1,20 @@
+"""References to managed objects: their ids as text, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def moid(ref: Any) -> str:
+    """The id of a managed object, such as `vm-42`; "" for None."""
+    return "" if ref is None else str(ref._GetMoId())  # noqa: SLF001 - pyVmomi's public accessor has this name
+
+
+def refer(content: Any, kind: type[Any], ident: str) -> Any:
+    """The managed object with this id, on the session of `content`."""
+    return kind(ident, content.rootFolder._stub)  # noqa: SLF001 - pyVmomi offers no other way to the session's stub
+
+
+def server(content: Any) -> str:
+    """host:port of the session of `content`."""
+    return str(content.rootFolder._stub.server)  # noqa: SLF001 - as above

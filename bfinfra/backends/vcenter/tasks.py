@@ -1,0 +1,93 @@
+"""Waiting for what vCenter does: a collector of its own for each waiter, so that no update is lost to another."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyVmomi import vmodl
+
+from bfinfra.backends.vcenter import faults, properties, refs
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered, Unreachable
+
+ROUND = 20  # seconds per wait call, well below the transport's read time-out
+Progress = Callable[[int], None]
+Collector = vmodl.query.PropertyCollector
+
+
+class Tasks:
+    """Starts tasks and waits for their end."""
+
+    def __init__(self, session: SoapSession) -> None:
+        self._session = session
+
+    def run(self, start: Callable[[Any], Any], what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
+        """Start a task (`start` gets ServiceContent) and return its result. `limit` in seconds.
+
+        Raises RemoteError: the task's own fault, or Unanswered where its end is not known.
+        """
+        task = self._session.write(start)
+        return self.wait(task, what, progress=progress, limit=limit)
+
+    def wait(self, task: Any, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
+        """Wait for a task's end and return its result; `progress` gets percents."""
+
+        def ended(values: Mapping[str, Any]) -> bool:
+            if progress and isinstance(percent := values.get("info.progress"), int):
+                progress(percent)
+            return values.get("info.state") in ("success", "error")
+
+        self.watch(task, ("info.state", "info.progress"), ended, what, limit=limit)
+        row = self._session.read(lambda content: properties.one(content, task, ["info.state", "info.error", "info.result"]))
+        if row["info.state"] == "error":
+            raise faults.of_fault(row["info.error"], f"{what} failed", self._session.server)
+        return row["info.result"]
+
+    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], what: str, *, limit: float) -> None:
+        """Follow an object's properties until they are `enough`. Raises Unanswered after `limit` seconds or on a lost session."""
+        try:
+            self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
+        except Missing:
+            raise
+        except TimeoutError:
+            raise Busy(f"{what} still runs", server=self._session.server, why=f"it did not end in {limit:.0f} s") from None
+        except (Unreachable, Expired) as error:
+            raise Unanswered(f"{what} was started, its end is not known", server=self._session.server, why=str(error)) from None
+
+    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], deadline: float) -> None:
+        collector = content.propertyCollector.CreatePropertyCollector()
+        try:
+            wanted = Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)
+            collector.CreateFilter(Collector.FilterSpec(objectSet=[Collector.ObjectSpec(obj=ref)], propSet=[wanted]), partialUpdates=False)
+            values: dict[str, Any] = {}
+            version = ""
+            while True:
+                update = collector.WaitForUpdatesEx(version, Collector.WaitOptions(maxWaitSeconds=ROUND))
+                version = update.version if update else version
+                values |= _changes(update, ref, self._session.server)
+                if enough(values):
+                    return
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        finally:
+            _drop(collector)
+
+
+def _changes(update: Any, ref: Any, server: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for entry in (e for part in (update.filterSet if update else ()) for e in part.objectSet or ()):
+        if entry.kind == "leave":
+            raise Missing(f"{refs.moid(ref)} is gone", server=server)
+        for missing in entry.missingSet or ():
+            if not isinstance(missing.fault, vmodl.query.InvalidProperty):
+                raise faults.of_fault(missing.fault, f"{missing.path} can't be followed", server)
+        values |= {c.name: c.val for c in entry.changeSet or ()}
+    return values
+
+
+def _drop(collector: Any) -> None:
+    with contextlib.suppress(RemoteError):  # it ends with the session
+        collector.DestroyPropertyCollector()
