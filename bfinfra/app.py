@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,16 +127,13 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
-    from bfinfra.backends.kubernetes import Clusters
-
     key = Key.parse(address)
     with _bound(site, around, read_only=True) as (kinds, seam):
         states = survey(kinds, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
             raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
-        clusters: Clusters = _provide(site, seam)(Clusters)
-        return clusters.kubeconfig(endpoint)
+        return str(_provide(site, seam)("Clusters").kubeconfig(endpoint))
 
 
 def _only(found: Plan, keys: frozenset[Key]) -> Plan:
@@ -172,44 +168,41 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[di
     try:
         yield {name: made for name in kind_names() if (made := _make(name, site, provide)) is not None}, seam
     finally:
-        provide(contextlib.ExitStack).close()
+        provide("ExitStack").close()
         seam.close()
 
 
-def _make(name: str, site: Site, provide: Callable[[Any], Any]) -> Any:
+def _make(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
     """The kind, or None where the site has no vCenter and no resource that needs one."""
-    from bfinfra.backends.vcenter import VCenter
-
     cls = kind_named(name)
-    hints = {k: v for k, v in typing.get_type_hints(cls.__init__).items() if k in inspect.signature(cls).parameters}
-    if site.vcenter is None and VCenter in hints.values():
+    backends = {k: str(parameter.annotation) for k, parameter in inspect.signature(cls).parameters.items()}
+    if site.vcenter is None and "VCenter" in backends.values():
         if first := next((key for key in site.resources if key.kind == name), None):
             raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
                                     next="add vcenter: with server, username, password and trust"))
         return None
-    return cls(**{k: provide(v) for k, v in hints.items()})
+    return cls(**{k: provide(v) for k, v in backends.items()})
 
 
-def _provide(site: Site, seam: Seam) -> Callable[[Any], Any]:
-    """One of each backend for a run, made when first asked for; the ExitStack closes what was made."""
+def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
+    """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack closes what was made."""
     from bfinfra.backends.kubernetes import Clusters
-    from bfinfra.backends.transport import Seam as Transport
     from bfinfra.backends.vcenter import VCenter
 
     stack = contextlib.ExitStack()
-    made: dict[Any, Any] = {Transport: seam, Site: site, contextlib.ExitStack: stack}
+    made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
 
     def vcenter() -> Any:
         assert site.vcenter is not None
         return VCenter(site.vcenter, seam)
 
     def clusters() -> Any:
-        roots = provide(VCenter).authorities if site.vcenter else lambda: ""
+        roots = provide("VCenter").authorities if site.vcenter else lambda: ""
         return Clusters(seam, site.vcenter, roots)
 
-    makers = {VCenter: vcenter, Clusters: clusters}
+    makers = {"VCenter": vcenter, "Clusters": clusters}
 
-    def provide(what: Any) -> Any:
+    def provide(what: str) -> Any:
         if what not in made:
             made[what] = makers[what]()
             stack.callback(made[what].close)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.backends.kubernetes import Clusters
-from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -19,6 +17,10 @@ from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes, Megahertz, bytes_text, megahertz_text
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
 
 Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 

@@ -1,5 +1,19 @@
 """vCenter: SOAP and REST on one session each, as small typed operations and frozen values."""
 
-from bfinfra.backends.vcenter.client import VCenter
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.client import VCenter
 
 __all__ = ["VCenter"]
+
+
+def __getattr__(name: str) -> Any:
+    """The client library is imported when a connection is wanted, not when a site is read."""
+    if name != "VCenter":
+        raise AttributeError(name)
+    from bfinfra.backends.vcenter.client import VCenter  # noqa: PLC0415 - that is the point
+
+    return VCenter

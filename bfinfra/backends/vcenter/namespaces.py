@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bfinfra.backends.vcenter.client import VCenter
 from bfinfra.model.errors import Malformed, Missing
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.client import VCenter
 
 INSTANCES = "/api/vcenter/namespaces/instances"
 SUPERVISORS = "/api/vcenter/namespace-management/clusters"

@@ -1,0 +1,74 @@
+"""The life of a kind's example on the sandbox: apply, again, killed at a write, destroyed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.engine.guard import Allow
+from bfinfra.engine.retry import Patience
+from bfinfra.model.plan import Plan
+from bfinfra.sandbox import Running
+
+SPECS = Path(__file__).parents[2] / "specs"
+EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))}
+EVERYTHING = Allow(every_delete=True, every_disruption=True)
+QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["bfinfra.app", "bfinfra.backends.kubernetes", "bfinfra.backends.vcenter", "bfinfra.kinds.supervisor_namespace"])
+
+
+def setting(sandbox: Running) -> app.Setting:
+    return app.Setting(sandbox=sandbox, patience=QUICK)
+
+
+def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
+    return app.plan(app.load(path, sandbox=sandbox), around=setting(sandbox), **how)
+
+
+def apply(path: Path, sandbox: Running, **how: Any) -> app.Outcome:
+    options = Options(patience=QUICK, deadline=20)
+    return app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting(sandbox), **how)
+
+
+def endings(outcome: app.Outcome) -> dict[str, str]:
+    return {str(key): f"{ended.ending}" + (f": {ended.problem}" if ended.problem else "") for key, ended in outcome.endings.items()}
+
+
+def made(outcome: app.Outcome) -> bool:
+    return all(text in ("done", "kept") for text in endings(outcome).values())
+
+
+def world(sandbox: Running) -> str:
+    """The sandbox's world as text; seals hold salts, which differ from run to run."""
+    return re.sub(r"applied=[\w+/=-]*", "applied=…", json.dumps(sandbox.world(), indent=1, sort_keys=True))
+
+
+def _child(path: Path, sandbox: Running, state: str, destroy: bool, go: Any) -> None:
+    go.wait()
+    os.environ["BFINFRA_STATE_HOME"] = state
+    apply(path, sandbox, destroy=destroy)
+
+
+def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False) -> int:
+    """Apply in a process of its own that is killed before or after its nth write; its exit code."""
+    go = _forks.Event()
+    child = _forks.Process(target=_child, args=(path, sandbox, str(state), destroy, go))
+    child.start()
+    sandbox.faults({"door": "*", "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
+    go.set()
+    child.join(60)
+    sandbox.clear_faults()
+    assert child.exitcode is not None
+    return child.exitcode
+
+
+KILLED = -signal.SIGKILL
