@@ -1,0 +1,90 @@
+"""Which cards a spec means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bfinfra.backends.vcenter.hosts import Holder, PciDevice
+from bfinfra.kinds.gpu_host.spec import Passthrough, Spec
+from bfinfra.kinds.gpu_host.state import State
+from bfinfra.model import gpus
+from bfinfra.model.errors import Refusal
+from bfinfra.model.mark import Mark
+from bfinfra.model.suggest import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One card that is to be passed through; `memory` in bytes, None where it isn't known."""
+
+    address: str
+    vendor: int
+    device: int
+    name: str
+    memory: int | None
+
+
+def chosen(spec: Spec, state: State, site: str) -> tuple[Gpu, ...]:
+    """The cards that a spec means, those named by address first. Refusal where one isn't there or is another's."""
+    taken: dict[str, Gpu] = {}
+    for index, part in sorted(enumerate(spec.passthrough), key=lambda pair: pair[1].address is None):
+        at = f"passthrough.{index}"
+        found = [_named(part, state, site, at)] if part.address else _matching(part, state, site, at, taken)
+        for card in found:
+            if card.address in taken:
+                raise Refusal(f"{card.address} is named twice", field=f"{at}.address")
+            memory = part.memory or gpus.MEMORY.get((card.vendor, card.device))
+            taken[card.address] = Gpu(card.address, card.vendor, card.device, card.name, memory)
+    return tuple(taken[address] for address in sorted(taken))
+
+
+def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
+    found = state.device(part.address or "")
+    if found is None:
+        cards = (d.address for d in state.detail.devices if d.display and d.capable)
+        raise Refusal(
+            f"{state.detail.name} has no PCI device {part.address}", field=f"{at}.address", next=nearest(part.address or "", cards)
+        )
+    if not found.capable:
+        raise Refusal(
+            f"{part.address} can't be passed through",
+            field=f"{at}.address",
+            why=f"{found.name or 'it'} is not capable of it",
+            next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
+        )
+    if owner := stranger(found.address, state.detail.holders, site):
+        raise Refusal(
+            f"{part.address} is in use",
+            field=f"{at}.address",
+            why=f"it belongs to the VM {owner}",
+            next="take it out of that VM first, or choose another card",
+        )
+    return found
+
+
+def _matching(part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]) -> list[PciDevice]:
+    alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
+    usable = [d for d in alike if d.capable and d.address not in taken and not stranger(d.address, state.detail.holders, site)]
+    if len(usable) < part.count:
+        others = [f"{d.address} is the VM {owner}'s" for d in alike if (owner := stranger(d.address, state.detail.holders, site))]
+        make = f"{part.vendor:04x}:{part.device:04x}"
+        raise Refusal(
+            f"{state.detail.name} has {len(usable)} of {part.count} usable cards {make}",
+            field=at,
+            why="; ".join([f"{len(alike)} are in it", *others]),
+            next="lower count, or free a card",
+        )
+    ours = {address for holder in state.detail.holders for address in holder.addresses}
+    return sorted(usable, key=lambda d: (d.address not in ours, not d.enabled, d.address))[: part.count]
+
+
+def stranger(address: str, holders: Iterable[Holder], site: str) -> str:
+    """The VM of somebody else that holds a device, or ""."""
+    return next((h.name for h in holders if address in h.addresses and not ours(h, site)), "")
+
+
+def ours(holder: Holder, site: str) -> bool:
+    """Whether a VM is this site's."""
+    mark = Mark.decode(holder.mark)
+    return mark is not None and mark.site == site

@@ -1,0 +1,126 @@
+"""From what is to what shall be: which passthrough to set, whether a reboot is owed, what to put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bfinfra.kinds.gpu_host.cards import chosen, ours
+from bfinfra.kinds.gpu_host.spec import Spec
+from bfinfra.kinds.gpu_host.state import Facts, State
+from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, Seal, Set, ShutDown
+from bfinfra.model import kind
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change, Step
+from bfinfra.model.mark import Mark
+from bfinfra.model.suggest import nearest
+
+Changes = tuple[Change, ...]
+Wanted = Mapping[str, bool]  # PCI address → passthrough on?
+
+
+def absent(name: str, spec: Spec | None, facts: Facts) -> Sequence[Step]:
+    """A host can't be made. Refusal where one is wanted."""
+    if spec is None:
+        return ()
+    raise Refusal(f"there is no host {name}", why="vCenter doesn't know it", next=nearest(name, facts.hosts))
+
+
+def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
+    """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal."""
+    if spec.cluster and spec.cluster != state.cluster:
+        raise Refusal(f"{name} is not in the cluster {spec.cluster}", field="cluster", why=f"it is in {state.cluster}", next="correct it")
+    cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
+    wanted = dict.fromkeys(cards, True) | {a: on for a, on in state.before.items() if a not in cards and state.device(a)}
+    found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
+    steps = [*_pending(name, state, found)] or _effects(name, state, wanted, mark, found, spec)
+    if state.mark is None or state.mark.applied != spec.applied():
+        steps.append(Seal(name=name, moid=state.detail.moid, mark=mark.seal(spec.applied()).encode(), changes=found))
+    return steps
+
+
+def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
+    """Put back what was there before, then take the notes off."""
+    wanted = {a: on for a, on in state.before.items() if state.device(a)}
+    for address in _unset(wanted, state):
+        if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
+            raise Refusal(f"passthrough of {address} can't be put back", why=f"the VM {owner} uses the card", next="delete that VM first")
+    applied = (state.mark.applied if state.mark else None) or {}
+    spec = Spec(reboot=applied.get("reboot", "never"), reboot_in_use=bool(applied.get("reboot_in_use")))
+    found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
+    steps = [*_pending(name, state, found)] or _effects(name, state, wanted, mark, found, spec)
+    owed = spec.reboot == "never" and any(getattr(state.device(a), "active", on) != on for a, on in wanted.items())
+    return [*steps, Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else "")]
+
+
+def drift(wanted: Wanted, state: State, reboots: bool) -> list[Change]:
+    """Devices that aren't set as wanted and, where a reboot may mend it, those that are set but not in effect."""
+    unset = _unset(wanted, state)
+    found = [Change(f"passthrough.{a}", "off" if wanted[a] else "on", "on" if wanted[a] else "off") for a in unset]
+    if reboots and not state.tried:
+        found += [Change(f"passthrough.{a}.active", not on, on) for a, on in wanted.items() if a not in unset and _active(state, a) != on]
+    return found
+
+
+def owed(spec: Spec, state: State) -> list[str]:
+    """The cards whose passthrough is set and not in effect."""
+    site = state.mark.site if state.mark else ""
+    return [gpu.address for gpu in chosen(spec, state, site) if not _active(state, gpu.address)]
+
+
+def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input
+    unset = _unset(wanted, state)
+    steps: list[Step] = []
+    if unset:
+        before = {a: not wanted[a] for a in unset} | dict(state.before)
+        steps.append(
+            Set(name=name, moid=state.detail.moid, wanted={a: wanted[a] for a in unset}, before=before, mark=mark.encode(), changes=found)
+        )
+    inert = [a for a, on in wanted.items() if _active(state, a) != on]
+    if inert and spec.reboot == "if_needed" and (unset or not state.tried):
+        _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
+        running = [h for h in state.detail.holders if h.on]
+        steps += [ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found) for vm in running]
+        steps += _reboot(name, state, found)
+    return steps
+
+
+def _pending(name: str, state: State, found: Changes) -> Sequence[Step]:
+    """What is left of a reboot that was begun."""
+    if not state.rebooting:
+        return ()
+    if state.detail.connected and not state.back:
+        return _reboot(name, state, found)
+    return (_leave(name, state),)
+
+
+def _reboot(name: str, state: State, found: Changes) -> list[Step]:
+    stay = state.detail.maintenance and (not state.rebooting or state.stays)
+    begin = Reboot(
+        name=name, moid=state.detail.moid, boot=state.detail.boot, maintenance=state.detail.maintenance, stay=stay, changes=found
+    )
+    return [begin, Leave(name=name, moid=state.detail.moid, boot="", stay=stay)]
+
+
+def _leave(name: str, state: State) -> Leave:
+    return Leave(name=name, moid=state.detail.moid, boot=state.detail.boot, stay=state.stays or not state.detail.maintenance)
+
+
+def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:
+    """Refusal where a running VM forbids a reboot: a VM with a passed-through card can't move to another host."""
+    for vm in (h for h in state.detail.holders if h.on):
+        foreign = not ours(vm, site)
+        if foreign or not in_use:
+            raise Refusal(
+                f"{name} can't be rebooted: the VM {vm.name} runs with its GPU",
+                field="reboot",
+                why="it is not this site's" if foreign else "work on its GPU would be lost",
+                next="shut it down first" + ("" if foreign else ", or write reboot_in_use: true"),
+            )
+
+
+def _unset(wanted: Wanted, state: State) -> list[str]:
+    return [a for a, on in sorted(wanted.items()) if getattr(state.device(a), "enabled", on) != on]
+
+
+def _active(state: State, address: str) -> bool:
+    return bool(getattr(state.device(address), "active", False))

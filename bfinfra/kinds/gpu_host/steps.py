@@ -1,0 +1,83 @@
+"""The side effects on a GPU host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bfinfra.model import kind
+from bfinfra.model.kind import Disruption
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnHost(kind.Step):
+    name: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set(_OnHost):
+    """set passthrough on host {name}"""
+
+    wanted: Mapping[str, bool]
+    before: Mapping[str, bool]
+    mark: str
+
+    @property
+    def devices(self) -> str:
+        """`0000:3b:00.0 on, …`."""
+        return ", ".join(f"{address} {'on' if on else 'off'}" for address, on in self.wanted.items())
+
+    def title(self) -> str:
+        """With the devices."""
+        return f"set passthrough of {self.devices} on host {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShutDown(_OnHost):
+    """shut down {vm} on host {name}"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "its GPU can't move to another host while this one reboots"
+    vm: str
+    vm_moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reboot(_OnHost):
+    """reboot host {name} through maintenance mode"""
+
+    disruption = Disruption.REBOOT
+    why = "passthrough takes effect with the next start of the host"
+    settles = True
+    boot: str
+    maintenance: bool
+    """It is in maintenance mode already."""
+    stay: bool
+    """And was before bfinfra came: it stays so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(_OnHost):
+    """take host {name} out of maintenance mode"""
+
+    boot: str
+    stay: bool
+
+    def title(self) -> str:
+        """Says so where the host stays in maintenance mode, as it was found."""
+        return f"note that host {self.name} was rebooted" if self.stay else f"take host {self.name} out of maintenance mode"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(_OnHost):
+    """note on host {name} what was applied"""
+
+    mark: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(_OnHost):
+    """take bfinfra's notes off host {name}{owed}"""
+
+    owed: str = ""

@@ -1,0 +1,41 @@
+"""Memory of graphics cards by PCI id, as the makers publish it; a card that isn't here is given in the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NVIDIA = 0x10DE
+GIB = 1 << 30
+_NVIDIA_GIB = {
+    0x102D: 12,  # K80, each of the two
+    0x13BD: 8,  # M10, each of the four
+    0x13F2: 8,  # M60, each of the two
+    0x15F7: 12,  # P100 PCIe 12 GB
+    0x15F8: 16,  # P100 PCIe 16 GB
+    0x15F9: 16,  # P100 SXM2
+    0x1B38: 24,  # P40
+    0x1BB3: 8,  # P4
+    0x1DB1: 16,  # V100 SXM2 16 GB
+    0x1DB4: 16,  # V100 PCIe 16 GB
+    0x1DB5: 32,  # V100 SXM2 32 GB
+    0x1DB6: 32,  # V100 PCIe 32 GB
+    0x1DF6: 32,  # V100S PCIe
+    0x1EB8: 16,  # T4
+    0x20B0: 40,  # A100 SXM4 40 GB
+    0x20B2: 80,  # A100 SXM4 80 GB
+    0x20B5: 80,  # A100 PCIe 80 GB
+    0x20B7: 24,  # A30
+    0x20F1: 40,  # A100 PCIe 40 GB
+    0x2235: 48,  # A40
+    0x2236: 24,  # A10
+    0x2230: 48,  # RTX A6000
+    0x2321: 94,  # H100 NVL
+    0x2330: 80,  # H100 SXM5
+    0x2331: 80,  # H100 PCIe
+    0x25B6: 16,  # A2, and A16 each of the four
+    0x26B5: 48,  # L40
+    0x26B9: 48,  # L40S
+    0x27B8: 24,  # L4
+}
+MEMORY: Mapping[tuple[int, int], int] = {(NVIDIA, device): gib * GIB for device, gib in _NVIDIA_GIB.items()}
+"""(vendor, device) → bytes."""
