@@ -26,8 +26,9 @@ LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 class Cluster:
     """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in several threads."""
 
-    def __init__(self, seam: Seam, name: str, enter: Callable[[], Access]) -> None:
+    def __init__(self, seam: Seam, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
         self.name = name
+        self._namespace = namespace
         self._seam = seam
         self._enter = enter
         self._link: Link | None = None
@@ -110,9 +111,9 @@ class Cluster:
             raise errors.malformed("GET /version", self.name, "no gitVersion in it")
         return errors.safe(answer["gitVersion"], 80)
 
-    def strangers(self, namespace: str = "", site: str = "") -> tuple[str, ...]:
-        """Objects in the namespace ("" = all but the system's) that the site did not make: `Pod default/web`."""
-        return strangers(self, namespace, site)
+    def strangers(self, site: str, namespace: str = "") -> tuple[str, ...]:
+        """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own, else all but the system's."""
+        return strangers(self, namespace or self._namespace, site)
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""

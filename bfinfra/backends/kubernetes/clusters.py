@@ -34,7 +34,8 @@ class Clusters:
         """The API at an endpoint; connects when it is first asked something."""
         with self._lock:
             if endpoint not in self._made:
-                self._made[endpoint] = Cluster(self._seam, str(endpoint), lambda: self._enter(endpoint))
+                namespace = "" if endpoint.guest else endpoint.namespace
+                self._made[endpoint] = Cluster(self._seam, str(endpoint), lambda: self._enter(endpoint), namespace)
             return self._made[endpoint]
 
     def kubeconfig(self, endpoint: Endpoint) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.marks import ours
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ KINDS = (
     ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"),
     ("batch/v1", "Job"), ("batch/v1", "CronJob"),
 )  # fmt: skip
+SUPERVISED = (("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"))
+"""What a supervisor namespace may hold besides; other clusters don't know these kinds."""
 SYSTEM = re.compile(r"kube-(system|public|node-lease)|vmware-system-.*|tanzu-.*|tkg-system.*|pks-system")
 OWN_FURNITURE = {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "istio-ca-root-cert"), ("Service", "kubernetes"), ("Service", "supervisor")}
 MOST = 50  # names told
@@ -24,12 +27,21 @@ TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"
 
 def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be listed."""
+    listed = [(kind, obj) for api, kind in KINDS for obj in cluster.list(api, kind, namespace)]
+    listed += [(kind, obj) for api, kind in SUPERVISED for obj in _where_served(cluster, api, kind, namespace)]
     found = [
-        f"{kind} {obj['metadata'].get('namespace', '')}/{obj['metadata'].get('name', '')}"
-        for api, kind in KINDS for obj in cluster.list(api, kind, namespace) if _counts(kind, obj, site)
+        f"{kind} {errors.safe(obj['metadata'].get('namespace'), 63)}/{errors.safe(obj['metadata'].get('name'), 253)}"
+        for kind, obj in listed if _counts(kind, obj, site)
     ]
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()
     return (*found[:MOST], *more)
+
+
+def _where_served(cluster: Cluster, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+    try:
+        return cluster.list(api, kind, namespace)
+    except errors.NotServed:
+        return []
 
 
 def _counts(kind: str, obj: Mapping[str, Any], site: str) -> bool:

@@ -24,10 +24,10 @@ def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
 
 def mark_of(obj: Manifest) -> Mark | None:
     """The mark on an object, or None."""
-    return Mark.decode(annotations(obj).get(MARK))
+    return Mark.decode(notes(obj).get(MARK))
 
 
-def annotations(obj: Manifest) -> Mapping[str, str]:
+def notes(obj: Manifest) -> Mapping[str, str]:
     """An object's annotations; empty where it has none."""
     return (obj.get("metadata") or {}).get("annotations") or {}
 

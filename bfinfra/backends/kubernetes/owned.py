@@ -72,6 +72,5 @@ def _merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     merged = dict(first)
     for name, value in second.items():
         before = merged.get(name)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merge(before, value) if both else value  # type: ignore[arg-type] - both are mappings
+        merged[name] = _merge(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
     return merged

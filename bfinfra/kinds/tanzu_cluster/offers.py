@@ -1,0 +1,118 @@
+"""What a supervisor namespace offers to clusters, and the refusals that follow from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.backends.kubernetes import Cluster
+from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.suggest import nearest
+
+VM_OPERATOR = "vmoperator.vmware.com/v1alpha1"
+RELEASES = "run.tanzu.vmware.com/v1alpha1"
+QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/.+")
+NUMBERS = re.compile(r"v(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """None: the supervisor doesn't say; then it decides itself."""
+
+    vm_classes: frozenset[str] | None = None
+    storage_classes: frozenset[str] | None = None
+    versions: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`)."""
+
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    authorities: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(cluster: Cluster, namespace: str) -> Offer:
+    """Three or four small lists; RemoteError."""
+    return Offer(
+        _asked(lambda: _classes(cluster, namespace)),
+        _asked(lambda: _storage(cluster, namespace)),
+        _asked(lambda: (_version(r) for r in cluster.list(RELEASES, "TanzuKubernetesRelease"))),
+    )
+
+
+def check(spec: Spec, offer: Offer, promised: Any) -> None:
+    """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds to it first."""
+    _check_names(spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes")
+    _check_names(spec.storage, offer.storage_classes, getattr(promised, "storage", {}), "storage class", "storage")
+    if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
+        raise Refusal(f"the supervisor has no release {spec.version}", field="version", why=_known(offer.versions),
+                      next="choose one of these, or subscribe the content library that holds it")
+
+
+def matches(full: str, wanted: str) -> bool:
+    """Whether `v1.20.2+vmware.1-tkg.2` is what `v1.20.2` or `v1.20` asks for."""
+    full, wanted = full.replace("---", "+"), wanted.replace("---", "+")
+    return full == wanted or (full.startswith(wanted) and full[len(wanted)] in ".+-")
+
+
+def check_step(now: str, wanted: str) -> None:
+    """Refuses to go back, or over more than one minor version."""
+    before, after = _numbers(now), _numbers(wanted)
+    if not before or not after or before == after[: len(before)]:
+        return
+    if after < before[: len(after)]:
+        raise Refusal(f"the cluster runs {now}; {wanted} is older", field="version", why="a cluster can't go back",
+                      next="write the version that it runs")
+    if after[:2] > (before[0], before[1] + 1):
+        raise Refusal(f"from {now} to {wanted} is more than one minor version", field="version",
+                      why="Kubernetes is upgraded one minor version at a time", next=f"go to v{before[0]}.{before[1] + 1} first")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = NUMBERS.match(version)
+    return tuple(int(part) for part in found.groups() if part is not None) if found else ()
+
+
+def _check_names(named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str) -> None:
+    if offered is None and not promised:
+        return
+    known = (offered or frozenset()) | frozenset(promised)
+    for place, name in named.items():
+        if name not in known:
+            hint = f"did you mean {close}?" if (close := nearest(name, known)) else f"add it to the namespace's {setting}"
+            raise Refusal(f"the namespace offers no {what} {name}", field=place, why=_known(known), next=hint)
+
+
+def _known(names: Iterable[str]) -> str:
+    return f"it has: {', '.join(sorted(names)) or 'none'}"
+
+
+def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
+    """None where the supervisor has no such list, or doesn't show it to us."""
+    try:
+        return frozenset(ask())
+    except (Missing, Denied):
+        return None
+
+
+def _classes(cluster: Cluster, namespace: str) -> list[str]:
+    try:
+        bindings = cluster.list(VM_OPERATOR, "VirtualMachineClassBinding", namespace)
+    except Missing:  # newer supervisors have classes in the namespace itself
+        return [c["metadata"]["name"] for c in cluster.list(VM_OPERATOR, "VirtualMachineClass", namespace)]
+    return [(b.get("classRef") or {}).get("name") or b["metadata"]["name"] for b in bindings]
+
+
+def _storage(cluster: Cluster, namespace: str) -> list[str]:
+    quotas = cluster.list("v1", "ResourceQuota", namespace)
+    found = [m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))]
+    return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
+
+
+def _version(release: Mapping[str, Any]) -> str:
+    text: str = (release.get("spec") or {}).get("version") or release["metadata"]["name"]
+    return ("" if text.startswith("v") else "v") + text.replace("---", "+")

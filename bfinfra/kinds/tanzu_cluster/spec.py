@@ -1,0 +1,129 @@
+"""What a user writes for a Tanzu Kubernetes cluster."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from bfinfra.kinds._homes import DnsLabel
+from bfinfra.model import kind
+from bfinfra.model.kind import Part
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.refs import Ref
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.units import Bytes
+
+Version = Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+(\.\d+([-+][0-9A-Za-z.+-]+)?)?$")]
+
+
+def _cidr(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        raise ValueError(f"{text} is not a network such as 192.168.0.0/16") from None
+
+
+def _odd(count: int) -> int:
+    if count not in (1, 3):
+        raise ValueError("a control plane has 1 or 3 nodes")
+    return count
+
+
+Cidr = Annotated[str, AfterValidator(_cidr)]
+
+
+class Volume(Part):
+    """A disk of its own for a folder of every node."""
+
+    mount_path: Annotated[str, StringConstraints(pattern="^/")]
+    """Such as /var/lib/containerd."""
+    capacity: Annotated[Bytes, Field(gt=0)]
+    """Such as 50GiB."""
+
+
+class Nodes(Part):
+    """Nodes that are alike."""
+
+    vm_class: DnsLabel
+    """VM class; the supervisor namespace must offer it."""
+    storage_class: str
+    """Storage class of the nodes' disks; the supervisor namespace must offer it."""
+    volumes: dict[DnsLabel, Volume] = Field(default_factory=dict)
+    """Name → a disk of its own for a folder."""
+
+
+class ControlPlane(Nodes):
+    """The control plane's nodes."""
+
+    count: Annotated[int, AfterValidator(_odd), Field(json_schema_extra={"enum": [1, 3]})]
+    """1, or 3 for high availability."""
+
+
+class Workers(Nodes):
+    """One pool of workers."""
+
+    count: Annotated[int, Field(ge=0, le=150)]
+    """0 to 150."""
+
+
+class Network(Part):
+    """The cluster's own networks; what isn't written the supervisor chooses. Can't be changed later."""
+
+    cni: Literal["antrea", "calico", "antrea-nsx-routed"] | None = None
+    """Network plug-in."""
+    pods: tuple[Cidr, ...] = ()
+    """Networks of the pods."""
+    services: tuple[Cidr, ...] = ()
+    """Networks of the services."""
+    service_domain: str | None = None
+    """DNS domain of the services."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one cluster; what is written is what is sent."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+
+    namespace: Annotated[str, Ref("supervisor_namespace")]
+    """Supervisor namespace that the cluster lives in."""
+    api: Literal["run.tanzu.vmware.com/v1alpha1"] = "run.tanzu.vmware.com/v1alpha1"
+    """API that the cluster is written in."""
+    version: Version
+    """Kubernetes version: v1.20, v1.20.2 or in full."""
+    control_plane: ControlPlane
+    """The control plane's nodes."""
+    workers: dict[DnsLabel, Workers]
+    """Pool → its nodes; v1alpha1 has exactly one pool."""
+    network: Network = Network()
+    """The cluster's own networks."""
+    trust: dict[DnsLabel, LocalFile] = Field(default_factory=dict)
+    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones."""
+    storage_classes: tuple[str, ...] = ()
+    """Storage classes for use in the cluster; empty = all of the namespace."""
+    default_storage_class: str | None = None
+    """Storage class for claims that name none."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Spec:
+        if len(self.workers) != 1:
+            raise ValueError(f"workers: {self.api} has exactly one pool of workers, not {len(self.workers)}")
+        if self.storage_classes and self.default_storage_class and self.default_storage_class not in self.storage_classes:
+            raise ValueError(f"default_storage_class: {self.default_storage_class} is not among storage_classes")
+        return self
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """Dotted field → every storage class that the spec names."""
+        found = {"control_plane.storage_class": self.control_plane.storage_class}
+        found |= {f"workers.{pool}.storage_class": nodes.storage_class for pool, nodes in self.workers.items()}
+        found |= {f"storage_classes.{index}": name for index, name in enumerate(self.storage_classes)}
+        return found | ({"default_storage_class": self.default_storage_class} if self.default_storage_class else {})
+
+    @property
+    def vm_classes(self) -> dict[str, str]:
+        """Dotted field → every VM class that the spec names."""
+        pools = {f"workers.{pool}.vm_class": nodes.vm_class for pool, nodes in self.workers.items()}
+        return {"control_plane.vm_class": self.control_plane.vm_class, **pools}
