@@ -1,0 +1,189 @@
+"""Faults as data: rules say which call goes wrong, and how."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from typing import Any
+
+DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "*")
+DEEDS = ("delay", "status", "retry_after", "reset", "soap", "task", "message", "kill", "when")
+
+
+class BadRule(ValueError):
+    """What is wrong with a fault rule."""
+
+
+class Interrupted(BaseException):  # no Exception: a door's own error handling must not answer it
+    """Instead of its answer the call gets another one, or none."""
+
+
+class Reset(Interrupted):
+    """The connection is reset."""
+
+
+class Answered(Interrupted):
+    """The call is answered with this status."""
+
+    def __init__(self, status: int, retry_after: float | None = None) -> None:
+        super().__init__(status)
+        self.status, self.retry_after = status, retry_after
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What happens. `delay` in seconds; `reset`: "", before or after; `soap`, `task`: name of a fault; `kill`: process id, `when` before or after."""
+
+    delay: float = 0
+    status: int = 0
+    retry_after: float | None = None
+    reset: str = ""
+    soap: str = ""
+    task: str = ""
+    message: str = ""
+    kill: int = 0
+    when: str = "after"
+
+
+@dataclass
+class Rule:
+    """`method` and `object` are globs. Of the matching calls `times` fail, from the `nth` on, or each by `probability`.
+
+    `times` is 1 where `nth` is given and without end where neither is.
+    """
+
+    do: Deed
+    door: str = "*"
+    method: str = "*"
+    object: str = "*"
+    nth: int = 1
+    probability: float | None = None
+    times: int | None = None
+    seen: int = 0
+    done: int = 0
+
+    def matches(self, door: str, method: str, objects: tuple[str, ...]) -> bool:
+        """Whether the call is one of those that the rule means."""
+        return (
+            self.door in ("*", door) and fnmatchcase(method, self.method)
+            and (self.object == "*" or any(fnmatchcase(each, self.object) for each in objects))
+        )
+
+    def strikes(self) -> bool:
+        """Count a matching call; whether this one fails."""
+        self.seen += 1
+        spent = self.times is not None and self.done >= self.times
+        hit = random.random() < self.probability if self.probability is not None else self.seen >= self.nth  # noqa: S311 - chance, no secret
+        self.done += hit and not spent
+        return hit and not spent
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a door itself must do: answer a SOAP fault, end the task with one, fail with a message."""
+
+    soap: str = ""
+    task: str = ""
+    message: str = ""
+
+
+@dataclass
+class Faults:
+    """The rules in force. Safe to use from several threads."""
+
+    rules: list[Rule] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, data: Any) -> None:
+        """Add a rule, or a list of rules, from JSON values. BadRule."""
+        found = [rule(each) for each in (data if isinstance(data, list) else [data])]
+        with self._lock:
+            self.rules += found
+
+    def clear(self) -> None:
+        """Drop all rules."""
+        with self._lock:
+            self.rules.clear()
+
+    @contextmanager
+    def around(self, door: str, method: str, *objects: str) -> Iterator[Effect]:
+        """Run a call between what its rules do before and after it. Raises Interrupted.
+
+        `objects`: every name the call's object goes by (id, name, path). A door that knows its methods better than
+        "POST /path" (SOAP) calls this itself; for the others the listener does.
+        """
+        deeds = self._struck(door, method, objects)
+        for deed in deeds:
+            _before(deed)
+        yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
+        for deed in deeds:
+            _after(deed)
+
+    def _struck(self, door: str, method: str, objects: tuple[str, ...]) -> list[Deed]:
+        with self._lock:
+            return [each.do for each in self.rules if each.matches(door, method, objects) and each.strikes()]
+
+
+def rule(data: Any) -> Rule:
+    """A rule from JSON values. BadRule names the field."""
+    known = {each.name for each in fields(Rule)} - {"seen", "done"}
+    if not isinstance(data, Mapping) or "do" not in data:
+        raise BadRule("a rule is a mapping with `do`")
+    if unknown := sorted(set(data) - known):
+        raise BadRule(f"unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    found = Rule(**{"times": 1 if "nth" in data else None, **data, "do": _deed(data["do"])})
+    if found.door not in DOORS:
+        raise BadRule(f"door {found.door!r} is none of {', '.join(DOORS)}")
+    if not _counts(found):
+        raise BadRule("nth is a number from 1, times one from 0, probability lies between 0 and 1")
+    return found
+
+
+def _counts(found: Rule) -> bool:
+    chance = found.probability
+    return found.nth >= 1 and (found.times is None or found.times >= 0) and (chance is None or 0 <= chance <= 1)
+
+
+def _deed(data: Any) -> Deed:
+    if data in ("reset_before", "reset_after"):
+        return Deed(reset=str(data).removeprefix("reset_"))
+    if not isinstance(data, Mapping) or not data or set(data) - set(DEEDS):
+        raise BadRule(f"do: write reset_before, reset_after or a mapping of {', '.join(DEEDS)}")
+    found = Deed(**data)
+    if found.when not in ("before", "after") or found.reset not in ("", "before", "after"):
+        raise BadRule("do: when and reset are before or after")
+    return found
+
+
+def _before(deed: Deed) -> None:
+    if deed.delay:
+        time.sleep(deed.delay)
+    if deed.kill and deed.when == "before":
+        _kill(deed.kill)
+    if deed.reset == "before":
+        raise Reset
+    if deed.status:
+        raise Answered(deed.status, deed.retry_after)
+
+
+def _after(deed: Deed) -> None:
+    if deed.kill:
+        _kill(deed.kill)
+    if deed.reset == "after":
+        raise Reset
+
+
+def _kill(pid: int) -> None:
+    """Kill the caller; what it waited for it must never see."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    raise Reset

@@ -1,0 +1,154 @@
+"""HTTP/1.1 on a connection: requests to a door, its answers back; keep-alive, chunked bodies both ways, 100-continue."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import struct
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from bfinfra.sandbox.bodies import Body, Malformed
+from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.faults import Answered, Faults, Reset
+from bfinfra.sandbox.tally import Tally
+
+READS = ("GET", "HEAD", "OPTIONS")
+LOGINS = ("/api/session", "/rest/com/vmware/cis/session", "/wcp/login")
+REVIEWS = ("/selfsubjectaccessreviews", "/selfsubjectrulesreviews", "/tokenreviews", "/selfsubjectreviews")
+DRAINED = 1 << 20  # bytes of a body that the door left unread; beyond, the connection ends
+BODILESS = (204, 304)
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A door with what surrounds each of its calls. `name` "" leaves faults and tally to the door."""
+
+    door: Door
+    name: str
+    faults: Faults
+    tally: Tally
+
+    def __call__(self, request: Request) -> Response:
+        """Answer a request. Raises Interrupted where a fault rule says so."""
+        if not self.name:
+            return self.door(request)
+        method = f"{request.method} {request.path}"
+        self.tally.count(self.name, method, writes=writes(request))
+        with self.faults.around(self.name, method, request.path) as effect:
+            answer = self.door(request)
+            return refused(effect.message) if effect.message else answer
+
+
+def writes(request: Request) -> bool:
+    """Whether a request of these APIs may change anything but its own session."""
+    path = request.path.rstrip("/")
+    return request.method not in READS and path not in LOGINS and not path.endswith(REVIEWS) and "dryRun" not in request.params
+
+
+def refused(message: str) -> Response:
+    """An internal error with this text."""
+    return Response(500, message.encode(), {"content-type": "text/plain"})
+
+
+def speaking(address: str, spoken: Spoken) -> Callable[[socket.socket], None]:
+    """What to do with each connection to the address."""
+
+    def handle(connection: socket.socket) -> None:
+        _Handler(connection, address, spoken)
+
+    return handle
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "sandbox", ""
+    rbufsize, wbufsize = 1 << 16, 1 << 16
+
+    def __init__(self, connection: socket.socket, address: str, spoken: Spoken) -> None:
+        self._address, self._spoken = address, spoken
+        super().__init__(connection, ("127.0.0.1", 0), None)  # type: ignore[arg-type]  # there is no socketserver around it
+
+    def handle_one_request(self) -> None:
+        """One request and its answer; the connection ends where either can't be finished."""
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            self.wfile.flush()
+            return
+        self._turn()
+        self.wfile.flush()
+
+    def handle_expect_100(self) -> bool:
+        """Tell the client to go on."""
+        self.send_response_only(HTTPStatus.CONTINUE)
+        self.end_headers()
+        self.wfile.flush()
+        return True
+
+    def _turn(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            body = Body(self.rfile, headers)
+            path, _, query = self.path.partition("?")
+            answer = self._answer(Request(self.command, path, query, headers, io.BufferedReader(body, 1 << 16), self._address))
+            self._send(answer)
+            self.close_connection |= not body.drain(DRAINED)
+        except Malformed as error:
+            self.close_connection = True
+            self._send(Response(400, str(error).encode()))
+        except Reset:
+            self.close_connection = True
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            self.connection.close()
+            raise ConnectionResetError from None
+
+    def _answer(self, request: Request) -> Response:
+        try:
+            return self._spoken(request)
+        except Answered as instead:
+            retry = {} if instead.retry_after is None else {"retry-after": f"{instead.retry_after:g}"}
+            return Response(instead.status, json.dumps({"message": "a fault rule of the sandbox"}).encode(), {"content-type": "application/json", **retry})
+        except (Malformed, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect of a door must reach the client, and the log in full
+            traceback.print_exc()
+            return refused(f"the sandbox failed: {error!r}"[:500])
+
+    def _send(self, answer: Response) -> None:
+        whole = answer.body if isinstance(answer.body, bytes) else None
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if whole is not None and answer.status not in BODILESS:
+            self.send_header("Content-Length", str(len(whole)))
+        elif whole is None:
+            self.send_header("Transfer-Encoding", "chunked")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD" and answer.status not in BODILESS:
+            self._send_body(answer.body)
+
+    def _send_body(self, body: bytes | Iterable[bytes]) -> None:
+        if isinstance(body, bytes):
+            self.wfile.write(body)
+            return
+        self.wfile.flush()
+        chunks: Any = iter(body)
+        with closing(chunks) if hasattr(chunks, "close") else nullcontext():
+            for chunk in chunks:
+                if chunk:
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+                    self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, *_: Any) -> None:
+        """Requests are counted, not logged."""

@@ -1,0 +1,43 @@
+"""What was asked of the world: calls by door and method, the writing ones apart."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Tally:
+    """Safe to use from several threads."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    writes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, door: str, method: str, *, writes: bool) -> None:
+        """One more call."""
+        with self._lock:
+            self.calls[door, method] += 1
+            self.writes[door, method] += writes
+
+    def clear(self) -> None:
+        """Begin at zero."""
+        with self._lock:
+            self.calls.clear()
+            self.writes.clear()
+
+    def read(self) -> dict[str, object]:
+        """{"total", "written", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
+        with self._lock:
+            return {
+                "total": self.calls.total(), "written": self.writes.total(),
+                "calls": _by_door(self.calls), "writes": _by_door(+self.writes),
+            }
+
+
+def _by_door(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (door, method), count in sorted(counts.items()):
+        found.setdefault(door, {})[method] = count
+    return found

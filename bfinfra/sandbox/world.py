@@ -1,0 +1,270 @@
+"""The world file: what the sandbox's vCenter, supervisors and hosts are at the start."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.reading import BadWorld, Bytes, read
+
+DURATIONS = {  # seconds, stretched by `pace`
+    "task": 1.0, "boot": 8.0, "reboot": 20.0, "shutdown": 3.0, "lease": 300.0, "namespace": 4.0, "control_plane": 6.0, "worker": 4.0,
+    "delete": 3.0, "pod": 2.0, "workload": 3.0, "volume": 1.0,
+}
+PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+NOTHING, MEMORY = Bytes(0), Bytes(768 * 2**30)
+ROLES = ("admin", "readonly")
+
+
+@dataclass(frozen=True)
+class VCenter:
+    """`version`: API version, four numbers; `port`: its HTTPS port."""
+
+    host: str
+    version: str = "8.0.3.0"
+    instance_uuid: str = "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a"
+    port: int = 443
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", self.version):
+            raise BadWorld(f"version {self.version!r} is not of the form 8.0.3.0")
+        try:
+            uuid.UUID(self.instance_uuid)
+        except ValueError:
+            raise BadWorld(f"instance_uuid {self.instance_uuid!r} is no UUID") from None
+
+
+@dataclass(frozen=True)
+class User:
+    """`role`: admin, readonly or a list of privilege ids; `password`: text or {env: NAME}, resolved after loading."""
+
+    name: str
+    password: Any = field(repr=False)
+    groups: tuple[str, ...] = ()
+    role: Any = "readonly"
+
+    def __post_init__(self) -> None:
+        if "@" not in self.name:
+            raise BadWorld(f"user {self.name!r} is not of the form name@domain")
+        listed = isinstance(self.role, list | tuple) and all(isinstance(each, str) for each in self.role)
+        if not listed and self.role not in ROLES:
+            raise BadWorld(f"role of {self.name} is neither {', '.join(ROLES)} nor a list of privileges")
+
+
+@dataclass(frozen=True)
+class PciDevice:
+    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes."""
+
+    id: str
+    vendor: int
+    device: int
+    name: str
+    class_: int = 0x0302
+    memory: Bytes = NOTHING
+
+    def __post_init__(self) -> None:
+        if not PCI_ADDRESS.fullmatch(self.id):
+            raise BadWorld(f"id {self.id!r} is no PCI address such as 0000:3b:00.0")
+        if any(not 0 <= number <= 0xFFFF for number in (self.vendor, self.device, self.class_)):
+            raise BadWorld(f"{self.id}: vendor, device and class are 16 bits")
+
+
+@dataclass(frozen=True)
+class Host:
+    """An ESXi host. `memory` in bytes."""
+
+    cores: int = 40
+    mhz: int = 2500
+    memory: Bytes = MEMORY
+    pci: tuple[PciDevice, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:
+            raise BadWorld("cores, mhz and memory are more than 0")
+        if len({device.id for device in self.pci}) != len(self.pci):
+            raise BadWorld("two PCI devices have the same id")
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """vSphere with Tanzu on a cluster. `guests`: first and last address for guest clusters; `registry`: embedded Harbor, "" = none."""
+
+    address: str
+    version: str = "v1.27.5+vmware.wcp.1"
+    guests: tuple[str, ...] = ("172.24.206.10", "172.24.206.60")
+    network_provider: str = "NSXT_CONTAINER_PLUGIN"
+    service_cidr: str = "10.96.0.0/24"
+    pod_cidr: str = "10.244.0.0/20"
+    registry: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            first, last = map(ipaddress.ip_address, self.guests)
+        except ValueError:
+            raise BadWorld("guests holds the first and the last address for guest clusters") from None
+        if int(first) > int(last):
+            raise BadWorld("the first address of guests is above the last")
+
+    def guest_addresses(self) -> list[str]:
+        """The addresses that guest clusters may get, in order."""
+        first, last = map(ipaddress.ip_address, self.guests)
+        return [str(first + n) for n in range(int(last) - int(first) + 1)]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A compute cluster. `content`: names of the content libraries its supervisor uses."""
+
+    hosts: Mapping[str, Host]
+    supervisor: Supervisor | None = None
+    content: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Datastore:
+    """`capacity` in bytes; mounted by the hosts and clusters named, by all where none is."""
+
+    capacity: Bytes
+    hosts: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoragePolicy:
+    """A storage policy and the datastores that comply with it."""
+
+    datastores: tuple[str, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class VmClass:
+    """A virtual machine class. `memory` in bytes, reservations in per cent; `gpus`: vGPU profile names."""
+
+    cpus: int
+    memory: Bytes
+    cpu_reservation: int | None = None
+    memory_reservation: int | None = None
+    description: str = ""
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ContentLibrary:
+    """`url`: of a subscribed library, "" for a local one."""
+
+    datastore: str
+    url: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class GuestNetwork:
+    """What machines without a static address get: the first and last address."""
+
+    addresses: tuple[str, ...] = ("172.24.211.10", "172.24.211.250")
+    network: str = ""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """An image registry that asks for credentials."""
+
+    username: str
+    password: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a container of a matching image does. `output`: what it prints, None for what the kind of image prints by default."""
+
+    output: str | None = None
+    seconds: float | None = None
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that the demo needs. `make`: which maker; `options`: what that maker takes."""
+
+    make: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class World:
+    """The whole world file. `env` values and passwords are resolved."""
+
+    vcenter: VCenter
+    users: tuple[User, ...]
+    clusters: Mapping[str, Cluster]
+    datastores: Mapping[str, Datastore]
+    networks: tuple[str, ...]
+    datacenter: str = "Datacenter"
+    pace: float = 1.0
+    durations: Mapping[str, float] = field(default_factory=dict)
+    storage_policies: Mapping[str, StoragePolicy] = field(default_factory=dict)
+    vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
+    content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
+    tanzu_releases: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    guest_network: GuestNetwork = GuestNetwork()
+    env: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    files: Mapping[str, File] = field(default_factory=dict)
+    registries: Mapping[str, Registry] = field(default_factory=dict)
+    images: Mapping[str, Workload] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """All hosts by name."""
+        return {name: host for cluster in self.clusters.values() for name, host in cluster.hosts.items()}
+
+
+def load(path: Path, passwords: Passwords) -> World:
+    """The world of a file. BadWorld names the file and the field; OSError where it can't be read."""
+    try:
+        data = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise BadWorld(f"{path}: {error}") from None
+    return parse(data, passwords, str(path))
+
+
+def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
+    """The world of YAML values."""
+    world: World = read(World, data, at)
+    if problems := list(_problems(world)):
+        raise BadWorld("\n".join(f"{at}: {problem}" for problem in problems))
+    try:
+        env = {name: passwords.of(value, name, {}) for name, value in world.env.items()}
+        users = tuple(replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users)
+        registries = {host: replace(each, password=passwords.of(each.password, host, env)) for host, each in world.registries.items()}
+    except BadWorld as error:
+        raise BadWorld(f"{at}: {error}") from None
+    return replace(world, env=env, users=users, registries=registries, durations={**DURATIONS, **world.durations})
+
+
+def _problems(world: World) -> list[str]:
+    hosts = world.hosts
+    named = [  # what names what, and what is there
+        *(("durations", name, DURATIONS) for name in world.durations),
+        *((f"users {user.name}: groups", group, world.groups) for user in world.users for group in user.groups),
+        *((f"datastores {name}: hosts", host, hosts) for name, each in world.datastores.items() for host in each.hosts),
+        *((f"datastores {name}: clusters", cluster, world.clusters) for name, each in world.datastores.items() for cluster in each.clusters),
+        *((f"storage_policies {name}: datastores", store, world.datastores) for name, each in world.storage_policies.items() for store in each.datastores),
+        *((f"content_libraries {name}: datastore", each.datastore, world.datastores) for name, each in world.content_libraries.items()),
+        *((f"clusters {name}: content", library, world.content_libraries) for name, each in world.clusters.items() for library in each.content),
+    ]
+    problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
+    if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
+        problems.append("clusters: a host stands in two clusters")
+    if world.pace < 0:
+        problems.append("pace: less than 0")
+    return problems
