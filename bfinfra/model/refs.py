@@ -9,7 +9,8 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,6 +40,9 @@ class Ref:
 
     def __init__(self, *kinds: str) -> None:
         object.__setattr__(self, "kinds", kinds)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "x-names": list(self.kinds)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,0 +1,125 @@
+"""The site language as JSON Schema, for editors: every kind, every field with its documentation.
+
+Draft-07, because that is what every release of yaml-language-server checks whole; later drafts bring nothing that a site needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from bfinfra import kinds as registry
+from bfinfra.model.names import LABEL_VALUE
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+from bfinfra.spec.merge import ANCHORS
+
+DIALECT = "http://json-schema.org/draft-07/schema#"
+TITLE = "bfinfra site"
+Schema = dict[str, Any]
+
+
+def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
+    """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry. Imports every kind."""
+    found = {name: registry.kind(name) for name in registry.names()} if kinds is None else kinds
+    definitions: Schema = {}
+    properties: Schema = {
+        "site": _described({"type": "string", "pattern": f"^{LABEL_VALUE}$"}, "Name of the site; every object that is made carries it."),
+        "vcenter": _described(_model("vcenter", VCenterSettings, definitions), "The vCenter that the site lives on."),
+        "pepper": _described(TypeAdapter(Secret).json_schema(), "Mixed into the digests of secrets that can be written but not read back."),
+    }
+    for name, kind in found.items():
+        properties[name] = _kind(name, kind, definitions)
+    whole = {
+        "$schema": DIALECT, "title": TITLE, "type": "object", "properties": properties,
+        "patternProperties": {f"^{ANCHORS}": _described({}, "Anything: a home for anchors.")},
+        "additionalProperties": False, "definitions": definitions,
+    }
+    draft: Schema = _draft07(whole)
+    return draft
+
+
+def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
+    """Names → fields. A resource without required fields may stand empty."""
+    body = _model(name, kind.Spec, definitions)
+    required = any(field.is_required() for field in kind.Spec.model_fields.values())
+    return {
+        "description": f"{_first_line(kind)} Names, each with its fields.", "type": ["object", "null"],
+        "propertyNames": {"pattern": f"^(?:{kind.Spec.name_pattern})$", "description": kind.Spec.name_rule},
+        "additionalProperties": body if required else {"anyOf": [body, {"type": "null"}]},
+    }
+
+
+def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
+    """A reference to a model's schema, which goes into `definitions` with all that it uses."""
+    made = model.model_json_schema(ref_template=f"#/definitions/{prefix}.{{model}}")
+    for name, inner in made.pop("$defs", {}).items():
+        definitions[f"{prefix}.{name}"] = inner
+    definitions[prefix] = made
+    return {"$ref": f"#/definitions/{prefix}"}
+
+
+def _draft07(node: Any) -> Any:
+    """Pydantic's schemas as draft-07, with what bfinfra reads from YAML let in and references in words."""
+    if isinstance(node, list):
+        return [_draft07(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: value if key in ("default", "examples", "enum", "const") else _draft07(value) for key, value in node.items()}
+    for change in (_no_noise, _tuples, _text, _beside_ref, _references):
+        found = change(found)
+    return found
+
+
+def _no_noise(node: Schema) -> Schema:
+    """Pydantic's titles repeat the names, and editors show them instead of the documentation; empty defaults say nothing."""
+    drop = {"title"} if isinstance(node.get("title"), str) and node.get("title") != TITLE else set()
+    drop |= {"default"} if ("default" in node and node["default"] in (None, [], "")) or isinstance(node.get("default"), dict) else set()
+    return {key: value for key, value in node.items() if key not in drop}
+
+
+def _tuples(node: Schema) -> Schema:
+    return {("items" if key == "prefixItems" else key): value for key, value in node.items() if not (key == "items" and "prefixItems" in node)}
+
+
+def _text(node: Schema) -> Schema:
+    """Scalars are text until a field reads them: `version: 1.20` is right, though an editor sees a number."""
+    if node.get("type") == "string" and "enum" not in node and "const" not in node:
+        return {**node, "type": ["string", "number", "boolean"]}
+    return node
+
+
+def _beside_ref(node: Schema) -> Schema:
+    """Draft-07 ignores whatever stands beside a $ref."""
+    if "$ref" not in node or len(node) == 1:
+        return node
+    return {"allOf": [{"$ref": node["$ref"]}], **{key: value for key, value in node.items() if key != "$ref"}}
+
+
+def _references(node: Schema) -> Schema:
+    """Say whose name a field holds."""
+    if not isinstance(properties := node.get("properties"), dict):
+        return node
+    said = {name: _described(field, f"Name of a {' or '.join(names)} of this site.") if (names := sorted(set(_names(field)))) else field
+            for name, field in properties.items()}
+    return {**node, "properties": said}
+
+
+def _names(node: Any) -> Iterator[str]:
+    if isinstance(node, dict) and "properties" not in node:
+        yield from node.get("x-names", ())
+        for value in node.values():
+            yield from _names(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _names(item)
+
+
+def _described(node: Schema, text: str) -> Schema:
+    return {**node, "description": " ".join(part for part in (node.get("description", ""), text) if part)}
+
+
+def _first_line(kind: Callable[..., Any]) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0]

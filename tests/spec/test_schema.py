@@ -1,0 +1,95 @@
+"""The schema that editors get, checked by an independent validator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from grove import GROVE, problems, site
+
+from bfinfra.spec.schema import schema
+
+SPECS = Path(__file__).parents[2] / "specs"
+EXAMPLES = sorted(p for p in SPECS.rglob("*.yaml") if "site:" in p.read_text() and "worlds" not in p.parts)
+WHOLE = schema(GROVE)
+RIGHT = """
+site: 12
+vcenter: {server: v, password: {env: P}, trust: {ca_file: a.pem}}
+x-anything: [1, {2: 3}]
+tree:
+  oak: {grows: fast, label: 1.20, evergreen: true, device: 0x10de, rings: [1], trunk: {leaves: 2KiB}, size: any, branches: {a: {length: 2}}}
+  elm: {device: "10de", near: oak, key: {command: [pass, show]}, trunk: {leaves: 12}, size: 4}
+pole: {p: , q: {height: 4}}
+nest: {n: {tree: p, friends: [n2]}, n2: {tree: q}}
+"""
+
+
+def wrong(text: str) -> list[str]:
+    found = jsonschema.Draft7Validator(WHOLE).iter_errors(yaml.safe_load(text))
+    return [error.message for error in found]
+
+
+def test_it_is_a_draft_07_schema() -> None:
+    jsonschema.Draft7Validator.check_schema(WHOLE)
+    assert WHOLE["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def test_what_loads_is_right_in_an_editor(tmp_path: Path) -> None:
+    assert len(site(tmp_path, RIGHT, env={"P": "x"}).resources) == 6
+    assert wrong(RIGHT) == []
+
+
+@pytest.mark.parametrize("text", [
+    "site: g\ntre: {}", "site: g\ntree: {oak: {grow: fast}}", "site: g\ntree: {oak: {grows: fats}}", "site: g\ntree: {Oak: {}}",
+    "site: g\nnest: {n: {}}", "site: g\nnest: {n: }", "site: g\nvcenter: {server: v, password: hunter2}",
+    "site: g\ntree: {oak: {trunk: {leaves: many}}}", "site: g\ntree: {oak: {rings: [x]}}", "site: g\ntree: {oak: {trunk: {length: 12}}}", "[a]",
+])
+def test_what_does_not_load_is_wrong_in_an_editor(tmp_path: Path, text: str) -> None:
+    assert problems(tmp_path, text)
+    assert wrong(text)
+
+
+def nodes(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        for value in node.values():
+            yield from nodes(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from nodes(value)
+
+
+def test_every_pointer_leads_somewhere_and_stands_alone() -> None:
+    pointers = [node for node in nodes(WHOLE) if "$ref" in node]
+    assert pointers
+    for node in pointers:
+        assert list(node) == ["$ref"], "draft-07 ignores what stands beside"
+        assert node["$ref"].removeprefix("#/definitions/") in WHOLE["definitions"]
+
+
+def test_a_reference_says_whose_name_it_is() -> None:
+    nest = WHOLE["definitions"]["nest"]["properties"]
+    assert nest["tree"]["description"] == "What carries it. Name of a pole or tree of this site."
+    assert nest["friends"]["description"] == "Other nests. Name of a nest of this site."
+
+
+def test_fields_carry_their_documentation_and_nothing_of_pydantic() -> None:
+    assert WHOLE["definitions"]["tree"]["properties"]["grows"]["description"] == "How it grows."
+    assert not any(isinstance(node.get("title"), str) for node in nodes(WHOLE["definitions"]))
+
+
+def test_every_field_of_every_kind_is_documented() -> None:
+    whole = schema()
+    bare = [f"{name}.{field}" for name, model in whole["definitions"].items() for field, node in model.get("properties", {}).items()
+            if "description" not in node and not any("$ref" in inner for inner in nodes(node))]
+    assert bare == []
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda p: str(p.relative_to(SPECS)))
+def test_every_example_is_right_in_an_editor(file: Path) -> None:
+    found = jsonschema.Draft7Validator(schema()).iter_errors(yaml.safe_load(file.read_text()))
+    assert [error.message for error in found] == []
