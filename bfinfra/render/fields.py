@@ -50,12 +50,12 @@ def fields(spec: type[BaseModel], prefix: str = "") -> Iterator[Field]:
 
 def units(specs: Mapping[str, type[BaseModel]]) -> Units:
     """Kind and dotted field → unit, from the annotations of these Specs."""
+    return lambda kind, field: unit(specs[kind], field) if kind in specs else ""
 
-    @functools.cache
-    def unit(kind: str, field: str) -> str:
-        return _unit(specs[kind], tuple(field.split("."))) if kind in specs else ""
 
-    return unit
+def unit(spec: type[BaseModel], field: str) -> str:
+    """The unit of a number at a dotted field: bytes, MHz, seconds, or ""."""
+    return _unit(spec, tuple(field.split(".")))
 
 
 def type_text(hint: Any) -> str:
@@ -115,7 +115,7 @@ def _unit(hint: Any, path: tuple[str, ...]) -> str:
     if origin is typing.Annotated:
         return _unit(args[0], path)
     if origin in (typing.Union, types.UnionType):
-        return next((unit for arg in args if (unit := _unit(arg, path))), "")
+        return next((found for arg in args if (found := _unit(arg, path))), "")
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return _unit(_hints(hint).get(path[0]), path[1:]) if path else ""
     if args:

@@ -1,0 +1,7 @@
+"""`python -m bfinfra`."""
+
+import sys
+
+from bfinfra.cli import main
+
+sys.exit(main())

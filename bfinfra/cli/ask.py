@@ -1,0 +1,86 @@
+"""What an apply may do: said by options, or typed by somebody who has seen the plan."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.engine.guard import Allow
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.kind import Disruption
+from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.refs import Key
+from bfinfra.render.safe import safe
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+PRECIOUS = ("bitfusion_server", "supervisor_namespace", "namespace", "cluster", "tanzu_cluster")
+"""Machines with GPUs, namespaces and clusters: their end is typed by name."""
+
+
+def allowed(args: argparse.Namespace) -> Allow:
+    """What the options allow. BfinfraError for what is no address."""
+    deletes, disrupts = _words(args.allow_delete), _words(args.allow_disruption)
+    everything = args.verb == "destroy" or "all" in deletes
+    return Allow(every_delete=everything, every_disruption="all" in disrupts, delete=_keys("--allow-delete", deletes),
+                 disrupt=_keys("--allow-disruption", disrupts))
+
+
+def must_be_able(args: argparse.Namespace) -> None:
+    """BfinfraError where a confirmation is wanted and nobody can be asked."""
+    if not (args.yes or _somebody()):
+        raise BfinfraError(Problem(f"{args.verb} wants a confirmation, and there is no terminal to ask on", "",
+                                   "standard input or standard error is no terminal",
+                                   f"look with: bfinfra plan{' --destroy' if args.verb == 'destroy' else ''} SITE; then run with --yes"))
+
+
+def allowance(found: Plan, allow: Allow, verb: str) -> Allow | None:
+    """Ask for `yes`, and for the name of everything precious that goes or is disrupted; None where the answer is anything else."""
+    if not found.pending or found.problems or found.unreadable:
+        return allow
+    typed = [item for item in found.pending if _grave(item, allow)]
+    for item in typed:
+        print(f"\n{_what(item)}", file=sys.stderr)
+        if _answer(f"Type {safe(item.key.name)} to allow it: ") != item.key.name:
+            return None
+    if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ") != "yes":
+        return None
+    goes = frozenset(item.key for item in found.pending if item.action in (Action.DELETE, Action.REPLACE))
+    return replace(allow, delete=allow.delete | goes, disrupt=allow.disrupt | {item.key for item in typed})
+
+
+def _grave(item: Item, allow: Allow) -> bool:
+    goes = item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS or any(s.destructive for s in item.steps))
+    disrupts = item.action is not Action.DELETE and item.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
+    return bool((goes and item.key not in allow.delete) or (disrupts and not (allow.every_disruption or item.key in allow.disrupt)))
+
+
+def _what(item: Item) -> str:
+    if item.action in (Action.DELETE, Action.REPLACE):
+        inside = f" and what is not this site's in it: {', '.join(map(safe, item.contents))}" if item.contents else ""
+        return f"This will {item.action} {safe(item.key)}{inside}."
+    why = "; ".join(dict.fromkeys(safe(s.why) for s in item.steps if s.why and s.disruption is not Disruption.NONE))
+    return f"This means a {item.disruption} for {safe(item.key)}{': ' + why if why else ''}."
+
+
+def _answer(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def _somebody() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _words(given: Iterable[str]) -> list[str]:
+    return [word.strip() for words in given for word in words.split(",") if word.strip()]
+
+
+def _keys(option: str, words: list[str]) -> frozenset[Key]:
+    try:
+        return frozenset(Key.parse(word) for word in words if word != "all")
+    except ValueError as error:
+        raise BfinfraError(Problem(str(error), option)) from None

@@ -1,0 +1,61 @@
+"""kinds, schema, ova inspect, completion: what bfinfra knows without a site."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli.screen import Screen
+from bfinfra.model.errors import BfinfraError, Problem
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def kinds(args: argparse.Namespace) -> int:
+    """All kinds, or the fields of one."""
+    from bfinfra import kinds as registry
+    from bfinfra.render import kinds as render
+
+    if args.kind and args.kind not in registry.names():
+        near = difflib.get_close_matches(args.kind, registry.names(), 1)
+        raise BfinfraError(Problem(f"there is no kind {args.kind}", next=f"did you mean {near[0]}?" if near else "bfinfra kinds lists them"))
+    found = {name: registry.kind(name) for name in ([args.kind] if args.kind else registry.names())}
+    Screen.of(args).show(lambda style: render.one(args.kind, found[args.kind], style) if args.kind else render.table(found, style),
+                         lambda: render.data(found))
+    return 0
+
+
+def schema(args: argparse.Namespace) -> int:
+    """The site language as JSON Schema."""
+    from bfinfra.render import data
+    from bfinfra.spec.schema import schema as made
+
+    if not args.out:
+        print(data.text(made()))
+        return 0
+    Path(args.out).write_text(data.text(made()) + "\n")
+    Screen.of(args).say(f"wrote {args.out}; a site uses it with the first line: # yaml-language-server: $schema={args.out}")
+    return 0
+
+
+def ova(args: argparse.Namespace) -> int:
+    """An OVA's product, properties, networks and disks."""
+    from bfinfra.backends import ova as backend
+    from bfinfra.render import ova as render
+
+    found = backend.read(Path(args.file))
+    if args.verify:
+        backend.verify(found, lambda _: None)
+    Screen.of(args).show(lambda style: render.text(found, verified=args.verify, style=style), lambda: render.data(found, verified=args.verify))
+    return 0
+
+
+def completion(args: argparse.Namespace) -> int:
+    """A completion script."""
+    from bfinfra.cli.completion import script
+    from bfinfra.cli.parser import build
+
+    print(script(build(), args.shell))
+    return 0

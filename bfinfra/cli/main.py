@@ -1,0 +1,100 @@
+"""From arguments to an exit code: errors become problems on stderr, signals 130 and 143, a closed pipe silence."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.cli.parser import build
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.errors import BfinfraError
+
+PIPE = 128 + signal.SIGPIPE
+
+
+class Terminated(BaseException):
+    """SIGTERM came while nothing was being written."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code. Never raises but for BFINFRA_TRACEBACK=1."""
+    _printable()
+    try:
+        args = build().parse_args(argv)
+    except SystemExit as leave:
+        return int(leave.code or 0)
+    try:
+        with _terminated():
+            code = _run(args)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        _hush()
+        return PIPE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Terminated:
+        return 128 + signal.SIGTERM
+
+
+def _run(args: argparse.Namespace) -> int:
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    try:
+        module = importlib.import_module(f"bfinfra.cli.{args.module}")
+        return int(getattr(module, args.run)(args))
+    except BrokenPipeError:
+        raise
+    except BfinfraError as error:
+        return _failed(args, error)
+    except OSError as error:
+        return _failed(args, BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or ""))))
+    except Exception as error:  # noqa: BLE001 - people get a sentence, not a traceback
+        return _failed(args, BfinfraError(Problem(f"this should not happen: {type(error).__name__}: {error}",
+                                                  next="run it again with BFINFRA_TRACEBACK=1 and report what it prints")))
+
+
+def _failed(args: argparse.Namespace, error: BfinfraError) -> int:
+    """Print the problems where errors go; 1. Called while the exception is handled."""
+    from bfinfra.cli.screen import Screen
+
+    if os.environ.get("BFINFRA_TRACEBACK") == "1":
+        raise  # noqa: PLE0704 - the handled one
+    Screen.of(args).error(error)
+    return 1
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[None]:
+    """SIGTERM ends what only reads, and sessions are closed on the way out."""
+
+    def leave(_number: int, _frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _printable() -> None:
+    """A terminal that lacks a letter gets its number instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _hush() -> None:
+    """The reader is gone; what is still buffered goes nowhere, and the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

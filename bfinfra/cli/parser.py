@@ -1,0 +1,153 @@
+"""The arguments. Imports nothing but argparse: `bfinfra --help` is instant."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from bfinfra import __version__
+
+OUTPUTS = ("text", "json", "jsonl", "markdown")
+SHELLS = ("bash", "zsh", "fish")
+EXITS = """exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; 130 and 143 stopped by a signal
+environment: NO_COLOR, BFINFRA_TRACEBACK=1, BFINFRA_/GOVC_/VSPHERE_/VMWARE_ names for credentials, XDG folders"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but wrong arguments end with 1: 2 means drift or changes."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how the command is used."""
+        self.print_usage()
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+    def print_usage(self, file: object = None) -> None:
+        """Always where errors go."""
+        import sys
+
+        super().print_usage(sys.stderr)
+
+
+Verbs = "argparse._SubParsersAction[Parser]"
+
+
+def build() -> Parser:
+    """The whole command line."""
+    parser = Parser(prog="bfinfra", description="One declarative file for GPU sites on vSphere and Tanzu.", epilog=EXITS, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"bfinfra {__version__}")
+    _common(parser, first=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True, parser_class=Parser)
+    _reading(verbs)
+    _writing(verbs)
+    _knowing(verbs)
+    _sandbox(verbs)
+    return parser
+
+
+def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
+    _site(_verb(verbs, "validate", "reading", "say everything that can be said without a network"))
+    plan = _site(_verb(verbs, "plan", "reading", "look at the world and say what apply would do; never writes"))
+    plan.add_argument("--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing")
+    plan.add_argument("--destroy", action="store_true", help="what destroy would do")
+    plan.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
+    _site(_verb(verbs, "drift", "reading", "say what in the world is no longer as the site says; never writes; ends with 2 on drift"))
+    _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")
+    graph = _site(_verb(verbs, "graph", "reading", "show what waits for what"))
+    graph.add_argument("--dot", action="store_true", help="for Graphviz")
+    kubeconfig = _site(_verb(verbs, "kubeconfig", "reading", "print a kubeconfig for one of the site's clusters"))
+    kubeconfig.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
+    kubeconfig.add_argument("--out", metavar="FILE", help="write it there, readable by you only, instead of printing it")
+
+
+def _writing(verbs: argparse._SubParsersAction[Parser]) -> None:
+    apply = _run(_verb(verbs, "apply", "writing", "make the world as the site says"), "a site's files or folders, or one saved plan")
+    destroy = _run(_verb(verbs, "destroy", "writing", "delete everything that this site made"), "a site's files or folders")
+    adopt = _run(_verb(verbs, "adopt", "writing", "take over an object that stands there already"), "a site's files or folders")
+    adopt.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
+    for verb in (apply, destroy, adopt):
+        verb.add_argument("--allow-delete", action="append", default=[], metavar="ADDRESS|all",
+                          help="delete or replace this without asking; repeat or separate by commas")
+        verb.add_argument("--allow-disruption", action="append", default=[], metavar="ADDRESS|all",
+                          help="reboot or power-cycle this without asking; repeat or separate by commas")
+
+
+def _knowing(verbs: argparse._SubParsersAction[Parser]) -> None:
+    kinds = _verb(verbs, "kinds", "knowing", "list the kinds of resources, or the fields of one")
+    kinds.add_argument("kind", nargs="?", metavar="KIND")
+    schema = _verb(verbs, "schema", "knowing", "print the JSON Schema of a site, for editors")
+    schema.add_argument("--out", metavar="FILE", help="write it there")
+    inner = _verb(verbs, "ova", "knowing", "look into an OVA").add_subparsers(dest="what", metavar="inspect", required=True, parser_class=Parser)
+    inspect = _verb(inner, "inspect", "knowing", "its product, properties, networks and disks", run="ova")
+    inspect.add_argument("file", metavar="FILE")
+    inspect.add_argument("--verify", action="store_true", help="read it whole and check every digest")
+    completion = _verb(verbs, "completion", "knowing", "print a completion script for a shell")
+    completion.add_argument("shell", choices=SHELLS)
+
+
+def _sandbox(verbs: argparse._SubParsersAction[Parser]) -> None:
+    inner = _verb(verbs, "sandbox", "sandboxes", "the embedded world that --sandbox uses").add_subparsers(
+        dest="what", metavar="start|stop|reset|status|faults", required=True, parser_class=Parser)
+    for name, about in (("start", "start it, or find it running"), ("stop", "stop it; its state stays"),
+                        ("reset", "set it back to its beginning"), ("status", "where its servers listen")):
+        _world(_verb(inner, name, "sandboxes", about, run=name))
+    faults = _world(_verb(inner, "faults", "sandboxes", "make its servers misbehave", run="faults"))
+    faults.add_argument("--rules", metavar="FILE", help="faults as a YAML or JSON list; - reads them from standard input")
+    faults.add_argument("--clear", action="store_true", help="no more faults")
+
+
+def _verb(verbs: argparse._SubParsersAction[Parser], name: str, module: str, about: str, *, run: str = "") -> Parser:
+    parser = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
+    parser.set_defaults(module=module, run=run or name)
+    _common(parser)
+    return parser
+
+
+def _common(parser: Parser, *, first: bool = False) -> None:
+    """Options that stand before or after the command; only the first parser sets what isn't given."""
+
+    def default(value: object) -> object:
+        return value if first else argparse.SUPPRESS
+
+    parser.add_argument("--output", choices=OUTPUTS, default=default("text"), help="text (default), json, jsonl (one document a line), markdown")
+    parser.add_argument("--no-color", action="store_true", default=default(False), help="no colours; the same as NO_COLOR")
+    parser.add_argument("-v", "--verbose", action="store_true", default=default(False), help="also what is as wanted")
+
+
+def _sites(parser: Parser, about: str) -> Parser:
+    parser.add_argument("sites", nargs="+", metavar="SITE", help=about)
+    return parser
+
+
+def _site(parser: Parser, about: str = "a site's files or folders") -> Parser:
+    _sites(parser, about)
+    parser.add_argument("--sandbox", action="store_true", help="in the embedded world, which is started where it doesn't run")
+    parser.add_argument("--world", metavar="FILE", help="the sandbox's world; else worlds/ beside the site")
+    return parser
+
+
+def _world(parser: Parser) -> Parser:
+    parser.add_argument("sites", nargs="*", metavar="SITE", help="the site whose world it is")
+    parser.add_argument("--world", metavar="FILE", help="the world; else worlds/ beside the site")
+    return parser
+
+
+def _run(parser: Parser, about: str) -> Parser:
+    _site(parser, about)
+    parser.add_argument("--yes", action="store_true", help="don't ask; what deletes or disrupts still wants --allow-…")
+    parser.add_argument("--parallelism", type=_positive, default=10, metavar="N", help="resources at a time (default 10)")
+    parser.add_argument("--deadline", type=_time, metavar="TIME", help="how long to wait for each resource, such as 30m; else its kind's own")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _time(text: str) -> float:
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 30m or 2h, not {text!r}")
+    return float(int(number) * {"s": 1, "m": 60, "h": 3600}[unit])

@@ -1,0 +1,103 @@
+"""validate, plan, drift, history, graph, kubeconfig: nothing is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra import app
+from bfinfra.cli import where
+from bfinfra.cli.screen import Screen
+from bfinfra.engine import saved
+from bfinfra.engine.graph import waits
+from bfinfra.model.errors import SiteError
+from bfinfra.model.plan import Plan
+from bfinfra.render import data, problems
+from bfinfra.render import graph as graphs
+from bfinfra.render import history as histories
+from bfinfra.render.values import count
+
+if TYPE_CHECKING:
+    import argparse
+
+DIFFERENT = 2
+
+
+def validate(args: argparse.Namespace) -> int:
+    """Everything that can be said without a network."""
+    screen = Screen.of(args)
+    try:
+        site, _ = where.site(args)
+    except SiteError as error:
+        if screen.output in ("json", "jsonl"):
+            found = data.document("validation", site="", valid=False, problems=[data.problem(p) for p in error.problems], warnings=[])
+            screen.show(lambda _: "", lambda: found)
+        else:
+            screen.error(error)
+        return 1
+    warned = [w.problem for w in site.warnings]
+    found = data.document("validation", site=site.name, valid=True, problems=[], warnings=[data.problem(p) for p in warned])
+    good = f"{site.name}: {count(len(site.resources), 'resource')}, nothing wrong."
+    screen.show(lambda style: "\n\n".join(filter(None, [problems.warnings(site.warnings, style), good])), lambda: found)
+    return 0
+
+
+def plan(args: argparse.Namespace) -> int:
+    """What apply would do."""
+    site, setting = where.site(args)
+    found = app.plan(site, destroy=args.destroy, around=setting)
+    if args.out and not _blind(found):
+        saved.write(Path(args.out), site, found, destroy=args.destroy)
+    Screen.of(args).plan(found)
+    return 1 if _blind(found) else DIFFERENT if args.detailed_exitcode and found.pending else 0
+
+
+def drift(args: argparse.Namespace) -> int:
+    """What is no longer as the site says."""
+    site, setting = where.site(args)
+    found = app.drift(site, around=setting)
+    Screen.of(args).plan(found, "drift")
+    return 1 if _blind(found) else DIFFERENT if found.pending else 0
+
+
+def history(args: argparse.Namespace) -> int:
+    """What was applied from this machine."""
+    named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
+    name = args.sites[0] if named else where.site(args)[0].name
+    lines = list(app.history(name))
+    Screen.of(args).show(lambda style: histories.history(lines, style), lambda: histories.data(name, lines))
+    return 0
+
+
+def graph(args: argparse.Namespace) -> int:
+    """What waits for what."""
+    site, _ = where.site(args)
+    before = waits(site.resources, {})
+    Screen.of(args).show(lambda _: graphs.dot(before, site.name) if args.dot else graphs.tree(before), lambda: graphs.data(before, site.name))
+    return 0
+
+
+def kubeconfig(args: argparse.Namespace) -> int:
+    """A way into one of the site's clusters."""
+    site, setting = where.site(args)
+    found = app.kubeconfig(site, args.address, around=setting)
+    if args.out:
+        private(Path(args.out), found)
+        Screen.of(args).say(f"export KUBECONFIG={args.out}")
+    else:
+        print(found, end="" if found.endswith("\n") else "\n")
+    return 0
+
+
+def private(path: Path, content: str) -> None:
+    """Write a file that its owner only can read, also where it was there before."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as out:
+        os.fchmod(out.fileno(), 0o600)
+        out.write(content)
+
+
+def _blind(found: Plan) -> bool:
+    """What could not be decided is an error, never agreement."""
+    return bool(found.problems or found.unreadable)

@@ -1,0 +1,138 @@
+"""sandbox start, stop, reset, status, faults."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from bfinfra import sandbox
+from bfinfra.cli import where
+from bfinfra.cli.screen import Screen
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.render.data import document
+from bfinfra.render.safe import safe
+from bfinfra.render.values import count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.sandbox import Running
+
+TIMEOUT = 10  # seconds
+
+
+def start(args: argparse.Namespace) -> int:
+    """Start the sandbox of a world, or find it running."""
+    file = where.world(args.sites, args.world)
+    found = sandbox.running(where.state(file)) or sandbox.start(file, where.state(file))
+    _show(args, {where.state(file): found})
+    return 0
+
+
+def stop(args: argparse.Namespace) -> int:
+    """Stop it; its state stays for the next start."""
+    folders = [folder for folder in _meant(args) if sandbox.running(folder)]
+    for folder in folders:
+        sandbox.stop(folder)
+    Screen.of(args).say(f"stopped {', '.join(f.name for f in folders)}" if folders else "no sandbox runs")
+    return 0
+
+
+def reset(args: argparse.Namespace) -> int:
+    """Set it back to its beginning."""
+    folder = _one(args)
+    sandbox.reset(folder)
+    Screen.of(args).say(f"{folder.name} is as at its beginning")
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Where its servers listen."""
+    _show(args, {folder: found for folder in _meant(args) if (found := sandbox.running(folder))})
+    return 0
+
+
+def faults(args: argparse.Namespace) -> int:
+    """Add fault rules, or clear them."""
+    if bool(args.rules) == args.clear:
+        raise BfinfraError(Problem("say either --rules FILE or --clear"))
+    folder = _one(args)
+    running = sandbox.running(folder)
+    if running is None:
+        raise BfinfraError(Problem(f"the sandbox {folder.name} does not run", next="bfinfra sandbox start SITE"))
+    if args.clear:
+        _control(running, "DELETE", None)
+        Screen.of(args).say("no more faults")
+        return 0
+    rules = _rules(args.rules)
+    _control(running, "POST", rules)
+    Screen.of(args).say(f"{count(len(rules), 'fault')} added")
+    return 0
+
+
+def _rules(path: str) -> list[Any]:
+    try:
+        found = yaml.safe_load(sys.stdin.read() if path == "-" else Path(path).read_text())
+    except yaml.YAMLError as error:
+        raise BfinfraError(Problem("the faults are no YAML", path, safe(error))) from None
+    rules = found if isinstance(found, list) else [found]
+    if not rules or not all(isinstance(rule, dict) for rule in rules):
+        raise BfinfraError(Problem("expected faults", path, "a list of {door, method, do, …}"))
+    return rules
+
+
+def _control(running: Running, method: str, body: Any) -> None:
+    """One call of the sandbox's control door, which is plain HTTP on loopback."""
+    connection = http.client.HTTPConnection(running.control, timeout=TIMEOUT)
+    try:
+        connection.request(method, "/faults", None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        words = answer.read().decode(errors="replace")
+        if answer.status >= 400:
+            raise BfinfraError(Problem("the sandbox refuses the faults", why=words))
+    except (OSError, http.client.HTTPException) as error:
+        raise BfinfraError(Problem("the sandbox does not answer", running.control, str(error), "bfinfra sandbox status")) from None
+    finally:
+        connection.close()
+
+
+def _meant(args: argparse.Namespace) -> list[Path]:
+    """The sandbox that the arguments name, or all there are."""
+    if args.sites or args.world:
+        return [where.state(where.world(args.sites, args.world))]
+    return sorted(path for path in where.states().glob("*") if path.is_dir())
+
+
+def _one(args: argparse.Namespace) -> Path:
+    found = _meant(args)
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(path.name for path in found)
+    raise BfinfraError(Problem("which sandbox?" if found else "there is no sandbox", why=names, next="name the SITE whose world it is, or --world FILE"))
+
+
+def _show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
+    """Addresses, not the credentials: those stand in the world file and in endpoints.json."""
+    Screen.of(args).show(
+        lambda _: "\n\n".join("\n".join(_text(folder, each)) for folder, each in found.items()) or "no sandbox runs",
+        lambda: document("sandboxes", sandboxes=[
+            {"name": folder.name, "state": str(folder), "pid": each.pid, "ca_file": str(each.ca_file), "control": each.control,
+             "addresses": dict(each.addresses)} for folder, each in found.items()
+        ]),
+    )
+
+
+def _text(folder: Path, found: Running) -> Iterator[str]:
+    yield f"{folder.name}: process {found.pid}"
+    longest = max(map(len, found.addresses), default=0)
+    for address, here in found.addresses.items():
+        yield f"  {address:<{longest}}  {here}"
+    yield f"  certificate authority: {found.ca_file}"
+    yield f"  control: http://{found.control}"
+    yield f"  credentials for other clients: {folder / 'endpoints.json'}"

@@ -1,0 +1,121 @@
+"""Where output goes and how: text, json, jsonl or markdown on stdout, problems on stderr, progress where people look."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from bfinfra.render.style import PLAIN, Style
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.app import Outcome
+    from bfinfra.model.errors import BfinfraError
+    from bfinfra.model.events import Event
+    from bfinfra.model.plan import Plan
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One run's output."""
+
+    output: str
+    verbose: bool
+    plain: bool
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Screen:
+        """As the arguments and the environment ask."""
+        plain = args.no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        return cls(args.output, args.verbose, plain)
+
+    def style(self, stream: TextIO) -> Style:
+        """Colours where the stream is a terminal; units from the kinds."""
+        return Style(not self.plain and stream.isatty(), self.verbose, _unit)
+
+    def show(self, text: Callable[[Style], str], data: Callable[[], Mapping[str, Any]], *,
+             markdown: Callable[[Style], str] | None = None, lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
+        """Print in the form that was asked for; what has no lines of its own is one line."""
+        from bfinfra.render import data as documents
+
+        if self.output == "json":
+            print(documents.text(data()))
+        elif self.output == "jsonl":
+            for each in lines() if lines else [data()]:
+                print(documents.line(each))
+        elif self.output == "markdown" and markdown:
+            print(markdown(Style(False, self.verbose, _unit)), end="")
+        else:
+            print(text(self.style(sys.stdout)))
+
+    def plan(self, found: Plan, what: str = "plan") -> None:
+        """A plan, or drift."""
+        from bfinfra.render import data, markdown, text
+
+        self.show(lambda style: getattr(text, what)(found, style), lambda: data.plan(found, what),
+                  markdown=lambda style: getattr(markdown, what)(found, style), lines=lambda: data.plan_lines(found, what))
+
+    def plan_to_people(self, found: Plan) -> None:
+        """A plan that somebody is asked about; beside the output where that is for programs."""
+        from bfinfra.render import text
+
+        stream = sys.stdout if self.output == "text" else sys.stderr
+        print(text.plan(found, self.style(stream)), file=stream, flush=True)
+
+    def outcome(self, found: Outcome, events: list[Event]) -> None:
+        """The end of an apply."""
+        from bfinfra.render import data, markdown, summary
+
+        self.show(lambda style: summary.outcome(found, events, style), lambda: data.outcome(found, events),
+                  markdown=lambda _: markdown.outcome(found, events))
+
+    def error(self, error: BfinfraError) -> None:
+        """Problems on stderr: as a document where programs read."""
+        from bfinfra.render import data, problems
+
+        if self.output in ("json", "jsonl"):
+            print((data.text if self.output == "json" else data.line)(data.error(error)), file=sys.stderr)
+        else:
+            print(problems.problems(error.problems, self.style(sys.stderr)), file=sys.stderr)
+
+    def say(self, words: str) -> None:
+        """A remark to people, beside the output."""
+        print(words, file=sys.stderr)
+
+    @contextlib.contextmanager
+    def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:
+        """A sink that shows events as they come: a board on a terminal, lines elsewhere, documents for jsonl."""
+        stream = sys.stdout if self.output in ("text", "jsonl") else sys.stderr
+        if self.output == "jsonl":
+            yield self._documents
+        elif stream.isatty() and os.environ.get("TERM") != "dumb":
+            from bfinfra.render.live import Board
+
+            with Board(found, stream, colour=not self.plain) as board:
+                yield board
+        else:
+            from bfinfra.render.lines import Lines
+
+            yield Lines(found, lambda line: print(line, file=stream, flush=True))
+
+    @staticmethod
+    def _documents(event: Event) -> None:
+        from bfinfra.render import data
+
+        print(data.line(data.event(event)), flush=True)
+
+
+def _unit(kind: str, field: str) -> str:
+    """Units come from the kinds' annotations; a kind is imported when its first number is shown."""
+    from bfinfra.kinds import kind as named
+    from bfinfra.render.fields import unit
+
+    try:
+        return unit(named(kind).Spec, field)
+    except KeyError:
+        return PLAIN.units(kind, field)
