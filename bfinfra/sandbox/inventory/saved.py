@@ -65,8 +65,8 @@ def dump(inventory: Inventory) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for managed in inventory.objects.values():
         if managed.is_a(vim.ManagedEntity):
-            fields = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
-            found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in fields.items() if value not in (None, [], {})}
+            values = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
+            found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in values.items() if value not in (None, [], {})}
     return dict(sorted(found.items()))
 
 
@@ -76,8 +76,10 @@ def plain(inventory: Inventory, value: Any) -> Any:
         target = inventory.objects.get(moid(value))
         return f"{target.kind} {inventory.path(target)}" if target else "gone"
     if isinstance(value, support.DataObject):
-        fields = {info.name: plain(inventory, getattr(value, info.name)) for info in fields(value) if info.name not in GENERATED}
-        return {"_": type(value).__name__, **{name: each for name, each in fields.items() if each not in (None, [])}}
+        found = {info.name: plain(inventory, getattr(value, info.name)) for info in fields(value) if info.name not in GENERATED}
+        return {"_": type(value).__name__, **{name: each for name, each in found.items() if each not in (None, [])}}
     if isinstance(value, list):
         return [plain(inventory, each) for each in value]
+    if isinstance(value, type):
+        return str(support.GetWsdlName(value))
     return None if isinstance(value, datetime) else value if isinstance(value, (int, float, bool)) or value is None else str(value)

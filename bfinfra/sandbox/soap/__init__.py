@@ -1,5 +1,6 @@
 """vCenter's SOAP API over the inventory, dispatched by pyVmomi's own type metadata."""
 
 from bfinfra.sandbox.soap.door import soap_door
+from bfinfra.sandbox.soap.nfc import esx_door
 
-__all__ = ["soap_door"]
+__all__ = ["esx_door", "soap_door"]

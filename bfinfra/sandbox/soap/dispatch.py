@@ -58,6 +58,7 @@ class Call:
     version: str
     method: str
     agent: str = ""
+    local: bool = False  # the caller reached the server by a loopback name: upload addresses must lead back to it
     task_fault: Any = None  # a fault rule's: the task that this call starts ends with it
     cookie: str | None = None  # set where the answer must carry a new session cookie
 

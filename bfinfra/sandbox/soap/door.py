@@ -67,7 +67,7 @@ class _Shop:
             spoken = wire.parse(request.body.read(), version)
         except wire.Malformed as error:
             return Response(500, wire.fault(vmodl.fault.InvalidRequest(msg=str(error)), version), XML)
-        call = Call(self.inventory, self.sessions, self.sessions.find(cookie(request)), version, spoken.method, request.headers.get("user-agent", ""))
+        call = Call(self.inventory, self.sessions, self.sessions.find(cookie(request)), version, spoken.method, request.headers.get("user-agent", ""), loopback(request))
         try:
             content = self.invoke(call, spoken)
         except vmodl.MethodFault as error:
@@ -111,6 +111,11 @@ class _Shop:
             return found.handle(call, this, SimpleNamespace(**arguments))
         with self.inventory.lock:
             return found.handle(call, this, SimpleNamespace(**arguments))
+
+
+def loopback(request: Request) -> bool:
+    """Whether the caller knows the server by an address of its own machine."""
+    return request.headers.get("host", "").startswith(("127.", "localhost", "[::1]"))
 
 
 def cookie(request: Request) -> str | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 RECENT, KEPT = 20, 500
+ON_CANCEL: list[Callable[[Inventory, Managed], bool]] = []  # who else ends a task; the first that says so has done it
 
 
 def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, seconds: float | None = None, lock: bool = True) -> Any:
@@ -107,7 +108,10 @@ def cancel(call: Call, this: Managed, _: Any) -> None:
         raise vim.fault.InvalidState(msg=f"the task {this.moid} is over")
     if not info.cancelable:
         raise vmodl.fault.NotSupported(msg=f"the task {this.moid} ({info.descriptionId}) can't be cancelled")
-    info.cancelled, info.state, info.completeTime = True, "error", now(call.inventory)
+    info.cancelled = True
+    if any(hook(call.inventory, this) for hook in ON_CANCEL):
+        return
+    info.state, info.completeTime = "error", now(call.inventory)
     info.error = vmodl.fault.RequestCanceled(msg="The task was canceled by a user.")
     call.inventory.touch(this)
 

@@ -1,0 +1,226 @@
+"""ResourcePool.ImportVApp and its HttpNfcLease: initializing, ready, done or error; a lease nobody renews ends, and its machine with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.soap import tasks
+from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.journal import record
+from bfinfra.sandbox.soap.ovf_hardware import DEVICE, disk_address
+from bfinfra.sandbox.soap.vm_create import make
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+LEASE = "vim.HttpNfcLease"
+TIMEOUT = 300.0
+
+
+@method("vim.ResourcePool", "ImportVApp")
+def import_vapp(call: Call, this: Managed, args: Any) -> Any:
+    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification breaks comes at once."""
+    if not isinstance(args.spec, vim.vm.VmImportSpec):
+        raise vmodl.fault.NotSupported(msg="The sandbox imports virtual machines, not vApps of several.")
+    inventory = call.inventory
+    folder = inventory.get(args.folder) if args.folder else root_folder(inventory, this)
+    host = inventory.get(args.host) if args.host else None
+    vm = make(call, folder, this, host, args.spec.configSpec)
+    lease = inventory.add(
+        vim.HttpNfcLease, f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}", {"vm": vm.moid, "files": {}, "local": call.local},
+        state="initializing", initializeProgress=0, transferProgress=0, mode="pushOrGet", capabilities=vim.HttpNfcLease.Capabilities(pullModeSupported=False, corsSupported=False),
+    )
+    task = import_task(call, vm, lease)
+    lease.hidden["task"] = vm.hidden["import_task"] = task.moid
+    vm.hidden["lease"] = lease.moid
+    inventory.touch(vm)
+    renew(inventory, lease)
+    injected = call.task_fault
+    inventory.clock.after(tasks.duration_of(inventory), lambda: ready(inventory, lease, injected))
+    return lease.ref
+
+
+def root_folder(inventory: Inventory, pool: Managed) -> Managed:
+    """The machine folder of the pool's datacenter."""
+    datacenter = next(each for each in inventory.ancestors(pool) if each.is_a(vim.Datacenter))
+    return inventory.get(datacenter["vmFolder"])
+
+
+def import_task(call: Call, vm: Managed, lease: Managed) -> Managed:
+    """The task that runs as long as the lease; cancelling it aborts the lease."""
+    inventory = call.inventory
+    task = inventory.add(vim.Task, inventory.new_id("task-"), {"locks": vm.moid, "lease": lease.moid})
+    task["info"] = vim.TaskInfo(
+        key=task.moid, task=task.ref, descriptionId="ResourcePool.ImportVAppLRO", name="ImportVAppLRO", entity=vm.ref, entityName=vm.name, state="running", cancelled=False,
+        cancelable=True, queueTime=now(inventory), startTime=now(inventory), progress=0, eventChainId=0, reason=vim.TaskReasonUser(userName=call.user),
+    )
+    record(call, vim.event.VmBeingDeployedEvent, vm, f"Importing {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
+    return task
+
+
+def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
+    """From initializing to ready: the upload addresses are known. A fault rule's fault ends it instead."""
+    with inventory.lock:
+        if lease["state"] != "initializing":
+            return
+        if injected is not None:
+            fail(inventory, lease, injected)
+            return
+        vm = inventory.objects[lease.hidden["vm"]]
+        disks = [each for each in vm["config"].hardware.device if isinstance(each, DEVICE.VirtualDisk)]
+        lease["info"] = vim.HttpNfcLease.Info(
+            lease=lease.ref, entity=vm.ref, totalDiskCapacityInKB=sum(each.capacityInKB for each in disks), leaseTimeout=int(timeout(inventory)) or 1,
+            deviceUrl=[device_url(inventory, lease, vm, disk, index) for index, disk in enumerate(disks)], hostMap=[],
+        )
+        lease["state"], lease["initializeProgress"] = "ready", 100
+        renew(inventory, lease)
+        inventory.touch(lease)
+
+
+def device_url(inventory: Inventory, lease: Managed, vm: Managed, disk: Any, index: int) -> Any:
+    """Where a disk is uploaded to: the machine's host; "*", the server itself, for a client that reached vCenter by a loopback address."""
+    host = inventory.get(vm["runtime"].host)
+    controller = next((each for each in vm["config"].hardware.device if each.key == disk.controllerKey), None)
+    address, name = disk_address(disk, controller), f"disk-{index}.vmdk"
+    where = "*" if lease.hidden["local"] else host.name
+    return vim.HttpNfcLease.DeviceUrl(
+        key=f"/{vm.moid}/{address}", importKey=f"/{vm.name}/{address}", url=f"https://{where}/nfc/{public_id(lease)}/{name}",
+        sslThumbprint="" if lease.hidden["local"] else str(host.hidden.get("thumbprint") or ""), disk=True, targetId=name, datastoreKey=disk.backing.datastore._moId, fileSize=0,  # noqa: SLF001
+    )
+
+
+def public_id(lease: Managed) -> str:
+    """The lease's name in upload addresses."""
+    return lease.moid.rpartition("]")[2]
+
+
+def timeout(inventory: Inventory) -> float:
+    """Seconds that a lease lives without a sign of life. Real ones: `pace` doesn't shorten them."""
+    return float(inventory.world.durations.get("lease", TIMEOUT))
+
+
+def renew(inventory: Inventory, lease: Managed) -> None:
+    """A sign of life: the lease's end moves away."""
+    lease.hidden["deadline"] = time.monotonic() + timeout(inventory)
+    watch(inventory, lease)
+
+
+def watch(inventory: Inventory, lease: Managed) -> None:
+    """One timer a lease, set anew while the end moves away."""
+    if lease.hidden.get("watched"):
+        return
+    lease.hidden["watched"] = True
+
+    def check() -> None:
+        with inventory.lock:
+            lease.hidden["watched"] = False
+            if lease["state"] not in ("initializing", "ready"):
+                return
+            if time.monotonic() >= lease.hidden["deadline"]:
+                fail(inventory, lease, vim.fault.Timedout(msg="The lease timed out: no progress was reported in time."))
+            else:
+                watch(inventory, lease)
+
+    timer = threading.Timer(max(0.0, lease.hidden["deadline"] - time.monotonic()) + 0.001, check)
+    timer.daemon = True
+    timer.start()
+
+
+def fail(inventory: Inventory, lease: Managed, error: Any) -> None:
+    """The lease ends in error; its machine goes."""
+    vm = inventory.objects.get(lease.hidden["vm"])
+    lease["state"], lease["error"] = "error", error
+    end_task(inventory, lease, error)
+    inventory.touch(lease)
+    if vm is not None:
+        inventory.remove(vm)
+
+
+def end_task(inventory: Inventory, lease: Managed, error: Any, result: Any = None) -> None:
+    """The import's task ends with its lease."""
+    task = inventory.objects.get(lease.hidden["task"])
+    if task is not None:
+        info = task["info"]
+        info.state, info.completeTime, info.cancelable = "error" if error else "success", now(inventory), False
+        info.error, info.result, info.progress = error, result, None
+        inventory.touch(task)
+
+
+def need(lease: Managed, *states: str) -> None:
+    """Timedout for a lease that ran out; InvalidState where it is in none of the states."""
+    if isinstance(lease.props.get("error"), vim.fault.Timedout):
+        raise vim.fault.Timedout(msg="The lease timed out.")
+    if lease["state"] not in states:
+        raise vim.fault.InvalidState(msg=f"The lease is in the state '{lease['state']}', which doesn't allow this.")
+
+
+@method(LEASE, "HttpNfcLeaseProgress")
+def progress(call: Call, this: Managed, args: Any) -> None:
+    """Per cent done: keeps the lease alive."""
+    need(this, "initializing", "ready")
+    if not 0 <= args.percent <= 100:  # noqa: PLR2004 - per cent
+        raise vmodl.fault.InvalidArgument(invalidProperty="percent", msg=f"A specified parameter was not correct: percent {args.percent}")
+    this["transferProgress"] = args.percent
+    task = call.inventory.get(vim.Task(this.hidden["task"]))
+    task["info"].progress = args.percent
+    renew(call.inventory, this)
+    call.inventory.touch(this, task)
+
+
+@method(LEASE, "HttpNfcLeaseComplete")
+def complete(call: Call, this: Managed, _: Any) -> None:
+    """Every disk came whole: the machine is ready. InvalidState names those that didn't."""
+    need(this, "ready")
+    files = this.hidden["files"]
+    missing = [url.targetId for url in this["info"].deviceUrl if not files.get(url.targetId, {}).get("whole") and wanted(this, url)]
+    if missing:
+        raise vim.fault.InvalidState(msg=f"The lease can't be completed: {', '.join(missing)} did not come whole.")
+    this["state"], this["transferProgress"] = "done", 100
+    vm = call.inventory.get(this["info"].entity)
+    vm.hidden["uploaded"] = {name: {"size": each["size"], "sha256": each["sha256"]} for name, each in files.items()}
+    end_task(call.inventory, this, None, vm.ref)
+    call.inventory.touch(this, vm)
+    record(call, vim.event.VmDeployedEvent, vm, f"Imported {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
+
+
+def wanted(lease: Managed, url: Any) -> bool:
+    """Whether a file must come: an upload begun must end; with none begun at all every disk is missing."""
+    files = lease.hidden["files"]
+    return url.targetId in files or not files
+
+
+@method(LEASE, "HttpNfcLeaseAbort")
+def abort(call: Call, this: Managed, args: Any) -> None:
+    """Give up: the machine goes."""
+    need(this, "initializing", "ready")
+    fail(call.inventory, this, args.fault or vmodl.fault.RequestCanceled(msg="The import was aborted."))
+
+
+@method(LEASE, "HttpNfcLeaseGetManifest", writes=False)
+def manifest(_: Call, this: Managed, __: Any) -> Any:
+    """Sizes and digests of what came."""
+    need(this, "ready", "done")
+    info = this["info"]
+    return [
+        vim.HttpNfcLease.ManifestEntry(
+            key=url.key, sha1=found["sha1"], checksum=found["sha256"], checksumType="sha256", size=found["size"], disk=True, capacity=0, populatedSize=found["size"],
+        )
+        for url in info.deviceUrl if (found := this.hidden["files"].get(url.targetId))
+    ]
+
+
+def cancelled(inventory: Inventory, task: Managed) -> bool:
+    """Abort the lease of an import's task; whether it had one."""
+    lease = inventory.objects.get(task.hidden.get("lease", ""))
+    if lease is None:
+        return False
+    fail(inventory, lease, vmodl.fault.RequestCanceled(msg="The task was canceled by a user."))
+    return True
+
+
+tasks.ON_CANCEL.append(cancelled)

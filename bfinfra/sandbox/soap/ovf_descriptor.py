@@ -1,0 +1,230 @@
+"""An OVF descriptor as data: files, disks, networks, hardware items, product sections."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+from bfinfra.sandbox.inventory.vmtypes import vim
+
+OVF = "http://schemas.dmtf.org/ovf/envelope/1"
+VMW = "http://www.vmware.com/schema/ovf"
+SAFE = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+POWER = re.compile(r"byte\s*\*\s*(\d+)\^(\d+)")
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property of a product section; `id` is "class.key.instance"."""
+
+    id: str
+    class_id: str
+    instance_id: str
+    key: str
+    type: str
+    value: str
+    user_configurable: bool
+    password: bool
+    category: str
+    label: str
+    description: str
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One disk: capacity in bytes, and the file that fills it ("" for an empty one)."""
+
+    id: str
+    capacity: int
+    file: str
+
+
+@dataclass(frozen=True)
+class File:
+    """One referenced file: its name in the package and its size in bytes (0 where not given)."""
+
+    id: str
+    href: str
+    size: int
+    compression: str
+    chunk: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product section's own fields."""
+
+    class_id: str
+    instance_id: str
+    name: str
+    vendor: str
+    version: str
+    full_version: str
+    product_url: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of virtual hardware, its fields by name."""
+
+    fields: dict[str, str]
+
+    @property
+    def kind(self) -> int:
+        """The CIM resource type."""
+        return int(self.fields.get("ResourceType", "0"))
+
+    @property
+    def instance(self) -> str:
+        """The id by which other items name it as their parent."""
+        return self.fields.get("InstanceID", "")
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One descriptor with one virtual system."""
+
+    name: str
+    annotation: str
+    os_type: str
+    family: str
+    transports: tuple[str, ...]
+    files: dict[str, File]
+    disks: dict[str, Disk]
+    networks: dict[str, str]
+    items: tuple[Item, ...]
+    products: tuple[Product, ...]
+    properties: tuple[Property, ...]
+    eulas: tuple[str, ...]
+    config: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+def parse(text: str) -> Descriptor:
+    """The descriptor. OvfXmlFormat for what is no XML, OvfMissingElement for what is no descriptor of one machine."""
+    root = parse_xml(text)
+    system = root.find(f"{{{OVF}}}VirtualSystem")
+    if system is None:
+        raise vim.fault.OvfMissingElement(lineNumber=root.sourceline or 1, name="VirtualSystem", msg="Line 1: the descriptor has no VirtualSystem")
+    hardware = system.find(f"{{{OVF}}}VirtualHardwareSection")
+    if hardware is None:
+        raise vim.fault.OvfMissingElement(lineNumber=system.sourceline or 1, name="VirtualHardwareSection", msg="the descriptor has no VirtualHardwareSection")
+    operating = system.find(f"{{{OVF}}}OperatingSystemSection")
+    sections = system.findall(f"{{{OVF}}}ProductSection")
+    return Descriptor(
+        name=child(system, "Name") or attribute(system, "id"), annotation=child(system.find(f"{{{OVF}}}AnnotationSection"), "Annotation"),
+        os_type=operating.get(f"{{{VMW}}}osType", "") if operating is not None else "",
+        family=next((each.text or "" for each in hardware.iter("{*}VirtualSystemType")), ""), transports=tuple(attribute(hardware, "transport").split()),
+        files={each.id: each for each in map(file_of, root.iter(f"{{{OVF}}}File"))}, disks={each.id: each for each in map(disk_of, root.iter(f"{{{OVF}}}Disk"))},
+        networks={attribute(each, "name"): child(each, "Description") for each in root.iter(f"{{{OVF}}}Network")},
+        items=tuple(item_of(each) for each in hardware if local(each) in ("Item", "EthernetPortItem", "StorageItem")),
+        products=tuple(map(product_of, sections)), properties=tuple(each for section in sections for each in properties_of(section)),
+        eulas=tuple(child(each, "License") for each in system.findall(f"{{{OVF}}}EulaSection")),
+        config=pairs(hardware, "Config"), extra=pairs(hardware, "ExtraConfig"),
+    )
+
+
+def parse_xml(text: str) -> Any:
+    """The envelope's root element."""
+    try:
+        root = etree.fromstring(text.encode(), SAFE)
+    except etree.XMLSyntaxError as error:
+        raise vim.fault.OvfXmlFormat(lineNumber=error.lineno or 1, description=str(error)[:200], msg=f"The OVF descriptor is not XML: {error}"[:300]) from None
+    if root.getroottree().docinfo.doctype:
+        raise vim.fault.OvfXmlFormat(lineNumber=1, description="document type", msg="The OVF descriptor has a document type, which is not allowed.")
+    if root.tag != f"{{{OVF}}}Envelope":
+        raise vim.fault.OvfMissingElement(lineNumber=1, name="Envelope", msg="The OVF descriptor has no Envelope")
+    return root
+
+
+def local(element: Any) -> str:
+    """An element's name without its namespace."""
+    return str(etree.QName(element).localname) if isinstance(element.tag, str) else ""
+
+
+def attribute(element: Any, name: str) -> str:
+    """An attribute of OVF's namespace, or of none."""
+    return str(element.get(f"{{{OVF}}}{name}") or element.get(name) or "")
+
+
+def child(element: Any, name: str) -> str:
+    """The text of a child; "" where there is none."""
+    found = element.find(f"{{{OVF}}}{name}") if element is not None else None
+    return (found.text or "").strip() if found is not None else ""
+
+
+def number(text: str, name: str) -> int:
+    """A whole number. OvfInvalidValue for another text."""
+    if not text.isdigit():
+        raise vim.fault.OvfInvalidValue(lineNumber=1, elementName=name, attributeName=name, value=text, msg=f"The OVF descriptor's {name} is no number: {text!r}")
+    return int(text)
+
+
+def file_of(element: Any) -> File:
+    """A referenced file."""
+    return File(
+        attribute(element, "id"), attribute(element, "href"), number(attribute(element, "size") or "0", "size"), attribute(element, "compression"),
+        number(attribute(element, "chunkSize") or "0", "chunkSize"),
+    )
+
+
+def disk_of(element: Any) -> Disk:
+    """A disk of the disk section."""
+    capacity = number(attribute(element, "capacity") or "0", "capacity") * units(attribute(element, "capacityAllocationUnits"))
+    return Disk(attribute(element, "diskId"), capacity, attribute(element, "fileRef"))
+
+
+def units(text: str) -> int:
+    """Bytes in an allocation unit: "byte * 2^30"."""
+    match = POWER.fullmatch(text.strip())
+    return int(math.pow(int(match[1]), int(match[2]))) if match else 1
+
+
+def item_of(element: Any) -> Item:
+    """A hardware item."""
+    fields: dict[str, str] = {}
+    for each in element:
+        fields.setdefault(local(each), (each.text or "").strip())
+    return Item(fields)
+
+
+def product_of(section: Any) -> Product:
+    """The fields of a product section."""
+    return Product(
+        attribute(section, "class"), attribute(section, "instance"), child(section, "Product"), child(section, "Vendor"), child(section, "Version"),
+        child(section, "FullVersion"), child(section, "ProductUrl"),
+    )
+
+
+def properties_of(section: Any) -> list[Property]:
+    """A section's properties, each with the category before it."""
+    category, found = "", []
+    for each in section:
+        if local(each) == "Category":
+            category = (each.text or "").strip()
+        elif local(each) == "Property":
+            found.append(property_of(section, each, category))
+    return found
+
+
+def property_of(section: Any, element: Any, category: str) -> Property:
+    """One property; `MinLen` and `MaxLen` of its qualifiers bound its length."""
+    class_id, key, instance_id = attribute(section, "class"), attribute(element, "key"), attribute(section, "instance")
+    qualifiers = dict(re.findall(r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""))
+    most = qualifiers.get("MaxLen")
+    return Property(
+        ".".join(part for part in (class_id, key, instance_id) if part), class_id, instance_id, key, attribute(element, "type") or "string",
+        attribute(element, "value"), attribute(element, "userConfigurable") == "true", attribute(element, "password") == "true", category,
+        child(element, "Label"), child(element, "Description"), int(qualifiers.get("MinLen") or 0), int(most) if most else None,
+    )
+
+
+def pairs(hardware: Any, name: str) -> dict[str, str]:
+    """`vmw:Config` or `vmw:ExtraConfig` elements by key."""
+    return {each.get(f"{{{VMW}}}key", ""): each.get(f"{{{VMW}}}value", "") for each in hardware.iter(f"{{{VMW}}}{name}")}

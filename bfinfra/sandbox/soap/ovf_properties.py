@@ -1,0 +1,92 @@
+"""Property mapping: the values that a deployment gives to a descriptor's properties, checked as vCenter does."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.soap.ovf_descriptor import Descriptor, Property
+
+ADD = "add"
+
+
+def given(mapping: Any) -> dict[str, str]:
+    """The mapping's values by property id."""
+    return {each.key: each.value for each in mapping or []}
+
+
+def problems(descriptor: Descriptor, values: dict[str, str]) -> list[Any]:
+    """A fault for each value that can't be: no such property, not for the user to set, not of the type."""
+    known = {each.id: each for each in descriptor.properties}
+    found = [vim.fault.OvfProperty(lineNumber=1, type="string", value=key, msg=f"The OVF descriptor has no property '{key}'.") for key in values if key not in known]
+    for key, value in values.items():
+        each = known.get(key)
+        if each is None or value == each.value:
+            continue
+        if not each.user_configurable:
+            found.append(vim.fault.NotUserConfigurableProperty(**fields(each), msg=f"Property '{key}' is not user configurable."))
+        elif why := wrong(each, value):
+            found.append(vim.fault.OvfPropertyValue(lineNumber=1, type=each.type, value="" if each.password else value, msg=f"Property '{key}': {why}."))
+    return found
+
+
+def fields(each: Property) -> dict[str, str]:
+    """What a vApp property fault says of its property."""
+    return {"id": each.id, "category": each.category, "label": each.label, "type": each.type, "value": ""}
+
+
+def wrong(each: Property, value: str) -> str:
+    """Why the value doesn't fit the type; "" where it does."""
+    if each.type == "boolean" and value.lower() not in ("true", "false"):
+        return "the value is neither true nor false"
+    if each.type in ("int", "uint8", "uint16", "uint32", "sint32") and not value.lstrip("-").isdigit():
+        return "the value is no whole number"
+    if each.type == "ip" and value and not is_address(value):
+        return "the value is no IP address"
+    if value and len(value) < each.least or each.most is not None and len(value) > each.most:
+        return f"the value's length is not within {each.least}..{each.most or ''}"
+    return ""
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def vapp_type(each: Property) -> str:
+    """The type as a vApp property says it: "string(1..64)", "password(8..)"."""
+    base = "password" if each.password else {"uint8": "int", "uint16": "int", "uint32": "int", "sint32": "int"}.get(each.type, each.type)
+    bounds = f"({each.least or ''}..{each.most or ''})" if each.least or each.most is not None else ""
+    return f"{base}{bounds}" if base in ("string", "password") else base
+
+
+def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
+    """Products and properties as a vApp configuration; values that differ from the default are set."""
+    products = [
+        vim.vApp.ProductSpec(operation=ADD, info=vim.vApp.ProductInfo(
+            key=key, classId=each.class_id, instanceId=each.instance_id, name=each.name, vendor=each.vendor, version=each.version, fullVersion=each.full_version,
+            vendorUrl="", productUrl=each.product_url, appUrl="",
+        ))
+        for key, each in enumerate(descriptor.products)
+    ]
+    properties = [
+        vim.vApp.PropertySpec(operation=ADD, info=vim.vApp.PropertyInfo(
+            key=key, classId=each.class_id, instanceId=each.instance_id, id=each.key, category=each.category, label=each.label, type=vapp_type(each),
+            typeReference="", userConfigurable=each.user_configurable, defaultValue=each.value, value=value_of(each, values), description=each.description,
+        ))
+        for key, each in enumerate(descriptor.properties)
+    ]
+    return vim.vApp.VmConfigSpec(
+        product=products, property=properties, eula=list(descriptor.eulas), ovfEnvironmentTransport=list(descriptor.transports),
+        installBootRequired=False, ipAssignment=vim.vApp.IPAssignmentInfo(ipAllocationPolicy="fixedPolicy", ipProtocol="IPv4"),
+    )
+
+
+def value_of(each: Property, values: dict[str, str]) -> str:
+    """The value set, "" where the default stands."""
+    return values[each.id] if each.id in values and values[each.id] != each.value else ""

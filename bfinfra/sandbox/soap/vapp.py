@@ -1,0 +1,78 @@
+"""vApp properties of a machine. Values of password type can be written and never read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+
+
+def change_vapp(vm: Managed, spec: Any) -> None:
+    """Apply `spec.vAppConfig`. InvalidArgument for a property that isn't there or is there already."""
+    config = vm["config"]
+    if spec.vAppConfigRemoved:
+        config.vAppConfig = None
+    wanted = spec.vAppConfig
+    if wanted is None:
+        return
+    vapp = config.vAppConfig or vim.vApp.VmConfigInfo(ipAssignment=vim.vApp.IPAssignmentInfo(), installBootRequired=False, installBootStopDelay=0)
+    vapp.property = changed(vapp.property, wanted.property or [], "property", lambda old, new: merge_property(vm, old, new))
+    vapp.product = changed(vapp.product, wanted.product or [], "product", merge)
+    vapp.eula = wanted.eula or vapp.eula
+    vapp.ovfEnvironmentTransport = wanted.ovfEnvironmentTransport or vapp.ovfEnvironmentTransport
+    for name in ("ipAssignment", "installBootRequired", "installBootStopDelay"):
+        if getattr(wanted, name) is not None:
+            setattr(vapp, name, getattr(wanted, name))
+    config.vAppConfig = vapp
+
+
+def changed(old: Any, specs: Any, what: str, join: Any) -> list[Any]:
+    """The list after add, edit and remove by key."""
+    found = {each.key: each for each in old}
+    for each in specs:
+        key = each.removeKey if each.operation == "remove" and each.removeKey is not None else each.info.key
+        if (each.operation == "add") == (key in found):
+            why = "exists already" if key in found else "does not exist"
+            raise vmodl.fault.InvalidArgument(invalidProperty=f"vAppConfig.{what}", msg=f"A specified parameter was not correct: the {what} {key} {why}")
+        if each.operation == "remove":
+            del found[key]
+        else:
+            found[key] = join(found.get(key), each.info)
+    return list(found.values())
+
+
+def merge(old: Any, new: Any) -> Any:
+    """The fields that the new one sets, over the old one's."""
+    if old is None:
+        return new
+    for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
+        if getattr(new, info.name) is not None:
+            setattr(old, info.name, getattr(new, info.name))
+    return old
+
+
+def merge_property(vm: Managed, old: Any, new: Any) -> Any:
+    """A property; the value of a password goes where no client reads it."""
+    found = merge(old, new)
+    if (found.type or "").startswith("password"):
+        values = vm.hidden.setdefault("passwords", {})
+        for name in ("value", "defaultValue"):
+            if getattr(found, name):
+                values[full_id(found)] = getattr(found, name)
+                setattr(found, name, "")
+    return found
+
+
+def full_id(info: Any) -> str:
+    """ "class.id.instance", the key of a property mapping."""
+    return ".".join(part for part in (info.classId, info.id, info.instanceId) if part)
+
+
+def values_of(vm: Managed) -> dict[str, str]:
+    """What the guest reads: values by full id, the default where none is set, passwords included."""
+    vapp = vm["config"].vAppConfig
+    shown = {full_id(each): each.value or each.defaultValue or "" for each in vapp.property} if vapp else {}
+    return {**shown, **vm.hidden.get("passwords", {})}

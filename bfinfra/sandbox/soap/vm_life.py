@@ -1,0 +1,148 @@
+"""The rest of a machine's life: destroy, unregister, rename, template, clone, annotate."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.soap import tasks
+from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.journal import record
+from bfinfra.sandbox.soap.placing import check_name
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+VM = "vim.VirtualMachine"
+
+
+def refuse_importing(inventory: Inventory, vm: Managed) -> None:
+    """TaskInProgress while an import still fills the machine's disks."""
+    lease = inventory.objects.get(vm.hidden.get("lease", ""))
+    if lease is not None and lease["state"] in ("initializing", "ready"):
+        task = vim.Task(lease.hidden["task"])
+        raise vim.fault.TaskInProgress(task=task, msg=f"Another task is already in progress: the import of {vm.name}.")
+
+
+def refuse_running(vm: Managed) -> None:
+    """InvalidPowerState where the machine isn't off."""
+    state = vm["runtime"].powerState
+    if state != "poweredOff":
+        raise vim.fault.InvalidPowerState(
+            requestedState="poweredOff", existingState=state, msg=f"The attempted operation cannot be performed in the current state ({state}).",
+        )
+
+
+@method(VM, "Destroy_Task")
+def destroy(call: Call, this: Managed, _: Any) -> Any:
+    """Delete a machine that is off, with its disks."""
+    call.need("VirtualMachine.Inventory.Delete", this)
+    refuse_importing(call.inventory, this)
+    refuse_running(this)
+    return tasks.start(call, this, "VirtualMachine.destroy", lambda: vanish(call, this))
+
+
+@method(VM, "UnregisterVM")
+def unregister(call: Call, this: Managed, _: Any) -> None:
+    """Take a machine that is off out of the inventory."""
+    refuse_importing(call.inventory, this)
+    refuse_running(this)
+    tasks.refuse_busy(call.inventory, this)
+    vanish(call, this)
+
+
+def vanish(call: Call, vm: Managed) -> None:
+    """The machine is gone."""
+    inventory = call.inventory
+    refuse_running(vm)
+    record(call, vim.event.VmRemovedEvent, vm, f"Removed {vm.name} on {inventory.get(vm['runtime'].host).name}", template=vm["config"].template)
+    inventory.remove(vm)
+
+
+@method("vim.ManagedEntity", "Rename_Task")
+def rename(call: Call, this: Managed, args: Any) -> Any:
+    """Another name. DuplicateName where a sibling has it."""
+    call.need("VirtualMachine.Config.Rename" if this.is_a(vim.VirtualMachine) else "Folder.Rename", this)
+    check_name(call.inventory, call.inventory.get(this.parent), args.newName, this)
+    return tasks.start(call, this, f"{this.kind}.rename", lambda: renamed(call, this, args.newName))
+
+
+def renamed(call: Call, entity: Managed, name: str) -> None:
+    """Set the name wherever it stands."""
+    check_name(call.inventory, call.inventory.get(entity.parent), name, entity)
+    entity["name"] = name
+    if entity.is_a(vim.VirtualMachine):
+        entity["config"].name = name
+    call.inventory.touch(entity)
+
+
+@method(VM, "MarkAsTemplate")
+def mark_as_template(call: Call, this: Managed, _: Any) -> None:
+    """A template has no resource pool."""
+    refuse_importing(call.inventory, this)
+    refuse_running(this)
+    this["config"].template, this["resourcePool"] = True, None
+    call.inventory.touch(this)
+
+
+@method(VM, "MarkAsVirtualMachine")
+def mark_as_machine(call: Call, this: Managed, args: Any) -> None:
+    """A machine again, in a pool and on a host."""
+    if not this["config"].template:
+        raise vim.fault.InvalidState(msg=f"{this.name} is no template")
+    this["config"].template, this["resourcePool"] = False, args.pool
+    if args.host is not None:
+        this["runtime"].host = args.host
+    call.inventory.touch(this)
+
+
+@method(VM, "CloneVM_Task")
+def clone(call: Call, this: Managed, args: Any) -> Any:
+    """A copy with the same devices but passthrough ones; `spec.config` is applied to it."""
+    refuse_importing(call.inventory, this)
+    folder = call.inventory.get(args.folder)
+    check_name(call.inventory, folder, args.name)
+    return tasks.start(call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref)
+
+
+def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -> Managed:
+    """Make the copy. What placing and the configuration refuse."""
+    from bfinfra.sandbox.soap.vm_create import make  # noqa: PLC0415 - making needs this module's checks
+
+    inventory, where = call.inventory, spec.location
+    pool = inventory.get(where.pool or source["resourcePool"] or _refuse_pool())
+    host = inventory.get(where.host) if where.host else None
+    store = inventory.get(where.datastore or source["datastore"][0])
+    copy_of = make(call, folder, pool, host, vim.vm.ConfigSpec(name=name), store=store)
+    old, new = source["config"], copy_of["config"]
+    kept = {each: getattr(new, each) for each in ("name", "uuid", "instanceUuid", "files", "createDate", "changeVersion")}
+    copy_of["config"] = copy.deepcopy(old)
+    for field, value in kept.items():
+        setattr(copy_of["config"], field, value)
+    copy_of["config"].template, copy_of["config"].modified = bool(spec.template), now(inventory)
+    copy_of["config"].hardware.device = [each for each in copy_of["config"].hardware.device if not isinstance(each, vim.vm.device.VirtualPCIPassthrough)]
+    copy_of.hidden["passwords"] = dict(source.hidden.get("passwords", {}))
+    finish_clone(call, copy_of, spec)
+    return copy_of
+
+
+def finish_clone(call: Call, vm: Managed, spec: Any) -> None:
+    """Apply the clone's own configuration; start it where asked."""
+    from bfinfra.sandbox.soap.vm_config import apply, settle  # noqa: PLC0415
+    from bfinfra.sandbox.soap.vm_power import boot  # noqa: PLC0415
+
+    try:
+        apply(call.inventory, vm, spec.config or vim.vm.ConfigSpec())
+    except Exception:
+        call.inventory.remove(vm)
+        raise
+    settle(call.inventory, vm)
+    if spec.powerOn:
+        boot(call, vm)
+
+
+def _refuse_pool() -> Any:
+    raise vmodl.fault.InvalidArgument(invalidProperty="spec.location.pool", msg="A specified parameter was not correct: a template's clone needs a pool")

@@ -1,0 +1,124 @@
+"""Passthrough devices: what a host offers, who uses it, and what a power-on asks of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.hosts import unsigned
+from bfinfra.sandbox.inventory.vmtypes import vim
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+PCI = vim.vm.device.VirtualPCIPassthrough
+
+
+def passthroughs(vm: Managed) -> list[Any]:
+    """The machine's PCI passthrough devices."""
+    return [each for each in vm["config"].hardware.device if isinstance(each, PCI)]
+
+
+def offered(host: Managed, *, active: bool = True) -> list[Any]:
+    """The host's PCI devices that are passed through (or, not `active`, all)."""
+    on = {each.id for each in host["config"].pciPassthruInfo if each.passthruActive or not active}
+    return [each for each in host["hardware"].pciDevice if each.id in on]
+
+
+def device_id(backing: Any) -> str:
+    """The address of a fixed backing or of an assigned dynamic one; "" where none is."""
+    return str((backing.assignedId if isinstance(backing, PCI.DynamicBackingInfo) else getattr(backing, "id", "")) or "")
+
+
+def check_pci(inventory: Inventory, vm: Managed, device: Any, others: list[Any], index: int) -> None:
+    """InvalidDeviceSpec where the host has no such device, or the machine has it twice."""
+    backing, host = device.backing, inventory.get(vm["runtime"].host)
+    why = None
+    if isinstance(backing, PCI.DynamicBackingInfo):
+        backing.assignedId = None
+        if not backing.allowedDevice:
+            why = "a dynamic backing needs the devices that it allows"
+    elif isinstance(backing, PCI.DeviceBackingInfo):
+        why = fixed(inventory, host, backing, others)
+    elif not isinstance(backing, PCI.VmiopBackingInfo):
+        why = "the device has no backing"
+    if why:
+        raise vim.fault.InvalidDeviceSpec(deviceIndex=index, property="virtualDeviceSpec.device.backing", msg=f"Invalid configuration for device '{index}': {why}.")
+
+
+def fixed(inventory: Inventory, host: Managed, backing: Any, others: list[Any]) -> str | None:
+    """What is wrong with a fixed backing; it gets the numbers of the real device."""
+    if not backing.id and backing.useAutoDetect:
+        return None
+    real = next((each for each in host["hardware"].pciDevice if each.id == backing.id), None)
+    if real is None:
+        return f"the host {host.name} has no PCI device {backing.id}"
+    if unsigned(backing.vendorId) not in (0, unsigned(real.vendorId)) or int(backing.deviceId or "0", 16) not in (0, unsigned(real.deviceId)):
+        return f"the PCI device {backing.id} of {host.name} is another than the one described"
+    if backing.systemId and backing.systemId not in ("BYPASS", system_id(inventory, host)):
+        return f"the system id {backing.systemId} is not that of {host.name}"
+    if any(isinstance(each, PCI) and device_id(each.backing) == backing.id for each in others):
+        return f"the machine has the PCI device {backing.id} already"
+    return None
+
+
+def system_id(inventory: Inventory, host: Managed) -> str:
+    """The id by which a backing names the host."""
+    return inventory.new_uuid(f"system {host.name}")
+
+
+def users(inventory: Inventory, host: Managed, but: Managed | None = None) -> dict[str, Managed]:
+    """The running machines of a host by the PCI address that each holds."""
+    found = {}
+    for vm in inventory.vms():
+        if vm is not but and vm["runtime"].host == host.ref and vm["runtime"].powerState in ("poweredOn", "suspended"):
+            found.update({device_id(each.backing): vm for each in passthroughs(vm) if device_id(each.backing)})
+    return found
+
+
+def claim(inventory: Inventory, vm: Managed) -> None:
+    """Give a machine that powers on its devices. GenericVmConfigFault where one is in use, off, or memory isn't reserved."""
+    wanted = passthroughs(vm)
+    if not wanted:
+        return
+    config, host = vm["config"], inventory.get(vm["runtime"].host)
+    size = config.hardware.memoryMB
+    if config.memoryAllocation.reservation < size:
+        raise refused(f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size}).")
+    busy, free = users(inventory, host, vm), {each.id: each for each in offered(host)}
+    for device in wanted:
+        if isinstance(device.backing, PCI.DeviceBackingInfo):
+            hold(device.backing.id, busy, free)
+            busy[device.backing.id] = vm
+        elif isinstance(device.backing, PCI.DynamicBackingInfo):
+            device.backing.assignedId = choose(device.backing, busy, free)
+            busy[device.backing.assignedId] = vm
+
+
+def hold(address: str, busy: dict[str, Managed], free: dict[str, Any]) -> None:
+    """Check that a fixed device can be had."""
+    if address not in free:
+        raise refused(f"Module 'DevicePowerOn' power on failed. Device {address} is not a passthrough device.")
+    if address in busy:
+        raise refused(f"Module 'DevicePowerOn' power on failed. Device {address} is already in use by {busy[address].name}.")
+
+
+def choose(backing: Any, busy: dict[str, Managed], free: dict[str, Any]) -> str:
+    """A free device of those that a dynamic backing allows."""
+    allowed = {(unsigned(each.vendorId), unsigned(each.deviceId)) for each in backing.allowedDevice}
+    for address, each in free.items():
+        if address not in busy and (unsigned(each.vendorId), unsigned(each.deviceId)) in allowed:
+            return address
+    raise refused("Insufficient resources. No host in the cluster has a free PCI device that the virtual machine allows.")
+
+
+def release(vm: Managed) -> None:
+    """A machine that is off holds no dynamic device."""
+    for device in passthroughs(vm):
+        if isinstance(device.backing, PCI.DynamicBackingInfo):
+            device.backing.assignedId = None
+
+
+def refused(why: str) -> Any:
+    """What ESXi answers when a power-on fails for the configuration."""
+    return vim.fault.GenericVmConfigFault(reason=why, msg=why)

@@ -1,0 +1,158 @@
+"""Power: on, off, reset, suspend, and what the guest does on its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.computed import MIB
+from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.inventory.vms import stopped_guest
+from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.soap import tasks
+from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.guest import start_guest
+from bfinfra.sandbox.soap.journal import record
+from bfinfra.sandbox.soap.placing import check_host
+from bfinfra.sandbox.soap.vm_life import refuse_importing
+from bfinfra.sandbox.soap.vm_pci import claim, passthroughs, release
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
+
+VM = "vim.VirtualMachine"
+
+
+def expect(vm: Managed, wanted: str, *states: str) -> None:
+    """InvalidPowerState where the machine is in none of the states."""
+    state = vm["runtime"].powerState
+    if state not in states:
+        raise vim.fault.InvalidPowerState(
+            requestedState=wanted, existingState=state, msg=f"The attempted operation cannot be performed in the current state ({state}).",
+        )
+
+
+@method(VM, "PowerOnVM_Task")
+def power_on(call: Call, this: Managed, _: Any) -> Any:
+    """Start the machine."""
+    refuse_importing(call.inventory, this)
+    if this["config"].template:
+        raise vim.fault.InvalidState(msg=f"{this.name} is a template")
+    expect(this, "poweredOn", "poweredOff", "suspended")
+    return tasks.start(call, this, "VirtualMachine.powerOn", lambda: boot(call, this))
+
+
+def boot(call: Call, vm: Managed) -> None:
+    """The machine runs; its guest comes up later. What the host refuses."""
+    inventory, host = call.inventory, call.inventory.get(vm["runtime"].host)
+    expect(vm, "poweredOn", "poweredOff", "suspended")
+    check_host(host)
+    check_memory(inventory, vm, host)
+    claim(inventory, vm)
+    vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOn", now(inventory)
+    connect(vm, connected=True)
+    inventory.touch(vm, host)
+    record(call, vim.event.VmPoweredOnEvent, vm, f"{vm.name} on {host.name} in {inventory.path(vm)} is powered on", template=False)
+    start_guest(inventory, vm)
+
+
+def check_memory(inventory: Inventory, vm: Managed, host: Managed) -> None:
+    """InsufficientMemoryResourcesFault where the host can't hold what the machines reserve."""
+    wanted = vm["config"].memoryAllocation.reservation or 0
+    reserved = sum(
+        each["config"].memoryAllocation.reservation or 0 for each in inventory.vms()
+        if each is not vm and each["runtime"].host == host.ref and each["runtime"].powerState == "poweredOn"
+    )
+    free = host["hardware"].memorySize // MIB - reserved
+    if wanted > free:
+        raise vim.fault.InsufficientMemoryResourcesFault(
+            unreserved=free * MIB, requested=wanted * MIB, msg=f"The host does not have sufficient memory resources to satisfy the reservation: {wanted} MB wanted, {free} MB free on {host.name}.",
+        )
+
+
+def connect(vm: Managed, *, connected: bool) -> None:
+    """Adapters that connect at power-on are connected while the machine runs."""
+    for device in vm["config"].hardware.device:
+        if device.connectable is not None:
+            device.connectable.connected = connected and device.connectable.startConnected
+
+
+@method(VM, "PowerOffVM_Task")
+def power_off(call: Call, this: Managed, _: Any) -> Any:
+    """Pull the plug."""
+    expect(this, "poweredOff", "poweredOn", "suspended")
+    return tasks.start(call, this, "VirtualMachine.powerOff", lambda: stop(call, this))
+
+
+def stop(call: Call, vm: Managed) -> None:
+    """The machine is off."""
+    inventory = call.inventory
+    expect(vm, "poweredOff", "poweredOn", "suspended")
+    release(vm)
+    vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOff", None
+    vm["guest"], vm["guestHeartbeatStatus"] = stopped_guest(), "gray"
+    connect(vm, connected=False)
+    inventory.touch(vm, inventory.get(vm["runtime"].host))
+    record(call, vim.event.VmPoweredOffEvent, vm, f"{vm.name} on {inventory.get(vm['runtime'].host).name} is powered off", template=False)
+    inventory.powered(vm, on=False)
+
+
+@method(VM, "ResetVM_Task")
+def reset(call: Call, this: Managed, _: Any) -> Any:
+    """Start again from the beginning."""
+    expect(this, "poweredOn", "poweredOn")
+    return tasks.start(call, this, "VirtualMachine.reset", lambda: restart(call, this))
+
+
+def restart(call: Call, vm: Managed) -> None:
+    """The guest goes and comes back."""
+    expect(vm, "poweredOn", "poweredOn")
+    call.inventory.powered(vm, on=False)
+    vm["guest"], vm["runtime"].bootTime = stopped_guest(), now(call.inventory)
+    call.inventory.touch(vm)
+    start_guest(call.inventory, vm)
+
+
+@method(VM, "SuspendVM_Task")
+def suspend(call: Call, this: Managed, _: Any) -> Any:
+    """Suspend. A machine with passthrough devices can't be."""
+    expect(this, "suspended", "poweredOn")
+    return tasks.start(call, this, "VirtualMachine.suspend", lambda: suspended(call, this))
+
+
+def suspended(call: Call, vm: Managed) -> None:
+    """GenericVmConfigFault for a machine with passthrough devices."""
+    if passthroughs(vm):
+        why = "Cannot suspend a virtual machine with PCI passthrough devices."
+        raise vim.fault.GenericVmConfigFault(reason=why, msg=why)
+    vm["runtime"].powerState, vm["guest"] = "suspended", stopped_guest()
+    call.inventory.touch(vm)
+    call.inventory.powered(vm, on=False)
+
+
+@method(VM, "ShutdownGuest")
+def shut_down(call: Call, this: Managed, _: Any) -> None:
+    """Ask the guest to stop; the machine is off some time later. ToolsUnavailable where no Tools run."""
+    need_tools(this)
+    inventory = call.inventory
+
+    def off() -> None:
+        with inventory.lock:
+            if this.moid in inventory.objects and this["runtime"].powerState == "poweredOn":
+                stop(call, this)
+
+    inventory.clock.after(tasks.duration_of(inventory, "shutdown", tasks.duration_of(inventory)), off)
+
+
+@method(VM, "RebootGuest")
+def reboot(call: Call, this: Managed, _: Any) -> None:
+    """Ask the guest to start again."""
+    need_tools(this)
+    restart(call, this)
+
+
+def need_tools(vm: Managed) -> None:
+    """InvalidPowerState where the machine is off, ToolsUnavailable where its Tools don't run."""
+    expect(vm, "poweredOn", "poweredOn")
+    if vm["guest"].toolsRunningStatus != "guestToolsRunning":
+        raise vim.fault.ToolsUnavailable(msg="Cannot complete operation because VMware Tools is not running in this virtual machine.")

@@ -1,0 +1,67 @@
+"""VirtualMachine.ReconfigVM_Task: the rights that each part asks for, then the change in a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.soap import tasks
+from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.journal import record
+from bfinfra.sandbox.soap.placing import check_name
+from bfinfra.sandbox.soap.vm_config import apply, check_version
+from bfinfra.sandbox.soap.vm_life import refuse_importing
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
+
+DEVICE = vim.vm.device
+PRIVILEGES = {  # what a field of the specification asks for
+    "name": "VirtualMachine.Config.Rename", "annotation": "VirtualMachine.Config.Annotation", "numCPUs": "VirtualMachine.Config.CPUCount",
+    "numCoresPerSocket": "VirtualMachine.Config.CPUCount", "memoryMB": "VirtualMachine.Config.Memory", "extraConfig": "VirtualMachine.Config.AdvancedConfig",
+    "cpuAllocation": "VirtualMachine.Config.Resource", "memoryAllocation": "VirtualMachine.Config.Resource",
+    "memoryReservationLockedToMax": "VirtualMachine.Config.Resource", "firmware": "VirtualMachine.Config.Settings", "bootOptions": "VirtualMachine.Config.Settings",
+    "guestId": "VirtualMachine.Config.Settings", "vAppConfig": "VApp.ApplicationConfig", "managedBy": "VirtualMachine.Config.ManagedBy",
+    "flags": "VirtualMachine.Config.Settings", "tools": "VirtualMachine.Config.Settings", "latencySensitivity": "VirtualMachine.Config.Settings",
+}
+
+
+@method("vim.VirtualMachine", "ReconfigVM_Task")
+def reconfigure(call: Call, this: Managed, args: Any) -> Any:
+    """Change the configuration in a task."""
+    spec = args.spec
+    for privilege in privileges(spec):
+        call.need(privilege, this)
+    check_version(this["config"], spec)
+    refuse_importing(call.inventory, this)
+    return tasks.start(call, this, "VirtualMachine.reconfigure", lambda: change(call, this, spec))
+
+
+def privileges(spec: Any) -> list[str]:
+    """The privileges that the set parts of a specification need."""
+    found = [privilege for name, privilege in PRIVILEGES.items() if getattr(spec, name) not in (None, [])]
+    for change in spec.deviceChange or []:
+        found.append(device_privilege(change))
+    return sorted(set(found)) or ["VirtualMachine.Config.Settings"]
+
+
+def device_privilege(change: Any) -> str:
+    """The privilege for one device change."""
+    if isinstance(change.device, DEVICE.VirtualDisk):
+        return {"add": "VirtualMachine.Config.AddNewDisk", "remove": "VirtualMachine.Config.RemoveDisk"}.get(change.operation, "VirtualMachine.Config.DiskExtend")
+    if isinstance(change.device, DEVICE.VirtualPCIPassthrough):
+        return "VirtualMachine.Config.RawDevice"
+    return "VirtualMachine.Config.EditDevice" if change.operation == "edit" else "VirtualMachine.Config.AddRemoveDevice"
+
+
+def change(call: Call, vm: Managed, spec: Any) -> None:
+    """Apply the specification, the name first."""
+    call.inventory.get(vm.ref)
+    if spec.name and spec.name != vm.name:
+        parent = call.inventory.get(vm.parent)
+        check_name(call.inventory, parent, spec.name, vm)
+    apply(call.inventory, vm, spec)
+    if spec.name:
+        vm["name"] = vm["config"].name = spec.name
+        call.inventory.touch(vm)
+    record(call, vim.event.VmReconfiguredEvent, vm, f"Reconfigured {vm.name} on {call.inventory.get(vm['runtime'].host).name}", template=False, configSpec=vim.vm.ConfigSpec())
