@@ -1,0 +1,143 @@
+"""The door of an API server: who, may they, what, done."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from bfinfra.sandbox.door import Request, Response, as_json
+from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews
+from bfinfra.sandbox.kubernetes import target as targets
+from bfinfra.sandbox.kubernetes.errors import Cause, Refused, bad_request, invalid, unauthorized, unsupported_media_type
+from bfinfra.sandbox.kubernetes.identity import User
+from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
+from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch, strategic_patch
+from bfinfra.sandbox.kubernetes.target import Options, Target
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.kubernetes.cluster import Cluster
+
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON = "application/json-patch+json"
+
+
+def serve(cluster: Cluster, request: Request) -> Response:
+    """The answer to one request."""
+    try:
+        return _serve(cluster, request)
+    except Refused as refused:
+        return refused.response()
+
+
+def _serve(cluster: Cluster, request: Request) -> Response:
+    if request.path.rstrip("/") in discovery.PUBLIC:
+        return discovery.answer(request, cluster.registry, cluster.version)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    user = cluster.authenticate(token.strip()) if scheme.lower() == "bearer" else None
+    if user is None:
+        raise unauthorized()
+    target = targets.read(request, cluster.registry)
+    if target is None:
+        return discovery.answer(request, cluster.registry, cluster.version)
+    cluster.authorizer.require(user, target)
+    return _handle(cluster, target, request, user)
+
+
+def _handle(cluster: Cluster, target: Target, request: Request, user: User) -> Response:
+    if reviews.answers(target):
+        return as_json(reviews.answer(cluster, target, body_of(request), user), 201)
+    special = cluster.endpoints.get((*target.resource.key, target.subresource))
+    if special:
+        return special(target, request, user)
+    if target.verb == "get":
+        return reads.get(cluster, target, request)
+    if target.verb == "list":
+        return reads.listed(cluster, target, request)
+    if target.verb == "watch":
+        return reads.watch(cluster, target, request)
+    return _write(cluster, target, request, targets.options(request, user))
+
+
+def _write(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
+    writer = cluster.writer()
+    status = 200
+    if target.verb == "create":
+        thing, status = writer.create(target, body_of(request), options), 201
+    elif target.verb == "update":
+        thing = writer.update(target, body_of(request), options)
+    elif target.verb == "patch":
+        thing, status = _patch(cluster, target, request, options)
+    elif target.verb == "delete":
+        thing = deletion.delete(cluster, target, _delete_options(request), options)
+    else:
+        return _delete_all(cluster, target, request, options)
+    writer.warnings += cluster.warnings()
+    told = ", ".join(f'299 - "{text}"' for text in (each.replace("\\", "\\\\").replace('"', '\\"') for each in writer.warnings))
+    return as_json(thing, status, **({"warning": told} if told else {}))
+
+
+def _patch(cluster: Cluster, target: Target, request: Request, options: Options) -> tuple[Object, int]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    writer, said = cluster.writer(), body_of(request)
+    if kind == APPLY:
+        if not request.params.get("fieldManager"):
+            cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
+            raise invalid("PatchOptions", "meta.k8s.io", "", [cause])
+        thing, new = writer.apply(target, said, options)
+        return thing, 201 if new else 200
+    if kind == MERGE:
+        return writer.patch(target, lambda live: merge_patch(live, said), options), 200
+    if kind == STRATEGIC and not target.resource.custom:
+        return writer.patch(target, lambda live: strategic_patch(target.resource.type, live, said), options), 200
+    if kind == JSON:
+        return writer.patch(target, lambda live: json_patch(live, said), options), 200
+    raise unsupported_media_type()
+
+
+def _delete_options(request: Request) -> Object:
+    body = body_of(request, empty=True) or {}
+    params = request.params
+    grace = {"gracePeriodSeconds": int(params["gracePeriodSeconds"])} if params.get("gracePeriodSeconds", "").isdigit() else {}
+    policy = {"propagationPolicy": params["propagationPolicy"]} if params.get("propagationPolicy") else {}
+    return {**body, **grace, **policy}
+
+
+def _delete_all(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
+    matches, wanted = reads.selection(target, request), _delete_options(request)
+    things = [thing for thing in cluster.store.all(target.resource.key, target.namespace) if matches(thing)]
+    for thing in things:
+        deletion.delete(cluster, Target(target.resource, "delete", namespace_of(thing), name_of(thing)), wanted, options)
+    metadata = {"resourceVersion": str(cluster.store.revision)}
+    items = [target.resource.read(thing) for thing in things]
+    return as_json({"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, "metadata": metadata, "items": items})
+
+
+def body_of(request: Request, *, empty: bool = False) -> Any:
+    """The body, JSON or YAML. Refused (400) where it is neither."""
+    data = request.body.read()
+    if not data.strip():
+        if empty:
+            return None
+        raise bad_request("the body of the request was empty")
+    kind = request.headers.get("content-type", "")
+    if "protobuf" in kind:
+        return _protobuf(data)
+    try:
+        return yaml.safe_load(data) if "yaml" in kind and data.lstrip()[:1] != b"{" else json.loads(data)
+    except (ValueError, yaml.YAMLError) as broken:
+        raise bad_request(f"the object provided is unrecognized: json parse error: {broken}") from broken
+
+
+def _protobuf(data: bytes) -> Any:
+    try:
+        found = protobuf.decode(data)
+    except ValueError as broken:
+        raise bad_request(f"the object provided is unrecognized: {broken}") from broken
+    if found is None:
+        raise Refused(415, "UnsupportedMediaType", "the body of the request was in an unknown format - accepted media types include: "
+                      "application/json, application/yaml")  # fmt: skip
+    return found

@@ -1,0 +1,147 @@
+"""What a server refuses with 422: names, required fields, fields that may not change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bfinfra.sandbox.kubernetes.custom import schema_causes
+from bfinfra.sandbox.kubernetes.errors import Cause, invalid
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
+from bfinfra.sandbox.kubernetes.pods import pod_causes
+from bfinfra.sandbox.kubernetes.registry import Resource
+from bfinfra.sandbox.kubernetes.target import Target
+
+LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
+SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+FREE_NAMES = {"rbac.authorization.k8s.io"}  # roles and bindings take any path segment
+
+
+def required(field: str, what: str = "") -> Cause:
+    """A field that must be there."""
+    return Cause("FieldValueRequired", "Required value" + (f": {what}" if what else ""), field)
+
+
+def wrong(field: str, value: Any, why: str) -> Cause:
+    """A value that may not be."""
+    return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {why}", field)
+
+
+def immutable(field: str, value: Any) -> Cause:
+    """A field that may not change."""
+    return wrong(field, value, "field is immutable")
+
+
+def check_name(resource: Resource, name: str) -> None:
+    """Refuse (422) a name that is no DNS name."""
+    if resource.group in FREE_NAMES:
+        return
+    short = resource.kind == "Namespace"
+    if re.fullmatch(LABEL if short else SUBDOMAIN, name) and len(name) <= (63 if short else 253):
+        return
+    raise invalid(resource.kind, resource.group, name, [wrong("metadata.name", name, LABEL_RULE if short else SUBDOMAIN_RULE)])
+
+
+def validate(target: Target, before: Object | None, after: Object) -> None:
+    """Refuse (422) an object that its kind doesn't allow."""
+    resource = target.resource
+    if target.subresource:
+        return
+    if resource.custom:
+        causes = list(schema_causes(resource.type, after))
+    else:
+        rule = RULES.get((resource.group, resource.kind))
+        causes = list(rule(before, after)) if rule else []
+    if causes:
+        raise invalid(resource.kind, resource.group, name_of(after), causes)
+
+
+def _secret(before: Object | None, after: Object) -> Iterator[Cause]:
+    for key in after.get("data") or {}:
+        if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
+            yield wrong(f"data[{key}]", key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
+    if after.get("type") == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" not in (after.get("data") or {}):
+        yield required("data[.dockerconfigjson]")
+    if before and before.get("type") != after.get("type"):
+        yield immutable("type", after.get("type"))
+    yield from _frozen_data(before, after)
+
+
+def _frozen_data(before: Object | None, after: Object) -> Iterator[Cause]:
+    if before and before.get("immutable") and any(before.get(key) != after.get(key) for key in ("data", "immutable", "binaryData")):
+        yield Cause("FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set", "data")
+
+
+def _claim(before: Object | None, after: Object) -> Iterator[Cause]:
+    spec = after.get("spec") or {}
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    if not dig(spec, "resources", "requests", "storage"):
+        yield required("spec.resources[storage]")
+    old = {key: value for key, value in ((before or {}).get("spec") or spec).items() if key not in ("resources", "volumeName")}
+    if {key: value for key, value in spec.items() if key not in ("resources", "volumeName")} != old:
+        why = "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        yield Cause("FieldValueForbidden", why, "spec")
+
+
+def _job(before: Object | None, after: Object) -> Iterator[Cause]:
+    if dig(after, "spec", "template", "spec", "restartPolicy") not in ("OnFailure", "Never"):
+        yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+    yield from pod_causes(dig(after, "spec", "template", default={}), "spec.template.spec")
+    if before and dig(before, "spec", "template") != dig(after, "spec", "template"):
+        yield immutable("spec.template", "…")
+
+
+def _workload(before: Object | None, after: Object) -> Iterator[Cause]:
+    selector, labels = dig(after, "spec", "selector", "matchLabels"), dig(after, "spec", "template", "metadata", "labels", default={})
+    if not dig(after, "spec", "selector"):
+        yield required("spec.selector")
+    elif any(labels.get(key) != value for key, value in (selector or {}).items()):
+        yield wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    yield from pod_causes(dig(after, "spec", "template", default={}), "spec.template.spec")
+    if before and dig(before, "spec", "selector") != dig(after, "spec", "selector"):
+        yield immutable("spec.selector", dig(after, "spec", "selector"))
+
+
+def _pod(before: Object | None, after: Object) -> Iterator[Cause]:
+    yield from pod_causes(after, "spec")
+    if before and _frozen_pod(before) != _frozen_pod(after):
+        yield Cause("FieldValueForbidden", "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+                    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+                    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)", "spec")  # fmt: skip
+
+
+def _frozen_pod(pod: Object) -> Any:
+    spec = {key: value for key, value in pod["spec"].items() if key not in ("activeDeadlineSeconds", "tolerations", "nodeName")}
+    for kind in ("containers", "initContainers"):
+        spec[kind] = [{key: value for key, value in each.items() if key != "image"} for each in spec.get(kind, [])]
+    return spec
+
+
+def _binding(before: Object | None, after: Object) -> Iterator[Cause]:
+    if before and before.get("roleRef") != after.get("roleRef"):
+        yield wrong("roleRef", after.get("roleRef"), "cannot change roleRef")
+
+
+RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]] = {
+    ("", "Secret"): _secret,
+    ("", "ConfigMap"): _frozen_data,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("batch", "Job"): _job,
+    ("apps", "Deployment"): _workload,
+    ("apps", "DaemonSet"): _workload,
+    ("apps", "StatefulSet"): _workload,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
+}

@@ -1,0 +1,102 @@
+"""Who may do what: roles and bindings, read from the store as a real server reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
+from bfinfra.sandbox.kubernetes.identity import MASTERS, User
+from bfinfra.sandbox.kubernetes.objects import Object, namespace_of
+from bfinfra.sandbox.kubernetes.store import Store
+from bfinfra.sandbox.kubernetes.target import Target
+
+GROUP = "rbac.authorization.k8s.io"
+EVERYBODY = [{"verbs": ["create"], "apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]},
+             {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}]  # fmt: skip
+ALL = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question: may this verb be done on this?"""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def ask_of(target: Target) -> Ask:
+    """The question that a request raises."""
+    resource = target.resource
+    namespace = target.name if resource.key == ("", "namespaces") else target.namespace
+    return Ask(target.verb, resource.group, resource.plural, target.subresource, namespace, target.name)
+
+
+class Authorizer:
+    """RBAC over the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def allows(self, user: User, ask: Ask) -> bool:
+        """True where some rule that binds the user covers the question."""
+        return any(_covers(rule, ask) for rule in self.rules(user, ask.namespace))
+
+    def require(self, user: User, target: Target) -> None:
+        """Refused (403) where nothing allows the request."""
+        ask = ask_of(target)
+        if not self.allows(user, ask):
+            raise denied(user, target, ask)
+
+    def rules(self, user: User, namespace: str) -> Iterator[Object]:
+        """The rules that bind a user in a namespace ("" asks for the whole cluster only)."""
+        if MASTERS in user.groups:
+            yield from ALL
+            return
+        yield from EVERYBODY
+        bindings = self._store.all((GROUP, "clusterrolebindings"))
+        if namespace:
+            bindings = [*bindings, *self._store.all((GROUP, "rolebindings"), namespace)]
+        for binding in bindings:
+            if any(_is(subject, user, namespace_of(binding)) for subject in binding.get("subjects") or []):
+                yield from self._rules_of(binding)
+
+    def _rules_of(self, binding: Object) -> list[Object]:
+        reference = binding["roleRef"]
+        namespace = namespace_of(binding) if reference["kind"] == "Role" else ""
+        role = self._store.get((GROUP, f"{reference['kind'].lower()}s"), namespace, reference["name"])
+        return list((role or {}).get("rules") or [])
+
+
+def denied(user: User, target: Target, ask: Ask) -> Refused:
+    """The 403 that names user, verb, resource and place."""
+    thing = ask.resource + (f"/{ask.subresource}" if ask.subresource else "")
+    where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
+    why = f'User "{user.name}" cannot {ask.verb} resource "{thing}" in API group "{ask.group}" {where}'
+    return forbidden(ask.resource, ask.group, ask.name, why)
+
+
+def _is(subject: Object, user: User, home: str) -> bool:
+    kind, name = subject.get("kind"), subject.get("name", "")
+    if kind == "ServiceAccount":
+        return user.name == f"system:serviceaccount:{subject.get('namespace') or home}:{name}"
+    return name == user.name if kind == "User" else name in user.all_groups
+
+
+def _covers(rule: Object, ask: Ask) -> bool:
+    thing = f"{ask.resource}/{ask.subresource}" if ask.subresource else ask.resource
+    resources = rule.get("resources") or []
+    return (
+        _has(rule.get("verbs"), ask.verb)
+        and _has(rule.get("apiGroups"), ask.group)
+        and ("*" in resources or thing in resources or (bool(ask.subresource) and f"*/{ask.subresource}" in resources))
+        and (not rule.get("resourceNames") or ask.name in rule["resourceNames"])
+    )
+
+
+def _has(values: list[str] | None, wanted: str) -> bool:
+    return wanted in (values or []) or "*" in (values or [])

@@ -1,0 +1,125 @@
+"""The objects, their one revision counter, and the history that watches read."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bfinfra.sandbox.kubernetes.errors import expired
+from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
+
+Key = tuple[str, str]  # group and plural
+Home = tuple[str, str]  # namespace ("" for the whole cluster) and name
+HISTORY = 4000
+
+
+@dataclass(frozen=True)
+class Change:
+    """One event. `before` is what stood there, `after` what stands there now (for DELETED: the last state, newly numbered)."""
+
+    revision: int
+    kind: Literal["ADDED", "MODIFIED", "DELETED"]
+    key: Key
+    after: Object
+    before: Object | None
+
+
+class Store:
+    """Objects by resource and home. What it holds is never changed in place: writers put new objects."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.revision = 1
+        self.closed = False
+        self.listeners: list[Callable[[Change], None]] = []
+        self._objects: dict[Key, dict[Home, Object]] = {}
+        self._history: deque[Change] = deque(maxlen=HISTORY)
+        self._forgotten = 0  # the revision of the last event that the history lost
+
+    def get(self, key: Key, namespace: str, name: str) -> Object | None:
+        """One object, or None."""
+        with self.lock:
+            return self._objects.get(key, {}).get((namespace, name))
+
+    def all(self, key: Key, namespace: str = "") -> list[Object]:
+        """All of a resource by namespace and name, or those of one namespace."""
+        with self.lock:
+            return [thing for home, thing in sorted(self._objects.get(key, {}).items()) if not namespace or home[0] == namespace]
+
+    def keys(self) -> list[Key]:
+        """Resources that have objects."""
+        with self.lock:
+            return sorted(key for key, objects in self._objects.items() if objects)
+
+    def put(self, key: Key, thing: Object) -> Object:
+        """Keep a new state of an object; it gets the next revision."""
+        with self.lock:
+            home = (namespace_of(thing), name_of(thing))
+            before = self._objects.get(key, {}).get(home)
+            stored = self._numbered(thing)
+            self._objects.setdefault(key, {})[home] = stored
+            self._tell(Change(self.revision, "MODIFIED" if before else "ADDED", key, stored, before))
+            return stored
+
+    def remove(self, key: Key, namespace: str, name: str) -> Object:
+        """Forget an object; its last state, newly numbered."""
+        with self.lock:
+            before = self._objects[key].pop((namespace, name))
+            last = self._numbered(before)
+            self._tell(Change(self.revision, "DELETED", key, last, before))
+            return last
+
+    def since(self, revision: int) -> list[Change]:
+        """What happened after a revision. Refused (410) where the history doesn't reach back that far."""
+        with self.lock:
+            if revision < self._forgotten:
+                raise expired(revision, self._forgotten)
+            return [change for change in self._backwards(revision)][::-1]
+
+    def wait(self, revision: int, seconds: float) -> None:
+        """Sleep until something happened after the revision, the time is over or the store closed."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.closed or self.revision > revision, seconds)
+
+    def close(self) -> None:
+        """End every watch."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def save(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        with self.lock:
+            return {"revision": self.revision, "objects": [[*key, thing] for key in self.keys() for thing in self.all(key)]}
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Take over what `save` gave; older watches are told that they are too old."""
+        with self.changed:
+            self._objects = {}
+            for group, plural, thing in data["objects"]:
+                self._objects.setdefault((group, plural), {})[(namespace_of(thing), name_of(thing))] = thing
+            self._history.clear()
+            self.revision = self._forgotten = int(data["revision"]) + 1
+            self.changed.notify_all()
+
+    def _numbered(self, thing: Object) -> Object:
+        self.revision += 1
+        return {**thing, "metadata": {**thing["metadata"], "resourceVersion": str(self.revision)}}
+
+    def _tell(self, change: Change) -> None:
+        if len(self._history) == HISTORY:
+            self._forgotten = self._history[0].revision
+        self._history.append(change)
+        self.changed.notify_all()
+        for listener in self.listeners:
+            listener(change)
+
+    def _backwards(self, revision: int) -> Iterator[Change]:
+        for change in reversed(self._history):
+            if change.revision <= revision:
+                return
+            yield change

@@ -1,0 +1,231 @@
+"""Create, update and patch: one path from what was sent to what is stored."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.kubernetes import managed, ssa
+from bfinfra.sandbox.kubernetes.checks import check_name, validate
+from bfinfra.sandbox.kubernetes.defaults import with_defaults
+from bfinfra.sandbox.kubernetes.errors import Cause, already_exists, bad_request, conflict, forbidden, invalid, not_found
+from bfinfra.sandbox.kubernetes.fields import filled, kept, problems
+from bfinfra.sandbox.kubernetes.managed import Manager
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, random_suffix, stamp
+from bfinfra.sandbox.kubernetes.registry import Resource
+from bfinfra.sandbox.kubernetes.target import Options, Target
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.kubernetes.cluster import Cluster
+
+SERVER_SET = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+WITHOUT_GENERATION = {"Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Service", "ResourceQuota", "LimitRange", "Lease"}
+
+
+class Writer:
+    """Writes into one cluster. Answers are stored objects in the version of the target; warnings gather in `warnings`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.store = cluster, cluster.store
+        self.warnings: list[str] = []
+
+    def create(self, target: Target, body: Any, options: Options) -> Object:
+        """A new object."""
+        resource = target.resource
+        said = self._addressed(target, self._decoded(resource, body, options))
+        metadata = said["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            said = {**said, "metadata": {**metadata, "name": metadata["generateName"] + random_suffix()}}
+        with self.store.lock:
+            if self.store.get(resource.key, target.namespace, name_of(said)):
+                raise already_exists(resource.plural, resource.group, name_of(said))
+            return self._begin(target, said, options, lambda after: self._update_managed(target, None, after, options))
+
+    def update(self, target: Target, body: Any, options: Options) -> Object:
+        """Replace an object, or its status."""
+        said = self._addressed(target, self._decoded(target.resource, body, options))
+        with self.store.lock:
+            return self._change(target, self.found(target), said, options)
+
+    def patch(self, target: Target, how: Callable[[Object], Any], options: Options) -> Object:
+        """Change an object by a function of its present state."""
+        with self.store.lock:
+            live = self.found(target)
+            said = self._addressed(target, self._decoded(target.resource, how(target.resource.read(live)), options))
+            return self._change(target, live, said, options)
+
+    def apply(self, target: Target, said: Any, options: Options) -> tuple[Object, bool]:
+        """Server-side apply: the object, and whether it is new."""
+        resource, when = target.resource, stamp(self.cluster.clock.now())
+        said = self._for_apply(target, said)
+        me = Manager(options.manager, "Apply", resource.api_version, target.subresource)
+        with self.store.lock:
+            stored = self.store.get(resource.key, target.namespace, target.name)
+            if stored is None and target.subresource:
+                raise not_found(resource.plural, resource.group, target.name)
+            live = resource.read(stored) if stored else {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+            _same_uid(resource, live, said)
+            before = managed.bare(live)
+            merged, paths = ssa.apply(resource.type, before, said)
+            owners = managed.read(live)
+            merged = ssa.without_disowned(resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me)
+            moved = managed.moved(resource.type, before, merged, custom=resource.custom)
+            paths = paths - frozenset(path for path in paths if path[0] == "f:status") if self._splits(target) else paths
+            owners = ssa.settle(owners, me, paths, moved, when, force=options.force)
+            if stored is None:
+                return self._begin(target, merged, options, lambda after: managed.written(after, owners)), True
+            return self._end(target, stored, live, merged, options, lambda after: managed.written(after, owners)), False
+
+    def found(self, target: Target) -> Object:
+        """The stored object. Refused (404)."""
+        stored = self.store.get(target.resource.key, target.namespace, target.name)
+        if stored is None:
+            raise not_found(target.resource.plural, target.resource.group, target.name)
+        return stored
+
+    def _begin(self, target: Target, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:
+        resource = target.resource
+        self._home(target, name_of(said))
+        if not name_of(said):
+            cause = Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+            raise invalid(resource.kind, resource.group, "", [cause])
+        check_name(resource, name_of(said))
+        metadata = {key: value for key, value in said["metadata"].items() if key not in SERVER_SET}
+        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": stamp(self.cluster.clock.now())}
+        if self._generates(resource):
+            metadata["generation"] = 1
+        after = {key: value for key, value in said.items() if key != "status" or not self._splits(target)}
+        after = self._admitted(target, None, self._normal(resource, {**after, "metadata": metadata}), options)
+        return self._stored(resource, own(after), options)
+
+    def _change(self, target: Target, stored: Object, said: Object, options: Options) -> Object:
+        live = target.resource.read(stored)
+        wanted = said["metadata"].get("resourceVersion")
+        if wanted and wanted != live["metadata"]["resourceVersion"]:
+            raise conflict(target.resource.plural, target.resource.group, target.name)
+        _same_uid(target.resource, live, said)
+        return self._end(target, stored, live, said, options, lambda after: self._update_managed(target, live, after, options))
+
+    def _end(self, target: Target, stored: Object, live: Object, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:
+        resource = target.resource
+        after = self._admitted(target, live, self._normal(resource, self._split(target, live, said)), options)
+        if self._generates(resource) and _body(after) != _body(live):
+            after["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
+        after = own(after)
+        after["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        if after == live:
+            return live
+        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers") and not dig(after, "spec", "finalizers"):
+            if not options.dry_run and not self.cluster.lingers(resource, after):
+                self.store.put(resource.key, resource.write(after))
+                self.store.remove(resource.key, namespace_of(after), name_of(after))
+                return after
+        return self._stored(resource, after, options)
+
+    def _split(self, target: Target, live: Object, said: Object) -> Object:
+        metadata = {key: value for key, value in said["metadata"].items() if key not in (*SERVER_SET, "managedFields")}
+        metadata |= {key: live["metadata"][key] for key in SERVER_SET if key in live["metadata"]}
+        metadata |= {key: live["metadata"][key] for key in ("managedFields",) if key in live["metadata"]}
+        if target.subresource == "status":
+            return {**{key: value for key, value in live.items() if key != "status"}, **({"status": said["status"]} if "status" in said else {})}
+        if not self._splits(target):
+            return {**said, "metadata": metadata}
+        rest = {key: value for key, value in said.items() if key != "status"}
+        return {**rest, "metadata": metadata, **({"status": live["status"]} if "status" in live else {})}
+
+    def _splits(self, target: Target) -> bool:
+        return "status" in target.resource.subresources and target.subresource != "status"
+
+    def _generates(self, resource: Resource) -> bool:
+        return resource.custom or (resource.type.declared("spec") and resource.kind not in WITHOUT_GENERATION)
+
+    def _normal(self, resource: Resource, thing: Object) -> Object:
+        done = filled(resource.type, kept(resource.type, thing, custom=resource.custom))
+        done = {"apiVersion": resource.api_version, "kind": resource.kind, **{key: done[key] for key in done if key not in ("apiVersion", "kind")}}
+        return done if resource.custom else with_defaults(done)
+
+    def _admitted(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
+        after = self.cluster.admit(target, before, after, options)
+        validate(target, before, after)
+        return after
+
+    def _home(self, target: Target, name: str) -> None:
+        resource = target.resource
+        if not resource.namespaced:
+            return
+        home = self.store.get(("", "namespaces"), "", target.namespace)
+        if home is None:
+            raise not_found("namespaces", "", target.namespace)
+        if home["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
+            cause = Cause("NamespaceTerminating", f"namespace {target.namespace} is being terminated", "metadata.namespace")
+            raise forbidden(resource.plural, resource.group, name, why, [cause])
+
+    def _stored(self, resource: Resource, after: Object, options: Options) -> Object:
+        if options.dry_run:
+            return after
+        return resource.read(self.store.put(resource.key, resource.write(after)))
+
+    def _update_managed(self, target: Target, live: Object | None, after: Object, options: Options) -> Object:
+        resource = target.resource
+        who = Manager(options.manager, "Update", resource.api_version, target.subresource)
+        return managed.updated(resource.type, live, after, who, stamp(self.cluster.clock.now()), custom=resource.custom)
+
+    def _decoded(self, resource: Resource, body: Any, options: Options) -> Object:
+        if not isinstance(body, dict):
+            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): not a JSON object")
+        version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
+        if kind != resource.kind:
+            raise bad_request(f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {resource.kind}')
+        if version != resource.api_version:
+            raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
+        self._strict(resource, body, options)
+        return {**body, "metadata": dict(body.get("metadata") or {})}
+
+    def _strict(self, resource: Resource, body: Object, options: Options) -> None:
+        found = list(problems(resource.type, body))
+        wrong = [each for each in found if each.wanted]
+        head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+        if wrong and not resource.custom:
+            raise bad_request(head + wrong[0].decoded)
+        if wrong:
+            raise invalid(resource.kind, resource.group, name_of(body), [
+                Cause("FieldValueTypeInvalid", f'Invalid value: {each.value!r}: {each.path} in body must be of type {each.wanted}', each.path)
+                for each in wrong])  # fmt: skip
+        unknown = [each.decoded for each in found if not each.wanted]
+        if unknown and options.validation == "Strict":
+            raise bad_request(f"{head}strict decoding error: {', '.join(unknown)}")
+        if options.validation == "Warn":
+            self.warnings += unknown
+
+    def _addressed(self, target: Target, said: Object) -> Object:
+        metadata = said["metadata"]
+        if target.namespace and metadata.get("namespace", target.namespace) != target.namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if target.name and metadata.get("name", target.name) != target.name:
+            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})")
+        extra = {"namespace": target.namespace} if target.namespace else {}
+        return {**said, "metadata": {**metadata, **({"name": target.name} if target.name else {}), **extra}}
+
+    def _for_apply(self, target: Target, said: Any) -> Object:
+        resource = target.resource
+        if not isinstance(said, dict) or not said.get("apiVersion") or not said.get("kind"):
+            raise bad_request("invalid object type: apiVersion and kind must be set in an apply patch")
+        if (said["apiVersion"], said["kind"]) != (resource.api_version, resource.kind):
+            raise bad_request(f"the API version in the data ({said['apiVersion']}) does not match the expected API version ({resource.api_version})")
+        if said.get("metadata", {}).get("managedFields"):
+            raise bad_request("metadata.managedFields must be nil")
+        ssa.check(resource.type, said, resource.group, resource.version)
+        return self._addressed(target, {**said, "metadata": dict(said.get("metadata") or {})})
+
+
+def _body(thing: Object) -> Object:
+    return {key: value for key, value in thing.items() if key not in ("metadata", "status")}
+
+
+def _same_uid(resource: Resource, live: Object, said: Object) -> None:
+    wanted, uid = said["metadata"].get("uid"), live["metadata"].get("uid", "")
+    if wanted and wanted != uid:
+        why = (f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}")
+        raise conflict(resource.plural, resource.group, name_of(said), why)
