@@ -167,14 +167,6 @@ class ContentLibrary:
 
 
 @dataclass(frozen=True)
-class GuestNetwork:
-    """What machines without a static address get: the first and last address."""
-
-    addresses: tuple[str, ...] = ("172.24.211.10", "172.24.211.250")
-    network: str = ""
-
-
-@dataclass(frozen=True)
 class Registry:
     """An image registry that asks for credentials."""
 
@@ -201,7 +193,7 @@ class File:
 
 @dataclass(frozen=True)
 class World:
-    """The whole world file. `env` values and passwords are resolved."""
+    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP serves machines, "" = none."""
 
     vcenter: VCenter
     users: tuple[User, ...]
@@ -216,7 +208,7 @@ class World:
     content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
     tanzu_releases: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    guest_network: GuestNetwork = GuestNetwork()
+    guest_network: str = ""
     env: Mapping[str, Any] = field(default_factory=dict, repr=False)
     files: Mapping[str, File] = field(default_factory=dict)
     registries: Mapping[str, Registry] = field(default_factory=dict)
@@ -265,6 +257,10 @@ def _problems(world: World) -> list[str]:
     problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
     if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
         problems.append("clusters: a host stands in two clusters")
+    try:
+        ipaddress.ip_network(world.guest_network or "0.0.0.0/0")
+    except ValueError as error:
+        problems.append(f"guest_network: {error}")
     if world.pace < 0:
         problems.append("pace: less than 0")
     return problems

@@ -1,0 +1,1 @@
+"""Files that a world's site needs, made the same way each time."""

@@ -1,0 +1,50 @@
+"""Which maker makes which of a world's files."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.reading import BadWorld, Bytes, read
+from bfinfra.sandbox.world import File
+
+Maker = Callable[..., None]
+
+
+def make_files(files: Mapping[str, File], folder: Path, ca_pem: str) -> None:
+    """Make every file under the folder. BadWorld names a file whose path, maker or options are wrong."""
+
+    def make_ca(path: Path) -> None:
+        make_text(path, text=ca_pem)
+
+    makers: dict[str, Maker] = {"ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca}
+    for name, file in files.items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise BadWorld(f"files {name}: the path leaves the folder of files")
+        _make(name, file, makers, folder / path)
+
+
+def make_text(path: Path, *, text: str) -> None:
+    """A file with this text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def _make(name: str, file: File, makers: Mapping[str, Maker], path: Path) -> None:
+    maker = makers.get(file.make)
+    if maker is None:
+        raise BadWorld(f"files {name}: make {file.make!r} is none of {', '.join(makers)}")
+    options: dict[str, Any] = dict(file.options)
+    if "disk" in options:
+        options["disk"] = read(Bytes, options["disk"], f"files {name}: disk")
+    try:
+        inspect.signature(maker).bind(path, **options)
+        maker(path, **options)
+    except (TypeError, ValueError) as error:
+        raise BadWorld(f"files {name}: {error}") from None
