@@ -9,6 +9,7 @@ from bfinfra import __version__
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 SHELLS = ("bash", "zsh", "fish")
+SITES = "a site's files or folders"
 EXITS = """exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; 130 and 143 stopped by a signal
 environment: NO_COLOR, BFINFRA_TRACEBACK=1, BFINFRA_/GOVC_/VSPHERE_/VMWARE_ names for credentials, XDG folders"""
 
@@ -53,7 +54,7 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     plan.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
     _site(_verb(verbs, "drift", "reading", "say what in the world is no longer as the site says; never writes; ends with 2 on drift"))
     _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")
-    graph = _site(_verb(verbs, "graph", "reading", "show what waits for what"))
+    graph = _sites(_verb(verbs, "graph", "reading", "show what waits for what"), SITES)
     graph.add_argument("--dot", action="store_true", help="for Graphviz")
     kubeconfig = _site(_verb(verbs, "kubeconfig", "reading", "print a kubeconfig for one of the site's clusters"))
     kubeconfig.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
@@ -62,8 +63,8 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def _writing(verbs: argparse._SubParsersAction[Parser]) -> None:
     apply = _run(_verb(verbs, "apply", "writing", "make the world as the site says"), "a site's files or folders, or one saved plan")
-    destroy = _run(_verb(verbs, "destroy", "writing", "delete everything that this site made"), "a site's files or folders")
-    adopt = _run(_verb(verbs, "adopt", "writing", "take over an object that stands there already"), "a site's files or folders")
+    destroy = _run(_verb(verbs, "destroy", "writing", "delete everything that this site made"), SITES)
+    adopt = _run(_verb(verbs, "adopt", "writing", "take over an object that stands there already"), SITES)
     adopt.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
     for verb in (apply, destroy, adopt):
         verb.add_argument("--allow-delete", action="append", default=[], metavar="ADDRESS|all",
@@ -119,7 +120,7 @@ def _sites(parser: Parser, about: str) -> Parser:
     return parser
 
 
-def _site(parser: Parser, about: str = "a site's files or folders") -> Parser:
+def _site(parser: Parser, about: str = SITES) -> Parser:
     _sites(parser, about)
     parser.add_argument("--sandbox", action="store_true", help="in the embedded world, which is started where it doesn't run")
     parser.add_argument("--world", metavar="FILE", help="the sandbox's world; else worlds/ beside the site")

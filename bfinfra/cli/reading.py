@@ -64,7 +64,7 @@ def drift(args: argparse.Namespace) -> int:
 def history(args: argparse.Namespace) -> int:
     """What was applied from this machine."""
     named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
-    name = args.sites[0] if named else where.site(args)[0].name
+    name = args.sites[0] if named else app.load(*args.sites).name
     lines = list(app.history(name))
     Screen.of(args).show(lambda style: histories.history(lines, style), lambda: histories.data(name, lines))
     return 0
@@ -72,7 +72,7 @@ def history(args: argparse.Namespace) -> int:
 
 def graph(args: argparse.Namespace) -> int:
     """What waits for what."""
-    site, _ = where.site(args)
+    site = app.load(*args.sites)
     before = waits(site.resources, {})
     Screen.of(args).show(lambda _: graphs.dot(before, site.name) if args.dot else graphs.tree(before), lambda: graphs.data(before, site.name))
     return 0

@@ -30,9 +30,9 @@ def sandbox(args: argparse.Namespace) -> Running | None:
     """With --sandbox or --world: the running sandbox of the site's world, started where it doesn't run."""
     if not (args.sandbox or args.world):
         return None
+    file = world(args.sites, args.world)
     from bfinfra.sandbox import running, start
 
-    file = world(args.sites, args.world)
     return running(state(file)) or start(file, state(file))
 
 

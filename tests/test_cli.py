@@ -1,0 +1,303 @@
+"""The command line, in process: arguments in, one call of app, output and exit code."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bfinfra import app, sandbox
+from bfinfra.cli import main
+from bfinfra.engine.journal import Journal
+from bfinfra.model.errors import Denied, Problem
+from bfinfra.model.events import Ended, Ending, StepEnded
+from bfinfra.model.kind import Change, Step
+from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.refs import Key
+
+SPACE = Key("supervisor_namespace", "cnasg")
+SITE = """\
+site: poc
+vcenter: {server: vcsa.aiml.local, username: me, password: {env: VCENTER_PASSWORD}}
+supervisor_namespace:
+  cnasg: {cluster: compute, limits: {memory: 384GiB}}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(Step):
+    """create namespace {name}"""
+
+    name: str
+
+
+CHANGED = Plan("poc", (Item(SPACE, Action.CREATE, (Create(name="cnasg", changes=(Change("limits.memory", None, 384 * 2**30),)),)),))
+AGREED = Plan("poc", (Item(SPACE, Action.KEEP),))
+BLIND = Plan("poc", (), unreadable={"supervisor_namespace": "no answer"})
+BROKEN = Plan("poc", (), problems=(Problem("the policy bf is not there", str(SPACE)),))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.setenv("VCENTER_PASSWORD", "hunter2")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    file = tmp_path / "site.yaml"
+    file.write_text(SITE)
+    return file
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """Let app.plan answer this plan; what it was asked is kept."""
+    asked = {}
+
+    def answer(plan):
+        def fake(site, **how):
+            asked.update(site=site, **how)
+            return plan
+
+        monkeypatch.setattr(app, "plan", fake)
+        return asked
+
+    return answer
+
+
+def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
+    assert main([]) == 1
+    assert capsys.readouterr().err.startswith("usage: bfinfra")
+
+
+@pytest.mark.parametrize("argv", [["apply"], ["plan", "--colour", "x.yaml"], ["apply", "x", "--parallelism", "0"], ["apply", "x", "--deadline", "soon"],
+                                  ["plan", "--output", "xml", "x"], ["completion", "tcsh"], ["destroy", "--he", "x"]])
+def test_wrong_arguments_end_with_1_because_2_means_drift(argv, capsys):
+    assert main(argv) == 1
+    captured = capsys.readouterr()
+    assert "error: " in captured.err
+    assert captured.out == ""
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("bfinfra 0.")
+
+
+def test_validate_a_good_site(site, capsys):
+    assert main(["validate", str(site)]) == 0
+    assert capsys.readouterr().out == "poc: 1 resource, nothing wrong.\n"
+
+
+def test_validate_says_every_problem_like_a_compiler(site, capsys):
+    site.write_text(SITE.replace("memory", "memry"))
+    assert main(["validate", str(site)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{site}:4:38: error: ")
+    assert "    cnasg: {cluster: compute, limits: {memry: 384GiB}}\n" + " " * 39 + "^^^^^\n" in err
+
+
+def test_validate_answers_programs_on_stdout(site, capsys):
+    site.write_text(SITE.replace("memory", "memry"))
+    assert main(["--output", "json", "validate", str(site)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["format_version"], found["type"], found["valid"]) == (1, "validation", False)
+    assert found["problems"][0]["where"] == {"file": str(site), "line": 4, "column": 38}
+
+
+def test_validate_warns_of_references_that_lead_nowhere(site, capsys, monkeypatch):
+    monkeypatch.delenv("VCENTER_PASSWORD")
+    assert main(["validate", str(site)]) == 0
+    assert "warning: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("plan", "options", "code"), [
+    (CHANGED, [], 0), (CHANGED, ["--detailed-exitcode"], 2), (AGREED, ["--detailed-exitcode"], 0), (BLIND, ["--detailed-exitcode"], 1), (BROKEN, [], 1),
+])
+def test_plan_ends_with(plan, options, code, site, planned):
+    planned(plan)
+    assert main(["plan", str(site), *options]) == code
+
+
+@pytest.mark.parametrize(("plan", "code"), [(CHANGED, 2), (AGREED, 0), (BLIND, 1), (BROKEN, 1)])
+def test_drift_ends_with_2_on_drift_and_only_then(plan, code, site, planned):
+    planned(plan)
+    assert main(["drift", str(site)]) == code
+
+
+def test_plan_shows_sizes_in_the_units_of_the_kind(site, planned, capsys):
+    planned(CHANGED)
+    main(["plan", str(site)])
+    assert "limits.memory: 384GiB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argv", [["--output", "json", "plan"], ["plan", "--output", "json"]])
+def test_options_stand_before_or_after_the_command(argv, site, planned, capsys):
+    planned(CHANGED)
+    main([*argv, str(site)])
+    found = json.loads(capsys.readouterr().out)
+    assert found["items"][0]["changes"] == [{"field": "limits.memory", "now": None, "wanted": 412316860416}]
+
+
+def test_markdown_and_jsonl(site, planned, capsys):
+    planned(CHANGED)
+    main(["plan", "--output", "markdown", str(site)])
+    assert capsys.readouterr().out.startswith("### bfinfra plan: poc\n")
+    main(["plan", "--output", "jsonl", str(site)])
+    assert [json.loads(line)["type"] for line in capsys.readouterr().out.splitlines()] == ["item", "plan"]
+
+
+def test_plan_of_a_destruction(site, planned):
+    asked = planned(AGREED)
+    main(["plan", "--destroy", str(site)])
+    assert asked["destroy"] is True
+    assert asked["site"].name == "poc"
+
+
+def test_a_saved_plan_is_readable_by_its_owner_only(site, planned, tmp_path):
+    planned(CHANGED)
+    main(["plan", str(site), "--out", str(tmp_path / "p.json")])
+    assert stat.S_IMODE((tmp_path / "p.json").stat().st_mode) == 0o600
+    assert json.loads((tmp_path / "p.json").read_text())["items"].keys() == {str(SPACE)}
+
+
+def test_a_plan_with_problems_is_not_saved(site, planned, tmp_path):
+    planned(BROKEN)
+    assert main(["plan", str(site), "--out", str(tmp_path / "p.json")]) == 1
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_colours_only_on_a_terminal_and_not_against_the_users_wish(site, planned, capsys, monkeypatch):
+    planned(CHANGED)
+    main(["plan", str(site)])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main(["plan", str(site)])
+    assert "\x1b[32m" in capsys.readouterr().out
+    main(["plan", "--no-color", str(site)])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["plan", str(site)])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_history_of_a_site_by_file_or_name(site, capsys):
+    journal = Journal("poc")
+    journal(StepEnded(at=1.0, key=SPACE, title="create namespace cnasg", number=1, seconds=1.0))
+    journal(Ended(at=2.0, key=SPACE, action=Action.CREATE, ending=Ending.DONE, seconds=1.0))
+    journal.close()
+    for argument in (str(site), "poc"):
+        assert main(["history", argument]) == 0
+        assert "✓ supervisor_namespace/cnasg: created after 1.0s" in capsys.readouterr().out
+    main(["history", "poc", "--output", "json"])
+    assert json.loads(capsys.readouterr().out)["runs"][0]["began"] == "1970-01-01T00:00:01.000Z"
+
+
+def test_graph_as_tree_dot_and_json(site, capsys):
+    main(["graph", str(site)])
+    assert capsys.readouterr().out == "supervisor_namespace/cnasg\n"
+    main(["graph", "--dot", str(site)])
+    assert capsys.readouterr().out.startswith('digraph "poc" {')
+    main(["graph", "--output", "json", str(site)])
+    assert json.loads(capsys.readouterr().out)["resources"] == [{"address": str(SPACE), "waits_for": []}]
+
+
+def test_kinds_and_one_of_them(capsys):
+    assert main(["kinds"]) == 0
+    assert "supervisor_namespace" in capsys.readouterr().out
+    assert main(["kinds", "supervisor_namespace"]) == 0
+    assert "limits.memory: size, such as 128GiB" in capsys.readouterr().out
+    assert main(["kinds", "supervisor_namespce"]) == 1
+    assert "did you mean supervisor_namespace?" in capsys.readouterr().err
+
+
+def test_the_schema_is_json_and_can_be_written(tmp_path, capsys):
+    assert main(["schema"]) == 0
+    assert "supervisor_namespace" in json.loads(capsys.readouterr().out)["properties"]
+    assert main(["schema", "--out", str(tmp_path / "s.json")]) == 0
+    assert json.loads((tmp_path / "s.json").read_text())["$schema"]
+    assert "yaml-language-server" in capsys.readouterr().err
+
+
+def test_a_kubeconfig_is_printed_or_written_for_its_owner_only(site, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(app, "kubeconfig", lambda site, address, **_: f"kind: Config # {site.name} {address}\n")
+    assert main(["kubeconfig", str(site), "tanzu_cluster/c"]) == 0
+    assert capsys.readouterr().out == "kind: Config # poc tanzu_cluster/c\n"
+    target = tmp_path / "kc"
+    target.write_text("old")
+    target.chmod(0o644)
+    assert main(["kubeconfig", str(site), "tanzu_cluster/c", "--out", str(target)]) == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert target.read_text().startswith("kind: Config")
+
+
+def test_errors_are_problems_on_stderr(site, monkeypatch, capsys):
+    def denied(*_, **__):
+        raise Denied("no right to look", server="vcsa:443", why="System.Read is missing\x1b[2J", next="ask for it")
+
+    monkeypatch.setattr(app, "plan", denied)
+    assert main(["plan", str(site)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "vcsa:443: error: no right to look\n  why: System.Read is missing\\x1b[2J\n  next: ask for it\n")
+    assert main(["plan", str(site), "--output", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert json.loads(err)["error"] == "Denied"
+
+
+def test_what_should_not_happen_is_a_sentence_and_no_traceback(site, monkeypatch, capsys):
+    def bug(*_, **__):
+        raise TypeError("x is None")
+
+    monkeypatch.setattr(app, "plan", bug)
+    assert main(["plan", str(site)]) == 1
+    assert "this should not happen: TypeError: x is None" in (err := capsys.readouterr().err)
+    assert "Traceback" not in err
+    monkeypatch.setenv("BFINFRA_TRACEBACK", "1")
+    with pytest.raises(TypeError):
+        main(["plan", str(site)])
+
+
+def test_a_file_that_is_not_there_is_named(site, planned, capsys):
+    planned(CHANGED)
+    assert main(["plan", str(site), "--out", "/nowhere/p.json"]) == 1
+    assert capsys.readouterr().err == "/nowhere/p.json: error: No such file or directory\n"
+    assert main(["plan", "missing.yaml"]) == 1
+    assert "missing.yaml" in capsys.readouterr().err
+
+
+def test_an_interruption_while_reading_ends_with_130(site, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "plan", interrupted)
+    assert main(["plan", str(site)]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, planned, monkeypatch, capsys):
+    asked = planned(AGREED)
+    assert main(["plan", "--sandbox", str(site)]) == 1
+    assert "has no world" in capsys.readouterr().err
+    world = site.parent / "worlds" / "site.yaml"
+    world.parent.mkdir()
+    world.write_text("")
+
+    class Running:
+        def __init__(self) -> None:
+            self.env, self.files, self.lookup = {"VCENTER_PASSWORD": "of the sandbox"}, site.parent, None
+
+    started = []
+    monkeypatch.setattr(sandbox, "running", lambda state: None, raising=False)
+    monkeypatch.setattr(sandbox, "start", lambda file, state: started.append((file, state)) or Running(), raising=False)
+    assert main(["plan", "--sandbox", str(site)]) == 0
+    ((file, state),) = started
+    assert file == world
+    assert state.parent == Path(site.parent / "state/bfinfra/sandbox")
+    assert state.name.startswith("site-")
+    assert isinstance(asked["around"].sandbox, Running)
+    assert asked["site"].vcenter.password.reveal() == "of the sandbox"

@@ -1,0 +1,89 @@
+"""The command line as a shell sees it: start-up, closed pipes, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from bfinfra.cli import main
+from bfinfra.cli.completion import commands
+from bfinfra.cli.parser import build
+
+HEAVY = ("pydantic", "rich", "yaml", "pyVmomi", "httpx2", "lightkube", "lxml", "cryptography", "importlib.metadata")
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["apply", "--help"], ["apply"], ["sandbox", "--help"]])
+def test_start_up_imports_nothing_heavy(argv):
+    code = f"import sys; from bfinfra.cli import main; main({argv!r}); import json; print(); print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_the_module_runs_as_a_program():
+    done = subprocess.run([sys.executable, "-m", "bfinfra", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("bfinfra ")
+
+
+def test_a_closed_pipe_is_quiet():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "fish"], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_terminal_without_the_letters_gets_their_numbers():
+    done = subprocess.run([sys.executable, "-m", "bfinfra", "apply", "--help"], capture_output=True, check=False,
+                          env={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"--allow-\\u2026" in done.stdout
+
+
+def complete(words: str) -> set[str]:
+    """What bash offers behind these words; the last one may be begun."""
+    done = subprocess.run(["bash", "-c", f"{SCRIPT}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _bfinfra; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
+                          capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _script():
+    global SCRIPT  # noqa: PLW0603
+    SCRIPT = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "bash"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash on this machine")
+@pytest.mark.parametrize(("words", "offers"), [
+    ("bfinfra ap", {"apply"}),
+    ("bfinfra s", {"schema", "sandbox"}),
+    ("bfinfra sandbox ''", {"start", "stop", "reset", "status", "faults"}),
+    ("bfinfra --output j", {"json", "jsonl"}),
+    ("bfinfra --output json apply --allow", {"--allow-delete", "--allow-disruption"}),
+    ("bfinfra completion ''", {"bash", "zsh", "fish"}),
+    ("bfinfra ova inspect --ver", {"--verify", "--verbose"}),
+    ("bfinfra sandbox faults --cl", {"--clear"}),
+    (f"bfinfra plan {__file__[:-1]}", {__file__}),
+])
+def test_bash_completes(words, offers):
+    assert complete(words) == offers
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_every_command_and_option_stands_in_the_script(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command in commands(build()):
+        for option in command.options:
+            for flag in option.flags:
+                assert (flag if shell == "zsh" else flag.lstrip("-")) in script
+        for word, _ in command.follow:
+            assert word in script or word == "@files"
+    assert "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'make the world as the site says'" in script or shell == "zsh"
+    assert script.startswith("#compdef bfinfra") or shell == "fish"
