@@ -1,3 +1,53 @@
-"""One declarative file for GPU sites on vSphere and Tanzu."""
+"""One declarative file for GPU sites on vSphere and Tanzu.
+
+    import bfinfra
+
+    site = bfinfra.load("site.yaml")
+    plan = bfinfra.plan(site)
+    outcome = bfinfra.apply(site, on_event=print)
+    assert outcome.ending == "done"
+
+What is exported here is public, typed and kept; everything else is private. `docs/library.md` has examples that run as tests.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bfinfra.app import Outcome, Setting, apply, destroy, drift, history, kubeconfig, load, plan
+    from bfinfra.engine.apply import Options
+    from bfinfra.engine.guard import Allow
+    from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
+    from bfinfra.model.events import Ended, Ending, Event
+    from bfinfra.model.plan import Action, Item, Plan
+    from bfinfra.model.refs import Key
+    from bfinfra.model.site import Site
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "app": ("Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan"),
+    "engine.apply": ("Options",),
+    "engine.guard": ("Allow",),
+    "model.errors": ("BfinfraError", "Problem", "RemoteError", "SiteError"),
+    "model.events": ("Ended", "Ending", "Event"),
+    "model.plan": ("Action", "Item", "Plan"),
+    "model.refs": ("Key",),
+    "model.site": ("Site",),
+}
+
+__all__ = [  # noqa: RUF022 - in the order of their homes
+    "Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan",
+    "Options", "Allow", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
+    "Action", "Item", "Plan", "Key", "Site",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Each name is imported when first used: `import bfinfra` costs nothing."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"bfinfra.{home}"), name)
+    raise AttributeError(f"module 'bfinfra' has no attribute {name!r}")

@@ -76,8 +76,8 @@ def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
 def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), around: Setting = THE_WORLD) -> Plan:
     """What an apply would do. Read-only: the seam refuses every writing request."""
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
-    with _bound(site, around, read_only=True) as (kinds, _):
-        return make(site, wish, survey(kinds, wish.wanted, around.patience), kinds)
+    with _bound(site, around, read_only=True) as bound:
+        return make(site, wish, survey(bound.kinds, wish.wanted, around.patience), bound.kinds)
 
 
 def drift(site: Site, *, around: Setting = THE_WORLD) -> Plan:
@@ -95,9 +95,9 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     """
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
-    with journal.lock(site.name), _bound(site, around, read_only=False) as (kinds, seam):
-        world = survey(kinds, wish.wanted, around.patience)
-        found = make(site, wish, world, kinds)
+    with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
+        world = survey(bound.kinds, wish.wanted, around.patience)
+        found = make(site, wish, world, bound.kinds)
         if adopt:
             found = _only(found, adopt)
         if saved:
@@ -108,16 +108,16 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         guard.check(found, allow)
         log = journal.Journal(site.name)
         try:
-            run = Apply(found, wish, world, kinds, options or Options(patience=around.patience), _both(log, on_event))
+            run = Apply(found, wish, world, bound.kinds, options or Options(patience=around.patience), _both(log, on_event))
             endings = run.run()
         finally:
             log.close()
-        return Outcome(found, endings, time.monotonic() - began, seam.tally.requests, seam.tally.writes)
+        return Outcome(found, endings, time.monotonic() - began, bound.seam.tally.requests, bound.seam.tally.writes)
 
 
-def destroy(site: Site, **how: Any) -> Outcome:
-    """Apply of nothing: everything that this site made goes."""
-    return apply(site, destroy=True, **how)
+def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] = lambda _: Allow(every_delete=True), **how: Any) -> Outcome:
+    """Apply of nothing: everything that this site made goes. What `apply` takes."""
+    return apply(site, approve=approve, destroy=True, **how)
 
 
 def history(site: str) -> Iterator[dict[str, Any]]:
@@ -128,12 +128,12 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     key = Key.parse(address)
-    with _bound(site, around, read_only=True) as (kinds, seam):
-        states = survey(kinds, site.resources, around.patience).states
+    with _bound(site, around, read_only=True) as bound:
+        states = survey(bound.kinds, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
             raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
-        return str(_provide(site, seam)("Clusters").kubeconfig(endpoint))
+        return str(bound.provide("Clusters").kubeconfig(endpoint))
 
 
 def _only(found: Plan, keys: frozenset[Key]) -> Plan:
@@ -155,8 +155,15 @@ def _both(first: Sink, second: Sink) -> Sink:
     return tell
 
 
+@dataclass(frozen=True)
+class _Bound:
+    kinds: dict[str, Any]
+    seam: Seam
+    provide: Callable[[str], Any]
+
+
 @contextlib.contextmanager
-def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[dict[str, Any], Seam]]:
+def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
     from bfinfra.backends.transport import Seam as Transport
 
@@ -166,7 +173,7 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[tuple[di
     seam = Transport(read_only=read_only, route=route, fillings=around.fillings)
     provide = _provide(site, seam)
     try:
-        yield {name: made for name in kind_names() if (made := _make(name, site, provide)) is not None}, seam
+        yield _Bound({name: made for name in kind_names() if (made := _make(name, site, provide)) is not None}, seam, provide)
     finally:
         provide("ExitStack").close()
         seam.close()
