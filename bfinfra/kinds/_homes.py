@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import StringConstraints
 
 from bfinfra.backends.kubernetes import Cluster, Clusters
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Need
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.refs import Key
 
@@ -38,18 +38,56 @@ class Home:
 class Answers(Generic[T]):
     """What each home answered; `unreadable`: what `Seen.unreadable` takes."""
 
+    homes: Mapping[Key, Home]
     found: Mapping[Key, T]
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
-def homes(clusters: Clusters, needs: Mapping[Key, Need], kinds: Iterable[str] = CLUSTERS) -> dict[Key, Home]:
-    """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
-    found = {}
-    for key, need in needs.items():
-        endpoint = getattr(need.state, "endpoint", None)
-        if key.kind in kinds and isinstance(endpoint, Endpoint):
-            found[key] = Home(key, endpoint, clusters.at(endpoint))
-    return found
+class Places:
+    """One kind's way to its homes. Remembers where a full survey saw what, so that a resource that moves is found at its old place."""
+
+    def __init__(self, clusters: Clusters, kinds: Iterable[str] = CLUSTERS) -> None:
+        self._clusters = clusters
+        self._kinds = tuple(kinds)
+        self._seen: dict[str, set[Key]] = {}
+
+    def ask(self, wanted: Mapping[str, str | None], needs: Mapping[Key, Need], read: Callable[[Home], T], *, others: bool) -> Answers[T]:
+        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's name, None = it goes).
+
+        A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or only few names were asked
+        for: the caller tries that again.
+        """
+        standing = self._standing(needs)
+        placed = {name: home_of(cluster, standing, self._kinds) if cluster else None for name, cluster in wanted.items()}
+        where = standing if others or None in wanted.values() else {k: h for k, h in standing.items() if self._matters(k, placed)}
+        found: dict[Key, T] = {}
+        failed: dict[Key, RemoteError] = {}
+        for key, home in where.items():
+            try:
+                found[key] = read(home)
+            except RemoteError as error:
+                failed[key] = error
+        if failed and (not found or not others):
+            raise next(iter(failed.values()))
+        unreadable = {f"(all in {key})": str(error) for key, error in failed.items()}
+        unreadable |= {name: str(failed[key]) for name, key in placed.items() if key in failed}
+        return Answers(where, found, unreadable)
+
+    def saw(self, name: str, key: Key) -> None:
+        """Something under this name stands in this home."""
+        self._seen.setdefault(name, set()).add(key)
+
+    def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
+        return key in placed.values() or any(key in self._seen.get(name, ()) for name in placed)
+
+    def _standing(self, needs: Mapping[Key, Need]) -> dict[Key, Home]:
+        """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
+        found = {}
+        for key, need in needs.items():
+            endpoint = getattr(need.state, "endpoint", None)
+            if key.kind in self._kinds and isinstance(endpoint, Endpoint):
+                found[key] = Home(key, endpoint, self._clusters.at(endpoint))
+        return found
 
 
 def home_of(name: str, known: Iterable[Key], kinds: Iterable[str] = CLUSTERS) -> Key | None:
@@ -58,37 +96,7 @@ def home_of(name: str, known: Iterable[Key], kinds: Iterable[str] = CLUSTERS) ->
     return next((key for kind in kinds if (key := Key(kind, name)) in keys), None)
 
 
-def survey(where: Mapping[Key, Home], placed: Mapping[str, Key | None], read: Callable[[Home], T], *, others: bool) -> Answers[T]:
-    """Ask every home once. `placed`: wanted name → its home's key.
-
-    A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or only few names were asked for:
-    the caller tries that again.
-    """
-    found: dict[Key, T] = {}
-    failed: dict[Key, BfinfraError] = {}
-    for key, home in where.items():
-        try:
-            found[key] = read(home)
-        except RemoteError as error:
-            if not others:
-                raise
-            failed[key] = error
-    if failed and not found:
-        raise next(iter(failed.values()))
-    unreadable = {f"(all in {key})": str(error) for key, error in failed.items()}
-    unreadable |= {name: str(failed[key]) for name, key in placed.items() if key in failed}
-    return Answers(found, unreadable)
-
-
-def asked(where: Mapping[Key, Home], placed: Mapping[str, Key | None], wanted: Mapping[str, Any], *, others: bool) -> dict[Key, Home]:
-    """The homes to ask: all of them, or only those where the wanted live."""
-    if others or any(spec is None for spec in wanted.values()):
-        return dict(where)
-    return {key: home for key, home in where.items() if key in placed.values()}
-
-
-def namespace_name(around: Around, field_name: str, written: str, cluster: str) -> str:
-    """The namespace's name in the cluster: a reference to a `namespace` of this site there, else what was written."""
-    need = around.needs.get(field_name)
+def real_name(written: str, cluster: str, need: Need | None) -> str:
+    """A namespace's name in the cluster: where `written` is a `namespace` of this site in that cluster, its name there."""
     spec = (need.spec or need.state) if need is not None else None
     return (spec.namespace or written) if spec is not None and spec.cluster == cluster else written

@@ -34,12 +34,17 @@ class Key:
 
 @dataclasses.dataclass(frozen=True, init=False)
 class Ref:
-    """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these kinds."""
+    """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these kinds.
+
+    `optional`: it may as well be the name of something that this site doesn't describe (a namespace that is there anyway).
+    """
 
     kinds: tuple[str, ...]
+    optional: bool
 
-    def __init__(self, *kinds: str) -> None:
+    def __init__(self, *kinds: str, optional: bool = False) -> None:
         object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "optional", optional)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "x-names": list(self.kinds)}
@@ -52,6 +57,7 @@ class Edge:
     field: str
     kinds: tuple[str, ...]
     name: str
+    optional: bool = False
 
 
 def edges(value: Any) -> tuple[Edge, ...]:
@@ -85,7 +91,7 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
         return
     if isinstance(value, str):
         if ref := _ref(hint):
-            yield Edge(path, ref.kinds, value)
+            yield Edge(path, ref.kinds, value, ref.optional)
     elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         yield from _of_object(value, path)
     elif isinstance(value, Mapping):

@@ -23,7 +23,7 @@ def check(specs: Mapping[Key, Any], blocks: Blocks) -> Iterator[Problem]:
             there = [target for kind in edge.kinds if (target := Key(kind, edge.name)) in blocks]
             if len(there) == 1:
                 graph[key][there[0]] = edge
-            else:
+            elif there or not edge.optional:
                 yield _ambiguous(key, edge, there, blocks) if there else _dangling(key, edge, blocks)
     yield from _cycles(graph, blocks)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked
-from bfinfra.kinds._homes import Home, asked, homes, survey
+from bfinfra.kinds._homes import Home, Places
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster import offers
 from bfinfra.kinds.tanzu_cluster.spec import Spec
@@ -98,21 +98,22 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
+        self._places = Places(clusters, HOMES)
         self._offers: dict[str, offers.Offer] = {}
         self._authorities: dict[str, str] = {}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """One list a supervisor namespace; its offers where something may have to be made."""
-        placed = {name: Key(HOMES[0], spec.namespace) if spec else None for name, spec in wanted.items()}
-        where = asked(homes(self._clusters, needs, HOMES), placed, wanted, others=others)
-        answers = survey(where, placed, lambda home: home.cluster.list(API, KIND, home.namespace), others=others)
+        placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: home.cluster.list(API, KIND, home.namespace), others=others)
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for obj in objects:
-                name, state = obj["metadata"]["name"], _state(obj, where[key])
+                name, state = obj["metadata"]["name"], _state(obj, answers.homes[key])
                 if _counts(state, name, wanted, others=others) and (name not in states or _misplaced(state, wanted.get(name))):
+                    self._places.saw(name, key)
                     states[name] = self._with_contents(state, wanted.get(name))
-        self._learn(wanted, {k: where[k] for k in answers.found}, states, others=others)
+        self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
         return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities)), answers.unreadable)
 
     @staticmethod
@@ -161,9 +162,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             found = (f"whatever is in it (it can't be asked: {error.problems[0].what})",)
         return replace(state, contents=found)
 
-    def _learn(
-        self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State], *, others: bool
-    ) -> None:
+    def _learn(self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]) -> None:
         """What the namespaces offer, for clusters that will be made or changed; and the authorities' files."""
         for name, spec in wanted.items():
             if spec is None:

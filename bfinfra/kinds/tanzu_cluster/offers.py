@@ -49,8 +49,8 @@ def check(spec: Spec, offer: Offer, promised: Any) -> None:
     _check_names(spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes")
     _check_names(spec.storage, offer.storage_classes, getattr(promised, "storage", {}), "storage class", "storage")
     if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
-        raise Refusal(f"the supervisor has no release {spec.version}", field="version", why=_known(offer.versions),
-                      next="choose one of these, or subscribe the content library that holds it")
+        raise Refusal(f"the supervisor has no release {spec.version}", field="version",
+                      why=nearest(spec.version, offer.versions), next="choose one of these, or subscribe the content library that holds it")
 
 
 def matches(full: str, wanted: str) -> bool:
@@ -83,12 +83,8 @@ def _check_names(named: Mapping[str, str], offered: frozenset[str] | None, promi
     known = (offered or frozenset()) | frozenset(promised)
     for place, name in named.items():
         if name not in known:
-            hint = f"did you mean {close}?" if (close := nearest(name, known)) else f"add it to the namespace's {setting}"
-            raise Refusal(f"the namespace offers no {what} {name}", field=place, why=_known(known), next=hint)
-
-
-def _known(names: Iterable[str]) -> str:
-    return f"it has: {', '.join(sorted(names)) or 'none'}"
+            raise Refusal(f"the namespace offers no {what} {name}", field=place, why=f"it is not among the namespace's {setting}",
+                          next=nearest(name, known) or f"add it to the namespace's {setting}")
 
 
 def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:

@@ -1,0 +1,262 @@
+"""Secrets that stand under fixed names in several namespaces of a cluster: what token_secret and registry_credential share.
+
+Their content is compared in memory while observing; states say only whether it is right, steps only where it comes from.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import Field
+
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.kind import Around, Change, Later, Need, Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.site import Site
+
+Content = Mapping[str, Mapping[str, bytes]]
+"""Secret name → key → value."""
+Object = dict[str, Any]
+
+
+class Spec(kind.Spec):
+    """What both kinds have in common."""
+
+    cluster: Annotated[str, Ref(*CLUSTERS)]
+    """Cluster, or supervisor namespace, that the Secret is in."""
+    namespaces: Annotated[tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)]
+    """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there anyway."""
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The Secrets in each namespace, for the resource `name`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted."""
+
+    names: frozenset[str]
+    right: bool
+    mark: Mark | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """The copies by namespace."""
+
+    cluster: Annotated[str, Ref(*CLUSTERS)]
+    home: Endpoint
+    copies: Mapping[str, Copy] = field(default_factory=dict)
+    namespaces: tuple[Annotated[str, Ref("namespace", optional=True)], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write(kind.Step):
+    """write {what} to namespace {namespace} in {cluster}"""
+
+    what: str
+    cluster: str
+    namespace: str
+    home: Endpoint | Later
+    names: tuple[str, ...]
+    standing: tuple[str, ...]
+    source: Any
+    """Where the content comes from: a reference, never the content."""
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(kind.Step):
+    """remove {what} from namespace {namespace} in {cluster}"""
+
+    what: str
+    cluster: str
+    namespace: str
+    home: Endpoint
+    names: tuple[str, ...]
+
+
+S = TypeVar("S", bound=Spec)
+T = TypeVar("T", bound=State)
+
+
+class Copies(kind.Kind[S, T]):
+    """A kind whose objects are Secrets with the same content in several namespaces."""
+
+    address: ClassVar[str]
+    """The kind's name, as marks have it."""
+    secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters)
+        self._site = site.name
+
+    @abstractmethod
+    def expected(self, name: str, spec: S, needs: Mapping[Key, Need]) -> Content | None:
+        """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source can't be read."""
+
+    @abstractmethod
+    def content(self, step: Write) -> Content:
+        """The content again, read from the step's source just before it is written. Raises BfinfraError."""
+
+    def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """One list of our Secrets a cluster, and a look at what stands under wanted names."""
+        contents, unreadable = self._expected(wanted, needs)
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        states: dict[str, Any] = {}
+        for key, objects in answers.found.items():
+            for name, found in self._by_name(objects, key, wanted, needs).items():
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = _state(found, answers.homes[key], contents.get(name))
+        return Seen(states, unreadable={**answers.unreadable, **unreadable})
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """One namespace: create what isn't there, apply what is."""
+        match step:
+            case Write(home=Endpoint() as home):
+                for name, values in self.content(step).items():
+                    manifest = self._manifest(step, name, values)
+                    cluster = self._clusters.at(home)
+                    if name in step.standing:
+                        cluster.apply(manifest, force=True)  # the plan said that its content is replaced
+                    else:
+                        cluster.create(manifest)
+            case Remove(home=home, namespace=namespace, names=names):
+                for name in names:
+                    self._clusters.at(home).delete("v1", "Secret", name, namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
+        data = {key: base64.b64encode(value).decode() for key, value in values.items()}
+        body = {"apiVersion": "v1", "kind": "Secret", "type": self.secret_type, "metadata": {"name": name, "namespace": step.namespace}, "data": data}
+        return marked(body, step.mark)
+
+    def _expected(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]) -> tuple[dict[str, Content | None], dict[str, str]]:
+        contents: dict[str, Content | None] = {}
+        unreadable: dict[str, str] = {}
+        for name, spec in wanted.items():
+            try:
+                contents[name] = self.expected(name, spec, needs) if spec else None
+            except BfinfraError as error:
+                unreadable[name] = str(error)
+        return contents, unreadable
+
+    def _read(self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]) -> list[Object]:
+        found = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
+        have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
+        for name, spec in wanted.items():
+            for namespace, secret in _places_of(name, spec, home.key, needs):
+                if (namespace, secret) not in have and (obj := home.cluster.get("v1", "Secret", secret, namespace)):
+                    found.append(obj)
+        return found
+
+    def _by_name(
+        self, objects: Sequence[Object], key: Key, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
+    ) -> dict[str, list[Object]]:
+        """Resource name → its Secrets: ours by their marks, strangers by who wants their place."""
+        owner = {place: name for name, spec in wanted.items() for place in _places_of(name, spec, key, needs)}
+        found: dict[str, list[Object]] = {}
+        for obj in objects:
+            mark, metadata = mark_of(obj), obj["metadata"]
+            own = mark is not None and mark.site == self._site and mark.address.startswith(f"{self.address}/")
+            name = mark.address.partition("/")[2] if mark and own else owner.get((metadata["namespace"], metadata["name"]))
+            if name:
+                found.setdefault(name, []).append(obj)
+        return found
+
+
+def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
+    name: str, spec: Spec | None, state: State | None, around: Around, *, what: str, source: Any
+) -> Sequence[kind.Step]:
+    """Write where it lacks or is wrong, then remove where it isn't wanted any more. `source`: where `content` finds it."""
+    if spec is None:
+        return () if state is None else tuple(_removals(state, {}, what))
+    spaces = [real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces)]
+    here = state if state is not None and state.cluster == spec.cluster else None
+    names, copies = spec.names(name), here.copies if here else {}
+    file_changes = kind.changes(spec, state.mark if state else None)
+    found: list[kind.Step] = []
+    for space in spaces:
+        copy = copies.get(space)
+        wrong = copy is None or not copy.right
+        if copy is None or wrong or copy.mark is None or copy.mark.applied != spec.applied():
+            own = (Change(f"content in {space}", None if copy is None else "another one", f"as in {what}"),) if wrong else ()
+            found.append(Write(
+                what=what, cluster=spec.cluster, namespace=space, home=here.home if here else around.needs["cluster"].get("endpoint"),
+                names=names, standing=tuple(sorted(copy.names & set(names))) if copy else (), source=source,
+                mark=around.mark.seal(spec.applied()), changes=(*own, *(file_changes if not found else ())),
+            ))
+    if state is not None:
+        found += _removals(state, dict.fromkeys(spaces, names) if here else {}, what)
+    return found
+
+
+def _removals(state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[kind.Step]:
+    found: list[kind.Step] = []
+    for space, copy in state.copies.items():
+        if stale := tuple(sorted(copy.names - set(wanted.get(space, ())))):
+            change = (Change(f"content in {space}", f"as in {what}", None),)
+            found.append(Remove(what=what, cluster=state.cluster, namespace=space, home=state.home, names=stale, changes=change))
+    return found
+
+
+def _places_of(name: str, spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> list[tuple[str, str]]:
+    """(namespace, Secret) that a spec wants in this cluster."""
+    if spec is None or home_of(spec.cluster, [key]) is None:
+        return []
+    spaces = [real_name(space, spec.cluster, needs.get(Key("namespace", space))) for space in spec.namespaces]
+    return [(space, secret) for space in spaces for secret in spec.names(name)]
+
+
+def _state(objects: Sequence[Object], home: Home, content: Content | None) -> State:
+    spaces: dict[str, list[Object]] = {}
+    for obj in objects:
+        if not obj["metadata"].get("deletionTimestamp"):
+            spaces.setdefault(obj["metadata"]["namespace"], []).append(obj)
+    copies = {space: _copy(found, content) for space, found in sorted(spaces.items())}
+    return State(mark=_common([mark_of(o) for o in objects]), cluster=home.key.name, home=home.endpoint, copies=copies, namespaces=tuple(copies))
+
+
+def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
+    held = {obj["metadata"]["name"]: _values(obj) for obj in objects}
+    right = content is not None and all(
+        name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
+    )
+    return Copy(frozenset(held), right, _common([mark_of(obj) for obj in objects]))
+
+
+def _common(marks: Sequence[Mark | None]) -> Mark | None:
+    """The mark that all bear; unfinished where they differ; None where one bears none: a stranger is never overwritten."""
+    first = marks[0] if marks else None
+    if first is None or None in marks:
+        return None
+    foreign = next((mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None)
+    return foreign or (first if all(mark == first for mark in marks) else first.open)
+
+
+def _values(obj: Object) -> dict[str, bytes]:
+    found = {}
+    for key, text in (obj.get("data") or {}).items():
+        try:
+            found[key] = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            found[key] = b""
+    return found

@@ -1,0 +1,58 @@
+"""Any Kubernetes cluster that is there already, by kubeconfig: a place for namespaces, tokens and workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError, RemoteError
+from bfinfra.model.kind import Need, Readiness, Ready, Seen
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+
+
+class Spec(kind.Spec):
+    """What a user writes for one cluster."""
+
+    kubeconfig: Secret
+    """Reference whose value is a kubeconfig with a CA and a token or client certificate."""
+    context: str = ""
+    """Context in it; empty = its current one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A cluster that answered. `version`: as it says."""
+
+    endpoint: Endpoint
+    version: str
+
+
+class KubernetesCluster(kind.Source[Spec, State]):
+    """Any Kubernetes cluster, by kubeconfig."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
+        states: dict[str, State] = {}
+        unreadable: dict[str, str] = {}
+        for name, spec in wanted.items():
+            if spec is None:
+                continue
+            endpoint = Endpoint(kubeconfig=spec.kubeconfig, context=spec.context)
+            try:
+                states[name] = State(endpoint=endpoint, version=self._clusters.at(endpoint).version())
+            except BfinfraError as error:
+                if isinstance(error, RemoteError) and len(wanted) == 1:
+                    raise  # the caller tries again
+                unreadable[name] = str(error)
+        return Seen(states, unreadable=unreadable)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """It answered."""
+        return Readiness(Ready.READY, note=state.version)
