@@ -1,0 +1,178 @@
+"""The workload: observe, wait, act."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.kubernetes.errors import safe
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.kinds._homes import Home, Places, home_of, real_name
+from bfinfra.kinds.workload import manifests
+from bfinfra.kinds.workload.decide import Begin, Alter, Create, Delete, Seal, decide
+from bfinfra.kinds.workload.spec import Spec
+from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
+ADDRESS = "workload/"
+LOCKED = re.compile(r"Locked (\d+) GPUs? with partial memory ([\d.]+)")
+SERVERS = re.compile(r"server list \[([^\]\s]{1,200})\]")
+ERROR = re.compile(r"^.*\b(?:Error|ERROR)\b.*$", re.MULTILINE)
+DONE = ("finished",)
+
+
+class Workload(kind.Kind[Spec, State]):
+    """Pods, jobs and claims from a manifest file, with remote GPUs."""
+
+    deadline = 3600
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters)
+        self._site = site.name
+        self._documents: dict[str, tuple[manifests.Manifest, ...] | str] = {}
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """Four lists a cluster; for a workload that isn't there yet also what stands in its places. The facts: manifests by name."""
+        for name, spec in wanted.items():
+            if spec is not None:
+                self._documents[name] = _documents(spec)
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            pods = [o for o in objects if o["kind"] == "Pod"]
+            for name, found in self._by_name(objects, key, wanted, needs).items():
+                state = state_of(found, pods, answers.homes[key])
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = state
+        return Seen(states, dict(self._documents), answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""
+        things = list(state.objects.values())
+        if going := next((t for t in things if t.going), None):
+            return waiting(f"{going.kind}/{going.name} is being removed")
+        for thing in things:
+            if thing.phase in ("failed", "stuck"):
+                said = self._log(state, thing)
+                return failed("; ".join(part for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said)) if part))
+        runs = [t for t in things if t.kind != "PersistentVolumeClaim"]
+        if late := next((t for t in runs if t.phase not in (*DONE, *(() if spec.wait == "finished" else ("running",)))), None):
+            return waiting(f"{late.kind}/{late.name} {late.why if late.phase == 'waiting' else 'runs'}".rstrip())
+        return Readiness(Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing)))))
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Begin(home=Endpoint() as home):
+                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": step.record, "namespace": step.namespace}}
+                self._clusters.at(home).create(marked(body, step.mark))
+            case Create(home=Endpoint() as home, manifest=manifest):
+                self._clusters.at(home).create(manifest)
+            case Alter(home=home, manifest=manifest):
+                self._patch(home, manifest)
+            case Seal(home=Endpoint() as home):
+                self._patch(home, marked(step.manifest(), step.mark))
+            case Delete(home=home, what=what):
+                thing, _, name = what.partition("/")
+                self._clusters.at(home).delete(step.api_version, thing, name, step.namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
+        """A merge patch: of what is immutable in these objects nothing may be sent again."""
+        metadata = manifest["metadata"]
+        notes = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
+        body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": notes}}
+        body |= {part: manifest[part] for part in ("spec", "data") if part in manifest}
+        self._clusters.at(home).patch(manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"])
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
+        found = [o for api, thing in KINDS for o in home.cluster.list(api, thing, home.namespace, selector(self._site))]
+        have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
+        for name, spec in wanted.items():
+            namespace = _namespace(spec, home.key, needs)
+            if not namespace or ("ConfigMap", namespace, record_name(name)) in have:
+                continue
+            for manifest in self._manifests(name):
+                api, thing, real = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
+                if (thing, namespace, real) not in have and (obj := home.cluster.get(api, thing, real, namespace)):
+                    found.append({**obj, "apiVersion": api, "kind": thing})
+        return found
+
+    def _by_name(
+        self, objects: Sequence[Object], key: Key, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]
+    ) -> dict[str, list[Object]]:
+        """Workload → its objects: ours by their marks, strangers by who wants their place."""
+        owner = {
+            (m["kind"], namespace, m["metadata"]["name"]): name
+            for name, spec in wanted.items() if (namespace := _namespace(spec, key, needs)) for m in self._manifests(name)
+        }
+        found: dict[str, list[Object]] = {}
+        for obj in objects:
+            mark, metadata = mark_of(obj), obj["metadata"]
+            own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+            name = mark.address.removeprefix(ADDRESS) if mark and own else owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
+            if name and not metadata.get("ownerReferences"):
+                found.setdefault(name, []).append(obj)
+        return found
+
+    def _manifests(self, name: str) -> tuple[manifests.Manifest, ...]:
+        found = self._documents.get(name, ())
+        return () if isinstance(found, str) else found
+
+    def _log(self, state: State, thing: Thing) -> str:
+        """The log of its newest pod, "" where there is none to be had: a note is worth no failure."""
+        if not thing.pods:
+            return ""
+        try:
+            return self._clusters.at(state.home).log(thing.pods[-1], namespace=state.namespace)
+        except RemoteError:
+            return ""
+
+
+def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str:
+    try:
+        return manifests.read(spec.manifest.path)
+    except ValueError as error:
+        return str(error)
+
+
+def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> str:
+    """The namespace that a spec means in this home, "" where it lives elsewhere."""
+    if spec is None or home_of(spec.cluster, [key]) is None:
+        return ""
+    if key.kind == "supervisor_namespace":
+        return key.name
+    return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec.namespace else "default"
+
+
+def _locked(log: str) -> str:
+    """`locked 2 GPUs with partial memory 0.8 (172.24.210.80:56001)`."""
+    found, servers = LOCKED.search(log), SERVERS.search(log)
+    if not found:
+        return ""
+    where = f" ({safe(servers[1], 200)})" if servers else ""
+    return f"locked {found[1]} GPUs with partial memory {found[2].rstrip('.')}{where}"
+
+
+def _errors(log: str) -> str:
+    lines = ERROR.findall(log)
+    return f"its log says: {safe(lines[-1], 300)}" if lines else ""

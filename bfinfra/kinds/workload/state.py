@@ -1,0 +1,142 @@
+"""What the cluster says of a workload: its objects, their pods, and the record of what ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from bfinfra.backends.kubernetes.errors import safe
+from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.kinds._homes import CLUSTERS, Home
+from bfinfra.kinds.workload.render import RENDERED
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Ref
+
+Object = dict[str, Any]
+STUCK = ("ImagePullBackOff", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One object. `phase`: running, finished, failed, stuck or waiting; `why` says more."""
+
+    api_version: str
+    kind: str
+    name: str
+    mark: Mark | None
+    digest: str
+    going: bool
+    phase: str
+    why: str = ""
+    request: str = ""
+    """A claim's size as asked for."""
+    pods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """The ConfigMap that remembers: object → digest of what was started."""
+
+    mark: Mark | None
+    runs: Mapping[str, str]
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """All objects of a workload, by `Job/train`."""
+
+    cluster: Annotated[str, Ref(*CLUSTERS)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    token_secret: Annotated[str, Ref("token_secret")] | None = None
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    home: Endpoint
+    record: Record | None = None
+    objects: Mapping[str, Thing] = field(default_factory=dict)
+
+
+def record_name(name: str) -> str:
+    """The ConfigMap's name."""
+    return f"bfinfra-workload-{name}"
+
+
+def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Home) -> State:
+    """`objects`: ours, or strangers in our places, of one namespace; `pods`: all of ours there."""
+    record = next((_record(obj) for obj in objects if obj["kind"] == "ConfigMap"), None)
+    things = {f"{o['kind']}/{o['metadata']['name']}": _thing(o, pods) for o in objects if o["kind"] != "ConfigMap"}
+    marks = [record.mark if record else None, *(thing.mark for thing in things.values())] if record else [t.mark for t in things.values()]
+    mark = None if None in marks else (record.mark if record and record.mark else marks[0].open if marks[0] else None)
+    applied = (mark.applied if mark else None) or {}
+    return State(
+        mark=mark, cluster=home.key.name, namespace=objects[0]["metadata"]["namespace"], home=home.endpoint, record=record, objects=things,
+        token_secret=applied.get("token_secret"), registry_credential=applied.get("registry_credential"),
+    )
+
+
+def _record(obj: Object) -> Record:
+    try:
+        runs = json.loads((obj.get("data") or {}).get("runs") or "{}")
+    except ValueError:
+        runs = {}
+    return Record(mark_of(obj), runs if isinstance(runs, dict) else {}, bool(obj["metadata"].get("deletionTimestamp")))
+
+
+def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
+    metadata, kind_ = obj["metadata"], obj["kind"]
+    own = [obj] if kind_ == "Pod" else [p for p in pods if kind_ == "Job" and _job_of(p) == metadata["name"]]
+    phase, why = {"Pod": _pod, "Job": _job}.get(kind_, _claim)(obj)
+    if phase == "waiting" and (stuck := next((w for p in own if (w := _stuck(p))), "")):
+        phase, why = "stuck", stuck
+    request = str((((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage") or "")
+    return Thing(
+        obj["apiVersion"], kind_, metadata["name"], mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")),
+        phase, safe(why, 300), request, tuple(p["metadata"]["name"] for p in own),
+    )
+
+
+def _pod(obj: Object) -> tuple[str, str]:
+    status = obj.get("status") or {}
+    phase = status.get("phase")
+    conditions = {c.get("type"): c for c in status.get("conditions") or ()}
+    if phase == "Succeeded":
+        return "finished", ""
+    if phase == "Failed":
+        return "failed", status.get("message") or status.get("reason") or _ended(status)
+    if phase == "Running" and conditions.get("Ready", {}).get("status", "True") == "True":
+        return "running", ""
+    scheduled = conditions.get("PodScheduled", {})
+    return "waiting", scheduled.get("message", "") if scheduled.get("status") == "False" else str(phase or "accepted").lower()
+
+
+def _ended(status: Mapping[str, Any]) -> str:
+    ends = [(c.get("state") or {}).get("terminated") or {} for c in status.get("containerStatuses") or ()]
+    return "; ".join(f"exit code {e['exitCode']} {e.get('message') or e.get('reason') or ''}".strip() for e in ends if e.get("exitCode"))
+
+
+def _stuck(pod: Object) -> str:
+    statuses = [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
+    waits = [(s.get("state") or {}).get("waiting") or {} for s in statuses]
+    return next((f"{w['reason']}: {w.get('message') or ''}" for w in waits if w.get("reason") in STUCK), "")
+
+
+def _job(obj: Object) -> tuple[str, str]:
+    status = obj.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return ("finished" if condition["type"] == "Complete" else "failed"), condition.get("message") or condition.get("reason") or ""
+    ready = status.get("ready")  # since Kubernetes 1.24; before, an active pod is all that is known
+    return ("running" if (status.get("active") if ready is None else ready) else "waiting"), "its pod isn't ready yet"
+
+
+def _claim(obj: Object) -> tuple[str, str]:
+    phase = (obj.get("status") or {}).get("phase")
+    return ("failed", "its volume is lost") if phase == "Lost" else ("running", str(phase or ""))
+
+
+def _job_of(pod: Object) -> str:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((o.get("name", "") for o in owners if o.get("kind") == "Job"), "")
