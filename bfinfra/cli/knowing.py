@@ -42,13 +42,15 @@ def schema(args: argparse.Namespace) -> int:
 
 def ova(args: argparse.Namespace) -> int:
     """An OVA's product, properties, networks and disks."""
-    from bfinfra.backends import ova as backend
+    from bfinfra.backends.ova import inspect, read, verify
+    from bfinfra.render import data
     from bfinfra.render import ova as render
 
-    found = backend.read(Path(args.file))
+    archive = read(Path(args.file))
     if args.verify:
-        backend.verify(found, lambda _: None)
-    Screen.of(args).show(lambda style: render.text(found, verified=args.verify, style=style), lambda: render.data(found, verified=args.verify))
+        verify(archive, lambda _: None)
+    found = inspect(archive, verified=args.verify)
+    Screen.of(args).show(lambda style: render.text(found, style), lambda: data.document("ova", **found))
     return 0
 
 

@@ -38,7 +38,8 @@ def validate(args: argparse.Namespace) -> int:
         return 1
     warned = [w.problem for w in site.warnings]
     found = data.document("validation", site=site.name, valid=True, problems=[], warnings=[data.problem(p) for p in warned])
-    good = f"{site.name}: {count(len(site.resources), 'resource')}, nothing wrong."
+    rest = f", {count(len(warned), 'warning')}" if warned else ""
+    good = f"{site.name}: {count(len(site.resources), 'resource')}, nothing wrong{rest}."
     screen.show(lambda style: "\n\n".join(filter(None, [problems.warnings(site.warnings, style), good])), lambda: found)
     return 0
 

@@ -30,7 +30,8 @@ TIMEOUT = 10  # seconds
 def start(args: argparse.Namespace) -> int:
     """Start the sandbox of a world, or find it running."""
     file = where.world(args.sites, args.world)
-    found = sandbox.running(where.state(file)) or sandbox.start(file, where.state(file))
+    with where.spoken():
+        found = sandbox.running(where.state(file)) or sandbox.start(file, where.state(file))
     _show(args, {where.state(file): found})
     return 0
 
@@ -38,8 +39,9 @@ def start(args: argparse.Namespace) -> int:
 def stop(args: argparse.Namespace) -> int:
     """Stop it; its state stays for the next start."""
     folders = [folder for folder in _meant(args) if sandbox.running(folder)]
-    for folder in folders:
-        sandbox.stop(folder)
+    with where.spoken():
+        for folder in folders:
+            sandbox.stop(folder)
     Screen.of(args).say(f"stopped {', '.join(f.name for f in folders)}" if folders else "no sandbox runs")
     return 0
 
@@ -47,7 +49,8 @@ def stop(args: argparse.Namespace) -> int:
 def reset(args: argparse.Namespace) -> int:
     """Set it back to its beginning."""
     folder = _one(args)
-    sandbox.reset(folder)
+    with where.spoken():
+        sandbox.reset(folder)
     Screen.of(args).say(f"{folder.name} is as at its beginning")
     return 0
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,19 @@ def sandbox(args: argparse.Namespace) -> Running | None:
     file = world(args.sites, args.world)
     from bfinfra.sandbox import running, start
 
-    return running(state(file)) or start(file, state(file))
+    with spoken():
+        return running(state(file)) or start(file, state(file))
+
+
+@contextlib.contextmanager
+def spoken() -> Iterator[None]:
+    """What the sandbox says of itself, as a problem: it knows none of bfinfra's classes."""
+    from bfinfra.sandbox import SandboxError
+
+    try:
+        yield
+    except SandboxError as error:
+        raise BfinfraError(Problem(str(error), next="bfinfra sandbox reset SITE begins anew")) from None
 
 
 def world(sites: Sequence[str], given: str | None) -> Path:
