@@ -38,7 +38,7 @@ class VCenter:
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)
 
     def authorities(self) -> str:
-        """vCenter's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""
+        """The server's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""
         return self._authorities
 
     @functools.cached_property

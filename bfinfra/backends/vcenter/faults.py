@@ -90,7 +90,7 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     """A REST answer that isn't a success as an error. Server errors of a read may be asked again."""
     body = _json(response)
     kind, words = _rest(body)
-    error = REST.get(kind) or STATUS.get(response.status_code, Rejected if not kind and 400 <= response.status_code < 500 else Rejected)
+    error = REST.get(kind) or STATUS.get(response.status_code, Rejected)
     if error is Unanswered and response.request.method in ("GET", "HEAD"):
         error = Busy
     why = "; ".join(part for part in (words, f"{response.status_code} {kind}".strip()) if part)

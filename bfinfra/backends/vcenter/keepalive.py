@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from bfinfra.model.errors import RemoteError
 
@@ -22,7 +22,7 @@ class KeepAlive:
         self._error: RemoteError | None = None
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
 
-    def __enter__(self) -> KeepAlive:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +15,14 @@ from bfinfra.backends.vcenter.hardware import Hardware, config_spec
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks
+from bfinfra.model.errors import Busy, Missing
 
 DETAIL = [
     "name", "parent", "resourcePool", "datastore", "runtime.powerState", "runtime.host", "runtime.connectionState", "config.instanceUuid",
     "config.hardware.numCPU", "config.hardware.memoryMB", "config.memoryReservationLockedToMax", "config.firmware",
     "config.hardware.device", "config.vAppConfig.property", "guest.ipAddress", "guest.toolsRunningStatus", "recentTask",
 ]  # fmt: skip
+LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
 SHUTDOWN = 300  # seconds that a guest may take to shut down
 
 
@@ -135,11 +138,22 @@ class Machines:
         """Delete a VM that is off, with its disks."""
         self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).Destroy_Task(), "deleting")
 
-    def settle(self, machine: Machine, limit: float) -> None:
-        """Wait until no task runs on the VM any more, whatever its end; `limit` in seconds."""
-        for task in machine.tasks:
-            ended = ("success", "error")
-            self._tasks.watch(task, ("info.state",), lambda v: v.get("info.state") in ended, "an earlier task", limit=limit)
+    def discard(self, moid: str, flag: str) -> None:
+        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was finished, and stays."""
+        with contextlib.suppress(Missing):  # an import that lapses takes its VM along
+            self._tasks.watch(self._ref(moid), ("disabledMethod",), _deletable, "an earlier import", limit=LAPSE)
+            for found in self.read([moid], [flag]):
+                for task in found.tasks:
+                    self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
+            if any(found.extra for found in self.read([moid], [flag])):
+                self.stop(moid)
+                self._delete_or_lapse(moid)
+
+    def _delete_or_lapse(self, moid: str) -> None:
+        try:
+            self.destroy(moid)
+        except Busy:  # its lease is still open: it lapses, or whoever holds it finishes
+            self._tasks.watch(self._ref(moid), ("name",), lambda _: False, "an earlier import", limit=LAPSE)
 
     def _on(self, moid: str) -> bool:
         row = self._session.read(lambda content: properties.one(content, self._ref(moid), ["runtime.powerState"]))
@@ -147,6 +161,14 @@ class Machines:
 
     def _ref(self, moid: str) -> Any:
         return refs.refer(self._session.content(), vim.VirtualMachine, moid)
+
+
+def _deletable(values: Mapping[str, Any]) -> bool:
+    return "Destroy_Task" not in (values.get("disabledMethod") or ())
+
+
+def _ended(values: Mapping[str, Any]) -> bool:
+    return values.get("info.state") in ("success", "error")
 
 
 def port_groups(content: Any) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Import:
     datastore: str
     hardware: Hardware
     files: Mapping[str, int]
+    surplus: frozenset[int] = frozenset()
+    """Positions of the OVF's network adapters that are left out."""
     open: Callable[[str], BinaryIO] = field(repr=False)
     thin: bool = True
 
@@ -72,6 +74,7 @@ class Imports:
         spec, items = self._spec(wanted)
 
         def take(content: Any) -> Any:
+            _leave_out(spec.configSpec, wanted.surplus)
             extend(spec.configSpec, wanted.hardware, content)
             pool, folder = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Folder, wanted.folder)
             return pool.ImportVApp(spec, folder, refs.refer(content, vim.HostSystem, wanted.host))
@@ -142,10 +145,16 @@ class Imports:
             raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")
 
     def _trust(self, host: str) -> Trust:
-        """vCenter is trusted as the site says; the hosts that it sends us to, by vCenter's own authorities."""
+        """As the site says for vCenter; its own authorities vouch for the hosts that it sends us to."""
         if host == httpx2.URL(f"https://{self._session.server}").host:
             return self._session.settings.trust
         return Trust(ca_pem=self._authorities())
+
+
+def _leave_out(spec: Any, surplus: frozenset[int]) -> None:
+    cards = [c for c in spec.deviceChange or () if isinstance(c.device, vim.vm.device.VirtualEthernetCard)]
+    out = [card for index, card in enumerate(cards) if index in surplus]
+    spec.deviceChange = [c for c in spec.deviceChange or () if not any(c is o for o in out)]
 
 
 def _network_type(ident: str) -> type[Any]:

@@ -27,7 +27,7 @@ class Stub(SoapStubAdapterBase):
         self.http = http
         self.server = server
 
-    def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: ARG002, N802 - pyVmomi calls it so
+    def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
         headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}

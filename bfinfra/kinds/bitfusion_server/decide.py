@@ -1,0 +1,93 @@
+"""From what is to what shall be: deploy, settle what is half done, reconfigure, replace, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
+from bfinfra.kinds.bitfusion_server.spec import Spec
+from bfinfra.kinds.bitfusion_server.state import State
+from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
+from bfinfra.kinds.bitfusion_server.target import Target, resolve
+from bfinfra.model import kind
+from bfinfra.model.kind import Around, Change, Step, differences
+from bfinfra.model.secret import Secret
+
+
+def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
+    """What is left to do, the next thing first."""
+    if spec is None:
+        return () if state is None else (Delete(name=name, moid=state.machine.moid),)
+    if state is not None and state.importing:
+        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, None, around)
+    if state is None:
+        return _create(name, spec, None, around)
+    target = resolve(name, spec, state, around)
+    if wrong := misplaced(state, target, spec):
+        found = kind.changes(spec, state.mark, wrong)
+        return Replace(name=name, moid=state.machine.moid, changes=found), *_create(name, spec, state, around)
+    return _update(name, spec, state, target, around)
+
+
+def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
+    target = resolve(name, spec, None, around)
+    changes = differences(None, spec.applied()) if state is None else ()
+    seal = around.mark.seal(spec.applied()).encode()
+    return (
+        Deploy(name=name, target=target, mark=around.mark.encode(), changes=changes),
+        PowerOn(name=name, moid=""),
+        Seal(name=name, moid="", mark=seal),
+    )
+
+
+def _update(name: str, spec: Spec, state: State, target: Target, around: Around) -> Sequence[Step]:
+    machine = state.machine
+    difference = between(name, spec, state, target, around.facts)
+    moves = _moves(state, target)
+    power = () if machine.on else (Change("power", "off", "on"),)
+    found = kind.changes(spec, state.mark, (*difference.changes, *moves, *power))
+    steps: list[Step] = []
+    if difference.off and machine.on:
+        steps.append(Stop(name=name, moid=machine.moid, changes=found))
+    if difference:
+        steps.append(_configure(name, state, target, difference, found))
+    if moves:
+        fields = {change.field for change in moves}
+        to = (target.folder if "folder" in fields else "", target.pool if "resource_pool" in fields else "")
+        steps.append(Move(name=name, moid=machine.moid, folder=to[0], pool=to[1], changes=found))
+    if not machine.on or (difference.off and machine.on):
+        steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
+    if state.mark is None or state.mark.applied != spec.applied():
+        steps.append(Seal(name=name, moid=machine.moid, mark=around.mark.seal(spec.applied()).encode(), changes=found))
+    return steps
+
+
+def _configure(name: str, state: State, target: Target, difference: Difference, found: tuple[Change, ...]) -> Configure:
+    fields = {change.field for change in difference.changes}
+    kept = {key: digest for key, digest in state.digests.items() if key not in (difference.properties or {})}
+    return Configure(
+        name=name,
+        moid=state.machine.moid,
+        cpus=target.cpus if "cpus" in fields else None,
+        memory=target.memory if {"memory", "reservation"} & fields else None,
+        reserve=True if {"memory", "reservation"} & fields else None,
+        firmware="efi" if "firmware" in fields else None,
+        extra=difference.extra or {},
+        attach=difference.attach,
+        drop=difference.drop,
+        nics=difference.nics or {},
+        add_nics=difference.add_nics,
+        grow=difference.grow or {},
+        properties=difference.properties or {},
+        keep=kept if any(isinstance(v, Secret) for v in (difference.properties or {}).values()) else {},
+        changes=found,
+    )
+
+
+def _moves(state: State, target: Target) -> tuple[Change, ...]:
+    machine, found = state.machine, []
+    if machine.folder and machine.folder != target.folder:
+        found.append(Change("folder", machine.folder, target.folder))
+    if machine.pool and machine.pool != target.pool:
+        found.append(Change("resource_pool", machine.pool, target.pool))
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""Which GPUs a server gets: each card goes to one server, decided alike by all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.kinds.bitfusion_server import sizing
+from bfinfra.kinds.bitfusion_server.spec import Spec
+from bfinfra.kinds.bitfusion_server.state import State
+from bfinfra.kinds.gpu_host import State as HostState
+from bfinfra.kinds.gpu_host.cards import Gpu, chosen
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around
+from bfinfra.model.suggest import nearest
+
+Servers = Mapping[str, tuple[Spec, State | None]]
+
+
+def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[tuple[Attach, ...], int | None]:
+    """The devices to attach, and their memory together in bytes (None: not known)."""
+    host = around.needs["host"]
+    if spec.attach == "vgpu":
+        return _vgpu(spec, host.state)
+    cards = chosen(host.spec, host.state, around.mark.site) if host.spec is not None else ()
+    servers = {n: (s, t) for n, (s, t) in around.peers.items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
+    servers[name] = (spec, state)
+    given = _share(cards, servers, _elsewhere(host.state, around.peers, state))
+    mine = given.get(name, ())
+    if len(mine) < spec.gpus:
+        others = [f"{n} has {len(g)}" for n, g in sorted(given.items()) if n != name and g]
+        raise Refusal(
+            f"{name} wants {spec.gpus} GPUs, {len(mine)} are left on {spec.host}",
+            field="gpus",
+            why="; ".join([f"{len(cards)} are passed through", *others]),
+            next="lower gpus, or pass more cards through",
+        )
+    memory = _sum(spec.gpu_memory or gpu.memory for gpu in mine)
+    system = host.state.detail.system_id
+    if spec.attach == "dynamic":
+        return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
+    return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, system_id=system, name=g.name) for g in mine), memory
+
+
+def _vgpu(spec: Spec, host: HostState) -> tuple[tuple[Attach, ...], int | None]:
+    profile = spec.vgpu_profile or ""
+    if profile not in host.detail.vgpu_profiles:
+        raise Refusal(
+            f"{spec.host} offers no vGPU profile {profile}",
+            field="vgpu_profile",
+            next=nearest(profile, host.detail.vgpu_profiles) or "set the host's graphics type to shared direct and install the vGPU manager",
+        )
+    each = spec.gpu_memory or sizing.of_profile(profile)
+    return (Attach(profile=profile),) * spec.gpus, _sum([each] * spec.gpus)
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    listed = list(sizes)
+    return None if None in listed else sum(size or 0 for size in listed)
+
+
+def _elsewhere(host: HostState, peers: Mapping[str, tuple[Spec | None, State | None]], state: State | None) -> set[str]:
+    """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as free."""
+    servers = {t.machine.moid for _, t in peers.values() if t is not None} | ({state.machine.moid} if state else set())
+    return {address for holder in host.detail.holders if holder.moid not in servers for address in holder.addresses}
+
+
+def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:
+    """Who gets which card: first what a server has already, then by name, the lowest address first, static before dynamic."""
+    given: dict[str, tuple[Gpu, ...]] = {}
+    free = {gpu.address: gpu for gpu in cards if gpu.address not in taken}
+    for name, (spec, state) in sorted(servers.items()):
+        held = {a.address for a in state.machine.pci if a.way == "static"} if state and spec.attach == "static" else set()
+        given[name] = tuple(free.pop(a) for a in sorted(held & free.keys())[: spec.gpus])
+    standing = sorted(servers, key=lambda n: (servers[n][0].attach != "static", servers[n][1] is None, n))
+    for name in standing:
+        spec = servers[name][0]
+        usable = _one_make(free) if spec.attach == "dynamic" else sorted(free)
+        more = usable[: max(0, spec.gpus - len(given[name]))]
+        given[name] += tuple(free.pop(address) for address in more)
+    return given
+
+
+def _one_make(free: Mapping[str, Gpu]) -> list[str]:
+    """The addresses of the most frequent make: a dynamic server takes cards of one make."""
+    makes = Counter((gpu.vendor, gpu.device) for gpu in free.values())
+    if not makes:
+        return []
+    best = min(makes, key=lambda make: (-makes[make], make))
+    return sorted(address for address, gpu in free.items() if (gpu.vendor, gpu.device) == best)

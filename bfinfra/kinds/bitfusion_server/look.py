@@ -1,0 +1,103 @@
+"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bfinfra.backends import ova
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.inventory import Inventory
+from bfinfra.backends.vcenter.machines import Brief
+from bfinfra.kinds.bitfusion_server import properties, state
+from bfinfra.kinds.bitfusion_server.spec import Spec
+from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.kind import Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret, matches
+from bfinfra.model.site import Site
+
+KIND = "bitfusion_server"
+Wanted = Mapping[str, Spec | None]
+
+
+class Looks:
+    """Looks at one vCenter."""
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site
+        self._ovas: dict[tuple[str, int, int], ova.Ova | str] = {}
+
+    def observe(self, wanted: Wanted, *, others: bool) -> Seen:
+        """States of the wanted and of whatever else carries a mark of this kind."""
+        inventory = self._vcenter.inventory.read()
+        briefs = self._vcenter.machines.survey(MARK)
+        found = self._vcenter.machines.read([b.moid for b in _mine(briefs, wanted, inventory, others=others)], KEYS)
+        hosts = {h.moid: h.name for h in inventory.hosts}
+        states: dict[str, State] = {}
+        for machine in sorted(found, key=lambda m: m.moid):
+            seen = state.read(machine, hosts.get(machine.host, ""))
+            name = _address(seen.mark) or machine.name
+            # a clone copies the mark, but not the instance UUID
+            if name not in states or machine.instance_uuid == state.identity(self._site.name, name):
+                states[name] = seen
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        ovas = {spec.ova.file.text: self._ova(spec) for spec in specs.values()}
+        return Seen(states, Facts(inventory, ovas, self._secrets(specs, states, ovas)))
+
+    def _ova(self, spec: Spec) -> ova.Ova | str:
+        """The descriptor, read once for each state of the file; or why it can't be read."""
+        try:
+            stat = spec.ova.file.path.stat()
+        except OSError as error:
+            return error.strerror or "it can't be read"
+        key = (str(spec.ova.file.path), stat.st_size, stat.st_mtime_ns)
+        if key not in self._ovas:
+            try:
+                self._ovas[key] = ova.read(spec.ova.file.path)
+            except (BfinfraError, ValueError) as error:
+                self._ovas[key] = str(error)
+        return self._ovas[key]
+
+    def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | str]) -> dict[tuple[str, str], SecretSeen]:
+        pepper = self._site.pepper.reveal() if self._site.pepper else ""
+        found: dict[tuple[str, str], SecretSeen] = {}
+        for name, spec in specs.items():
+            package = ovas[spec.ova.file.text]
+            declared = {p.key: p for p in package.properties} if isinstance(package, ova.Ova) else {}
+            for key, value in spec.properties.items():
+                if isinstance(value, Secret) and key in declared:
+                    found[name, key] = _secret(value, declared[key], states.get(name), pepper)
+        return found
+
+
+def _secret(value: Secret, declared: ova.Property, standing: State | None, pepper: str) -> SecretSeen:
+    """Only what may be said of a secret: whether it changed, whether it fits."""
+    try:
+        plain = value.reveal()
+    except BfinfraError as error:
+        return SecretSeen(problem=str(error))
+    kept = standing.digests.get(declared.key) if standing else None
+    stale = standing is not None and not standing.importing and (kept is None or not matches(plain, kept, pepper))
+    return SecretSeen(stale, ova.check(declared, properties.normalised(declared, plain)))
+
+
+def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> list[Brief]:
+    """Marked ones, and unmarked ones that stand where a wanted one would be made."""
+    folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
+    homes = {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
+    found = []
+    for brief in briefs:
+        mark = Mark.decode(brief.mark)
+        name = _address(mark)
+        in_the_way = mark is None and wanted.get(brief.name) is not None and brief.folder in homes
+        if in_the_way or (name and (others or name in wanted)):
+            found.append(brief)
+    return found
+
+
+def _address(mark: Mark | None) -> str:
+    """The server's name in a mark, or "" where the mark is another kind's."""
+    kind, _, name = mark.address.partition("/") if mark else ("", "", "")
+    return name if kind == KIND else ""

@@ -1,0 +1,127 @@
+"""A server's properties against what its OVA declares: unknown, missing and unfit ones are refused."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+
+from bfinfra.backends.ova import Ova, Property, check
+from bfinfra.kinds.bitfusion_server.spec import Item, Network, Spec
+from bfinfra.kinds.bitfusion_server.state import Facts, SecretSeen
+from bfinfra.model.errors import Refusal
+from bfinfra.model.secret import Secret
+from bfinfra.model.suggest import nearest
+
+Value = str | Secret
+WHAT: Mapping[Item, re.Pattern[str]] = {
+    "gateway": re.compile(r"gateway"),
+    "dns": re.compile(r"\bdns\b|name ?servers?"),
+    "netmask": re.compile(r"net ?mask|subnet mask"),
+    "address": re.compile(r"\bip ?(v4)?( ?addr(ess)?)?\b|\bcidr\b|\baddress\b"),
+}
+NUMBER = re.compile(r"(\d+)")
+
+
+def checked(name: str, spec: Spec, ova: Ova, facts: Facts) -> dict[str, Value]:
+    """Every property to be set. Refusal naming the field."""
+    declared = {p.key: p for p in ova.properties}
+    found = _addresses(spec, ova, ova.properties)
+    for key, value in spec.properties.items():
+        if key not in declared:
+            raise Refusal(f"the OVA has no property {key}", field=f"properties.{key}", next=nearest(key, declared) or "see: bfinfra ova inspect")
+        found[key] = _fit(declared[key], value, facts.secrets.get((name, key), SecretSeen()), f"properties.{key}")
+    for property_ in ova.properties:
+        if property_.required and property_.key not in found:
+            label = f" ({property_.label})" if property_.label else ""
+            raise Refusal(f"the OVA's property {property_.key}{label} is missing", field="properties", why="it has no default", next=f"write properties: {{{property_.key}: …}}")
+    return found
+
+
+def _fit(declared: Property, value: Value, seen: SecretSeen, where: str) -> Value:
+    if not declared.user_configurable:
+        raise Refusal(f"the OVA's property {declared.key} can't be set", field=where, why="its maker did not make it configurable", next="leave it out")
+    if isinstance(value, Secret):
+        if why := seen.problem or value.missing():
+            raise Refusal(f"the property {declared.key} has no usable value", field=where, why=why, next="correct the reference or its value")
+        return value
+    if declared.password:
+        raise Refusal(f"the property {declared.key} is a password", field=where, why="secrets never stand in a file", next="write a reference, such as {env: NAME}")
+    normal = normalised(declared, value)
+    if why := check(declared, normal):
+        raise Refusal(f"{value!r} does not fit the property {declared.key}", field=where, why=why, next="see: bfinfra ova inspect")
+    return normal
+
+
+def normalised(declared: Property, value: str) -> str:
+    """Booleans as OVF spells them."""
+    return {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
+
+
+def _addresses(spec: Spec, ova: Ova, declared: tuple[Property, ...]) -> dict[str, Value]:
+    """The properties that take the adapters' addresses, gateways and name servers."""
+    found: dict[str, Value] = {}
+    for index, (label, network) in _numbered(spec, ova):
+        if network.address is None and network.gateway is None and not network.dns:
+            continue
+        for item, value in _values(network, label, index, spec, declared).items():
+            found[_key(item, label, index, network, spec, declared)] = value
+    return found
+
+
+def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
+    """The site's networks with the number of the OVA's network that bears their name, else their own place."""
+    names = [n.name for n in ova.networks]
+    return [(names.index(item[0]) + 1 if item[0] in names else place, item) for place, item in enumerate(spec.networks.items(), start=1)]
+
+
+def _values(network: Network, label: str, index: int, spec: Spec, declared: tuple[Property, ...]) -> dict[Item, str]:
+    """What to write. The address goes without its prefix where the OVA asks for a netmask apart."""
+    values: dict[Item, str] = {}
+    if network.address:
+        apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, declared)
+        interface = ipaddress.ip_interface(network.address)
+        values["address"] = str(interface.ip) if apart else network.address
+        if apart:
+            values["netmask"] = str(interface.netmask)
+    if network.gateway:
+        values["gateway"] = network.gateway
+    if network.dns:
+        values["dns"] = ",".join(network.dns)
+    return values
+
+
+def _key(item: Item, label: str, index: int, network: Network, spec: Spec, declared: tuple[Property, ...]) -> str:  # noqa: PLR0913 - one adapter's whole context
+    if given := network.keys.get(item):
+        if given not in {p.key for p in declared}:
+            raise Refusal(f"the OVA has no property {given}", field=f"networks.{label}.keys.{item}", next=nearest(given, (p.key for p in declared)))
+        return given
+    found = _candidates(item, label, index, spec, declared)
+    if len(found) != 1:
+        why = f"{', '.join(found)} may be meant" if found else "none of its labels says so"
+        raise Refusal(f"which of the OVA's properties takes the {item} of {label}?", field=f"networks.{label}", why=why,
+                      next=f"write networks.{label}.keys.{item}, or set the property under properties")
+    return found[0]
+
+
+def _candidates(item: Item, label: str, index: int, spec: Spec, declared: tuple[Property, ...]) -> list[str]:
+    """Properties whose label or key tells that they take this of the adapter with this name or number."""
+    texts = {p.key: _words(f"{p.key} {p.label}") for p in declared if p.user_configurable and p.key not in spec.properties}
+    fit = [key for key, text in texts.items() if next((w for w, pattern in WHAT.items() if pattern.search(text)), None) == item]
+    by_name = [key for key in fit if f" {_words(label)} " in f" {texts[key]} "]
+    if by_name:
+        return by_name
+    numbered = [key for key in fit if (n := NUMBER.search(re.sub(r"ipv?[46]", "", texts[key]))) and _position(int(n[1]), tuple(texts.values())) == index]
+    plain = [key for key in fit if not NUMBER.search(re.sub(r"ipv?[46]", "", texts[key]))]
+    return numbered or (plain if index == 1 else [])
+
+
+def _position(number: int, texts: Iterable[str]) -> int:
+    """The adapter that a number in a label means; some makers count from nought."""
+    from_nought = any(re.search(r"\b(nic|net|network|eth|adapter|interface) ?0\b", text) for text in texts)
+    return number + 1 if from_nought else number
+
+
+def _words(text: str) -> str:
+    """`guestinfo.net1_ip (NIC 1)` → `guestinfo net1 ip nic 1`, in lower case."""
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

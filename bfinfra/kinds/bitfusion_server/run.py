@@ -1,0 +1,113 @@
+"""Running a server's steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bfinfra.backends import ova
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.hardware import Hardware
+from bfinfra.backends.vcenter.ovf import Import
+from bfinfra.kinds.bitfusion_server import steps
+from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity
+from bfinfra.kinds.bitfusion_server.target import surplus
+from bfinfra.model import kind
+from bfinfra.model.kind import Done, Report
+from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret, digest
+from bfinfra.model.site import Site
+
+
+class Runs:
+    """Runs steps on one vCenter."""
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site
+
+    def deploy(self, step: steps.Deploy, report: Report) -> None:
+        """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
+        target = step.target
+        package = ova.read(target.file.path)
+        ova.verify(package, lambda done: report(Done("verifying", done, package.size)), sha256=target.sha256 or "")
+        values = _revealed(target.properties)
+        sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
+        mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
+        notes = {MARK: step.mark, IMPORTING: target.release, OVA: target.release} | _kept(mark, sealed)
+        wanted = Import(
+            name=step.name,
+            descriptor=package.descriptor,
+            networks=dict.fromkeys((n.name for n in package.networks), target.adapters[0].network)
+            | {a.ovf: a.network for a in target.adapters if a.ovf},
+            surplus=surplus(package, target.adapters),
+            properties=values,
+            folder=target.folder,
+            pool=target.pool,
+            host=target.host,
+            datastore=target.datastore,
+            hardware=Hardware(
+                cpus=target.cpus,
+                memory=target.memory,
+                reserve=True if target.attach else None,
+                firmware="efi",
+                instance_uuid=identity(self._site.name, step.name),
+                extra=notes | dict(target.extra),
+                attach=target.attach,
+                add_nics=tuple(a.network for a in target.adapters if not a.ovf),
+            ),
+            files=package.files,
+            open=package.open,
+            thin=target.thin,
+        )
+        moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
+        self._vcenter.machines.reconfigure(moid, Hardware(extra={IMPORTING: ""}), "the note that the import is whole")
+
+    def small(self, step: kind.Step) -> None:
+        """Everything but an import."""
+        machines = self._vcenter.machines
+        match step:
+            case steps.Discard(moid=moid):
+                machines.discard(moid, IMPORTING)
+            case steps.Stop(moid=moid):
+                machines.stop(moid)
+            case steps.Configure():
+                self._configure(step)
+            case steps.Move(moid=moid):
+                machines.move(moid, step.folder, step.pool)
+            case steps.PowerOn(moid=moid):
+                machines.power_on(moid)
+            case steps.Seal(moid=moid):
+                machines.reconfigure(moid, Hardware(extra={MARK: step.mark}), "the note of what was applied")
+            case steps.Delete(moid=moid):
+                machines.stop(moid)
+                machines.destroy(moid)
+
+    def _configure(self, step: steps.Configure) -> None:
+        values = _revealed(step.properties)
+        fresh = {key: digest(values[key], None, self._pepper()) for key, v in step.properties.items() if isinstance(v, Secret)}
+        mark = Mark(self._site.name, f"bitfusion_server/{step.name}")
+        wanted = Hardware(
+            cpus=step.cpus,
+            memory=step.memory,
+            reserve=step.reserve,
+            firmware=step.firmware,
+            extra=dict(step.extra) | (_kept(mark, dict(step.keep) | fresh) if fresh else {}),
+            attach=step.attach,
+            drop=step.drop,
+            nics=step.nics,
+            add_nics=step.add_nics,
+            grow=step.grow,
+            properties=values,
+        )
+        self._vcenter.machines.reconfigure(step.moid, wanted)
+
+    def _pepper(self) -> str:
+        return self._site.pepper.reveal() if self._site.pepper else ""
+
+
+def _revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
+    return {key: value.reveal() if isinstance(value, Secret) else value for key, value in values.items()}
+
+
+def _kept(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
+    return {SECRETS: mark.seal(digests).encode()} if digests else {}

@@ -1,0 +1,32 @@
+"""How large a server must be for its GPUs. Sizes in bytes."""
+
+from __future__ import annotations
+
+import re
+
+GIB = 1 << 30
+GRAIN = 4 << 20  # vSphere takes memory in multiples of 4 MiB
+PER_GPU = 4  # virtual CPUs
+
+
+def cpus(gpus: int) -> int:
+    """Four for each GPU, at least four."""
+    return max(PER_GPU, PER_GPU * gpus)
+
+
+def memory(gpu_memory: int) -> int:
+    """One and a half times the GPUs' memory, in vSphere's grain."""
+    wanted = gpu_memory * 3 // 2
+    return -(-wanted // GRAIN) * GRAIN
+
+
+def mmio(gpu_memory: int) -> int:
+    """Twice the next power of two (in GiB) that holds the GPUs' memory."""
+    gib = max(1, -(-gpu_memory // GIB))
+    return 2 * (1 << (gib - 1).bit_length()) * GIB
+
+
+def of_profile(profile: str) -> int | None:
+    """The memory that a vGPU profile's name tells: `grid_v100d-8q` → 8 GiB."""
+    match = re.search(r"-(\d+)[a-z]*$", profile)
+    return int(match[1]) * GIB if match else None

@@ -1,0 +1,100 @@
+"""What a user writes for a Bitfusion server."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from bfinfra.model import kind
+from bfinfra.model.kind import Part
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.trust import Fingerprint
+from bfinfra.model.units import Bytes
+
+PORT = 56001  # where a server answers its clients
+
+
+def _interface(value: str) -> str:
+    if "/" not in value:
+        raise ValueError("expected an address with its prefix, such as 172.24.210.80/24")
+    return str(ipaddress.ip_interface(value))
+
+
+Interface = Annotated[str, AfterValidator(_interface)]
+Address = Annotated[str, AfterValidator(lambda value: str(ipaddress.ip_address(value)))]
+Item = Literal["address", "netmask", "gateway", "dns"]
+
+
+class Ova(Part):
+    """The appliance."""
+
+    file: LocalFile
+    """Path of the .ova, relative to the site file."""
+    sha256: Fingerprint | None = None
+    """SHA-256 of the whole file, checked before anything is uploaded; its own manifest is checked in any case."""
+
+
+class Network(Part):
+    """One network adapter."""
+
+    network: str
+    """Name of the network or distributed port group."""
+    address: Interface | None = None
+    """Address with prefix, such as 172.24.210.80/24; without it the appliance asks DHCP."""
+    gateway: Address | None = None
+    """Default gateway."""
+    dns: tuple[Address, ...] = ()
+    """Name servers."""
+    keys: dict[Item, str] = Field(default_factory=dict)
+    """Which OVA property takes the address, netmask, gateway or dns, where its label doesn't tell."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one server."""
+
+    ova: Ova
+    """The appliance."""
+    host: Annotated[str, Ref("gpu_host")]
+    """The host whose GPUs it serves."""
+    gpus: Annotated[int, Field(ge=0, le=16)]
+    """How many; 0 for a server that only keeps the cluster's quorum."""
+    attach: Literal["static", "dynamic", "vgpu"] = "static"
+    """static: fixed cards; dynamic: any cards of the make (Dynamic DirectPath); vgpu: shares by a profile."""
+    vgpu_profile: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """With attach: vgpu, such as grid_v100d-8q."""
+    gpu_memory: Bytes | None = None
+    """Memory of each GPU, where bfinfra can't know it."""
+    cpus: Annotated[int, Field(ge=1, le=768)] | None = None
+    """Virtual CPUs; default 4 for each GPU, at least 4."""
+    memory: Bytes | None = None
+    """Default 1.5 × the GPUs' memory. All of it is reserved: passthrough needs that."""
+    mmio: Bytes | None = None
+    """Size of the 64-bit MMIO window; default twice the next power of two that holds the GPUs' memory."""
+    disk: Bytes | None = None
+    """Size of the first disk, if larger than the OVA's."""
+    disk_provisioning: Literal["thin", "thick"] = "thin"
+    """How the disks take space."""
+    datastore: str | None = None
+    """Where the disks live; may be left out where the host reaches only one datastore."""
+    folder: str = ""
+    """Folder for VMs, such as gpu/bitfusion; default the datacenter's root."""
+    resource_pool: str = ""
+    """Resource pool; default the cluster's own."""
+    networks: Annotated[dict[str, Network], Field(min_length=1, max_length=4)]
+    """One to four adapters, by the names of the OVA's networks or any others, in the order of the adapters."""
+    properties: dict[str, Secret | str] = Field(default_factory=dict)
+    """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only."""
+    readiness: Literal["tools", "port"] = "tools"
+    """tools: VMware Tools run and report an address; port: the server's port takes connections."""
+    port: Annotated[int, Field(ge=1, le=65535)] = PORT
+    """The port for readiness: port."""
+
+    @model_validator(mode="after")
+    def _profile(self) -> Spec:
+        if (self.attach == "vgpu") != (self.vgpu_profile is not None):
+            raise ValueError("vgpu_profile goes with attach: vgpu, and only with it")
+        return self

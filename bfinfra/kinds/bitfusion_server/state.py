@@ -1,0 +1,70 @@
+"""What vCenter says of a server, and what decisions need besides."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from bfinfra.backends.ova import Ova
+from bfinfra.backends.vcenter.inventory import Inventory
+from bfinfra.backends.vcenter.machines import Machine
+from bfinfra.model import kind
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Ref
+
+MARK, SECRETS, IMPORTING, OVA = "bfinfra.mark", "bfinfra.secrets", "bfinfra.importing", "bfinfra.ova"
+"""extraConfig keys: the mark; digests of write-only properties; set until an import is whole; what was imported."""
+MMIO, MMIO_SIZE = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
+NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
+KEYS = (MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """One VM. `host`: the name of the host it is on."""
+
+    machine: Machine
+    host: Annotated[str, Ref("gpu_host")]
+    importing: bool = False
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Property → salted digest of what was written."""
+        kept = Mark.decode(self.machine.extra.get(SECRETS))
+        return (kept.applied if kept else None) or {}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSeen:
+    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it can)."""
+
+    stale: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property."""
+
+    inventory: Inventory = field(default_factory=Inventory)
+    ovas: Mapping[str, Ova | str] = field(default_factory=dict)
+    secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
+
+
+def identity(site: str, name: str) -> str:
+    """The instance UUID of a server: the same on every run, another for every site and name."""
+    return str(uuid.uuid5(NAMES, f"{site}/bitfusion_server/{name}"))
+
+
+def release(package: Ova) -> str:
+    """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every disk."""
+    manifest = "".join(f"{file} {algorithm} {value}\n" for file, (algorithm, value) in sorted(package.manifest.items()))
+    return hashlib.sha256((package.descriptor + manifest).encode()).hexdigest()
+
+
+def read(machine: Machine, host: str) -> State:
+    """The state of one VM on the host of that name."""
+    return State(mark=Mark.decode(machine.extra.get(MARK)), machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)))

@@ -1,0 +1,95 @@
+"""The side effects on a server. Steps carry references to secrets, never their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.kinds.bitfusion_server.target import Target
+from bfinfra.model import kind
+from bfinfra.model.kind import Disruption
+from bfinfra.model.secret import Secret
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deploy(kind.Step):
+    """verify the OVA and import it as VM {name}"""
+
+    name: str
+    target: Target
+    mark: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnMachine(kind.Step):
+    name: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discard(_OnMachine):
+    """remove the half-imported VM {name}, once what works on it has ended"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(_OnMachine):
+    """shut down {name}"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "hardware and properties change only while the VM is off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configure(_OnMachine):
+    """reconfigure VM {name}"""
+
+    cpus: int | None = None
+    memory: int | None = None
+    reserve: bool | None = None
+    firmware: str | None = None
+    extra: Mapping[str, str]
+    attach: tuple[Attach, ...] = ()
+    drop: tuple[int, ...] = ()
+    nics: Mapping[int, str]
+    add_nics: tuple[str, ...] = ()
+    grow: Mapping[int, int]
+    properties: Mapping[str, str | Secret]
+    """Only those that change."""
+    keep: Mapping[str, str]
+    """Digests of the secrets that don't."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(_OnMachine):
+    """move VM {name} to its folder and resource pool"""
+
+    folder: str
+    pool: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerOn(_OnMachine):
+    """power on {name}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(_OnMachine):
+    """note on VM {name} what was applied"""
+
+    mark: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(_OnMachine):
+    """shut down VM {name} and delete it with its disks"""
+
+    destructive = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Delete):
+    """shut down VM {name} and delete it with its disks, to make it anew"""
+
+    disruption = Disruption.REPLACE
+    why = "the appliance, its host and its datastore can't change in place"
