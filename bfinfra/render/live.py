@@ -63,9 +63,11 @@ class Board:
     def _table(self, rows: tuple[Row, ...]) -> Table:
         table = Table.grid(padding=(0, 1))
         for row in rows:
-            bar = ProgressBar(total=1.0, completed=row.share, width=BAR) if row.share is not None else Text("")
-            table.add_row(self._spinner, Text(safe(row.key), style="bold"), Text(f"{row.doing}  {row.amount}".strip()), bar,
-                          Text(duration(row.since), style="dim"))
+            doing = Text(row.doing, no_wrap=True, overflow="ellipsis")
+            table.add_row(self._spinner, Text(safe(row.key), style="bold"), doing, Text(duration(row.since), style="dim"))
+            if row.amount:
+                bar = ProgressBar(total=1.0, completed=row.share, width=BAR) if row.share is not None else Text("")
+                table.add_row("", bar, Text(row.amount, no_wrap=True, overflow="ellipsis"))
         return table
 
 
