@@ -1,0 +1,11 @@
+"""OVA files: what is in them, whether it is whole, and streams of their disks. Hostile files are refused before they are read whole."""
+
+from __future__ import annotations
+
+from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Ova, Product, Property
+from bfinfra.backends.ova.inspect import inspect
+from bfinfra.backends.ova.read import read
+from bfinfra.backends.ova.values import check
+from bfinfra.backends.ova.verify import verify
+
+__all__ = ["Disk", "Hardware", "Member", "Network", "Option", "Ova", "Product", "Property", "check", "inspect", "read", "verify"]

@@ -1,0 +1,99 @@
+"""The archive of an OVA: its members' names, places and sizes, from the tar headers alone; a few hundred bytes are read a member.
+
+The standard library's tarfile follows links, sparse maps and extended headers of any length; an OVA has none of them.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from bfinfra.backends.ova.contents import Member, refusal
+
+BLOCK = tarfile.BLOCKSIZE
+MOST = 256  # members
+LONGEST = 1 << 16  # bytes of an extended header
+PLAIN = frozenset({tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE})
+EXTENDED = frozenset({tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE})
+NAMES = {tarfile.SYMTYPE: "a symbolic link", tarfile.LNKTYPE: "a hard link", tarfile.CHRTYPE: "a device", tarfile.BLKTYPE: "a device",
+         tarfile.FIFOTYPE: "a pipe", tarfile.DIRTYPE: "a folder", tarfile.GNUTYPE_SPARSE: "a sparse file"}
+
+
+def members(path: Path, stream: BinaryIO, size: int) -> dict[str, Member]:
+    """Name → member, in the order of the archive. Refusal: no tar, cut short, or something in it that no OVA holds."""
+    found: dict[str, Member] = {}
+    for member in _walk(path, stream, size):
+        _check_name(path, member.name)
+        if member.name in found:
+            raise refusal(path, f"it holds {member.name} twice")
+        if len(found) >= MOST:
+            raise refusal(path, f"it holds more than {MOST} files", next="make sure that it is an OVA")
+        found[member.name] = member
+    if not found:
+        raise refusal(path, "it is empty")
+    return found
+
+
+def _walk(path: Path, stream: BinaryIO, size: int) -> Iterator[Member]:
+    """The members until the end mark. An extended header speaks of the next member."""
+    position, said = 0, dict[str, str]()
+    while (info := _header(path, stream, position)) is not None:
+        begin, end = position + BLOCK, position + BLOCK + info.size
+        if end > size:
+            raise refusal(path, f"it is cut short: {shown(info.name)} should end at byte {end}, and the file has {size}")
+        if info.type in EXTENDED or info.type == tarfile.GNUTYPE_LONGNAME:
+            said |= _extended(path, stream, info)
+        elif info.type in PLAIN:
+            length = int(said["size"]) if said.get("size", "").isdigit() else info.size
+            if begin + length > size:
+                raise refusal(path, f"it is cut short: {shown(info.name)} should end at byte {begin + length}, and the file has {size}")
+            yield Member(said.get("path", info.name), begin, length)
+            end, said = begin + length, {}
+        else:
+            raise refusal(path, f"it holds {NAMES.get(info.type, 'something that is no file')}: {shown(info.name)}", "an OVA holds plain files only")
+        position = -(-end // BLOCK) * BLOCK
+
+
+def _header(path: Path, stream: BinaryIO, position: int) -> tarfile.TarInfo | None:
+    stream.seek(position)
+    data = stream.read(BLOCK)
+    if data == bytes(BLOCK):
+        return None  # the end mark
+    try:
+        info = tarfile.TarInfo.frombuf(data, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        if position == 0:
+            raise refusal(path, "it is no OVA", "an OVA is a tar archive", "name the .ova file itself, unpacked from any .zip or .gz") from None
+        where = "no end mark" if len(data) < BLOCK else f"damaged at byte {position}"
+        raise refusal(path, f"it is cut short or damaged: {where}") from None
+    if info.size < 0:
+        raise refusal(path, f"it is damaged at byte {position}", "a size is negative")
+    return info
+
+
+def _extended(path: Path, stream: BinaryIO, info: tarfile.TarInfo) -> dict[str, str]:
+    """What an extended header says of the next member: only its name and size matter."""
+    if info.size > LONGEST:
+        raise refusal(path, f"one of its headers has {info.size} bytes")
+    text = stream.read(info.size).decode(errors="replace")
+    if info.type == tarfile.GNUTYPE_LONGNAME:
+        return {"path": text.rstrip("\0")}
+    if info.type == tarfile.XGLTYPE:
+        return {}
+    pairs = (line.partition(" ")[2].partition("=") for line in text.split("\n"))
+    found = {key: value for key, _, value in pairs}
+    if any(key.startswith("GNU.sparse") for key in found):
+        raise refusal(path, "it holds a sparse file", "an OVA holds plain files only")
+    return {key: found[key] for key in ("path", "size") if key in found}
+
+
+def _check_name(path: Path, name: str) -> None:
+    if not name or name.startswith(".") or not name.isprintable() or any(c in name for c in "/\\:") or len(name) > 255:
+        raise refusal(path, f"it holds a file called {shown(name)!r}", "the files of an OVA lie side by side, under plain names", "do not use it")
+
+
+def shown(text: str) -> str:
+    """A name as an error shows it."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:80]

@@ -1,0 +1,166 @@
+"""The OVF descriptor: product, properties, networks, disks, hardware, licence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.ova.archive import shown
+from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Product, Property, refusal
+from bfinfra.backends.ova.xml import attribute, bytes_in, children, first, number, raw, safe, text
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
+
+PROCESSORS, MEMORY, ETHERNET = "3", "4", "10"  # CIM resource types
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What was read from an Envelope."""
+
+    product: Product
+    properties: tuple[Property, ...]
+    networks: tuple[Network, ...]
+    disks: tuple[Disk, ...]
+    hardware: Hardware
+    options: tuple[Option, ...]
+    eula: tuple[str, ...]
+    files: Mapping[str, int]
+
+
+def describe(path: Path, root: Element, members: Mapping[str, Member]) -> Descriptor:
+    """Read the Envelope; every file that it refers to must be a member of the size that it says. Refusal."""
+    systems = list(children(root, "VirtualSystem"))
+    if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
+        raise refusal(path, "its descriptor does not hold exactly one virtual machine", next="bfinfra deploys appliances of one machine")
+    system, words = systems[0], _words(root)
+    references = dict(_references(path, root, members))
+    products = list(children(system, "ProductSection"))
+    return Descriptor(
+        _product(next((p for p in products if text(p, "Product")), products[0] if products else None)),
+        _properties(path, products, words),
+        tuple(_networks(root)), tuple(_disks(path, root, references)), _hardware(path, first(system, "VirtualHardwareSection")),
+        tuple(_options(root, words)), tuple(_licences(system, words)), dict(references.values()),
+    )
+
+
+def _references(path: Path, root: Element, members: Mapping[str, Member]) -> Iterator[tuple[str, tuple[str, int]]]:
+    """File id → (href, bytes)."""
+    section = first(root, "References")
+    for file in children(section, "File") if section is not None else ():
+        href = raw(file, "href") or ""
+        if raw(file, "chunkSize"):
+            raise refusal(path, f"{shown(href)} is split into chunks", next="repack it in one piece, for instance with ovftool")
+        if href not in members:
+            raise refusal(path, f"its descriptor refers to {shown(href)}, which it does not hold")
+        size, said = members[href].size, raw(file, "size")
+        if said is not None and number(path, said, f"the size of {shown(href)}") != size:
+            raise refusal(path, f"{href} has {size} bytes, and its descriptor says {shown(said)}")
+        yield attribute(file, "id"), (href, size)
+
+
+def _disks(path: Path, root: Element, references: Mapping[str, tuple[str, int]]) -> Iterator[Disk]:
+    section = first(root, "DiskSection")
+    for disk in children(section, "Disk") if section is not None else ():
+        name, file = attribute(disk, "diskId"), attribute(disk, "fileRef")
+        if file and file not in references:
+            raise refusal(path, f"its disk {shown(name)} refers to the file {shown(file)}, which its descriptor does not list")
+        href, size = references[file] if file else ("", 0)
+        unit = bytes_in(path, attribute(disk, "capacityAllocationUnits", "byte"), "disks")
+        yield Disk(name, href, size, number(path, attribute(disk, "capacity", "0"), f"the capacity of {shown(name)}") * unit, attribute(disk, "format"))
+
+
+def _networks(root: Element) -> Iterator[Network]:
+    section = first(root, "NetworkSection")
+    for network in children(section, "Network") if section is not None else ():
+        yield Network(attribute(network, "name"), text(network, "Description"))
+
+
+def _product(section: Element | None) -> Product:
+    return Product(text(section, "Product"), text(section, "Vendor"), text(section, "Version"), text(section, "FullVersion"))
+
+
+def _properties(path: Path, sections: list[Element], words: Mapping[str, str]) -> tuple[Property, ...]:
+    found: dict[str, Property] = {}
+    for section in sections:
+        category = ""
+        for child in children(section, "Category", "Property"):
+            if attribute(child, "key"):
+                made = _property(section, child, category, words)
+                if made.key in found:
+                    raise refusal(path, f"its descriptor names the property {shown(made.key)} twice")
+                found[made.key] = made
+            else:
+                category = _worded(child, words)
+    return tuple(found.values())
+
+
+def _property(section: Element, element: Element, category: str, words: Mapping[str, str]) -> Property:
+    parts = (attribute(section, "class"), attribute(element, "key"), attribute(section, "instance"))
+    kind, qualifiers = attribute(element, "type", "string"), attribute(element, "qualifiers")
+    value = raw(element, "value")
+    if value is None:
+        given = next((v for v in children(element, "Value") if not raw(v, "configuration")), None)
+        value = (raw(given, "value") if given is not None else "") or ""
+    mine, never_empty = attribute(element, "userConfigurable").lower() == "true", attribute(element, "required").lower() == "true"
+    needs = never_empty or bool(re.search(r"MinLen\(\s*[1-9]", qualifiers, re.IGNORECASE)) or bool(re.fullmatch(r"[us]?int\d*|real\d*", kind, re.IGNORECASE))
+    return Property(
+        ".".join(part for part in parts if part), kind, needs and mine and not value, mine, _hidden(element, kind),
+        safe(value), _worded(first(element, "Label"), words), _worded(first(element, "Description"), words), category, qualifiers,
+    )
+
+
+def _hidden(element: Element, kind: str) -> bool:
+    return kind.lower().startswith("password") or attribute(element, "password").lower() == "true"
+
+
+def _hardware(path: Path, section: Element | None) -> Hardware:
+    if section is None:
+        raise refusal(path, "its descriptor asks for no hardware", next="make sure that it is an appliance")
+    cpus = memory = 0
+    adapters: list[str] = []
+    for item in children(section, "Item", "EthernetPortItem"):
+        kind = text(item, "ResourceType")
+        if raw(item, "configuration"):
+            continue  # belongs to one deployment option
+        if kind == PROCESSORS:
+            cpus = number(path, text(item, "VirtualQuantity") or "0", "the number of processors")
+        elif kind == MEMORY:
+            units = bytes_in(path, text(item, "AllocationUnits") or "MegaBytes", "memory")
+            memory = number(path, text(item, "VirtualQuantity") or "0", "the memory") * units
+        elif kind == ETHERNET:
+            adapters.append(text(item, "Connection"))
+    firmware = next((attribute(c, "value") for c in children(section, "Config") if attribute(c, "key") == "firmware"), "bios")
+    return Hardware(cpus, memory, text(first(section, "System"), "VirtualSystemType"), firmware, tuple(adapters))
+
+
+def _options(root: Element, words: Mapping[str, str]) -> Iterator[Option]:
+    section = first(root, "DeploymentOptionSection")
+    for option in children(section, "Configuration") if section is not None else ():
+        yield Option(attribute(option, "id"), _worded(first(option, "Label"), words), attribute(option, "default").lower() == "true")
+
+
+def _licences(system: Element, words: Mapping[str, str]) -> Iterator[str]:
+    for section in children(system, "EulaSection"):
+        if licence := _worded(first(section, "License"), words):
+            yield licence
+
+
+def _words(root: Element) -> dict[str, str]:
+    """Message id → text, English first."""
+    bundles = sorted(children(root, "Strings"), key=lambda s: not attribute(s, "lang").lower().startswith("en"))
+    found: dict[str, str] = {}
+    for bundle in bundles:
+        for message in children(bundle, "Msg"):
+            found.setdefault(attribute(message, "msgid"), safe(message.text))
+    return found
+
+
+def _worded(element: Element | None, words: Mapping[str, str]) -> str:
+    if element is None:
+        return ""
+    return words.get(attribute(element, "msgid"), "") or safe(element.text)

@@ -1,0 +1,21 @@
+"""An OVA as plain data: what `bfinfra ova inspect` shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from bfinfra.backends.ova.contents import Ova
+
+
+def inspect(ova: Ova, *, verified: bool = False) -> dict[str, Any]:
+    """JSON-ready: sizes in bytes. `manifest.state`: verified, present, absent. `verified`: whether `verify` went through."""
+    algorithms = sorted({algorithm for algorithm, _ in ova.manifest.values()})
+    state = "verified" if verified else "present" if ova.manifest else "absent"
+    return {
+        "file": str(ova.path), "size": ova.size, "product": asdict(ova.product), "hardware": asdict(ova.hardware) | {"adapters": list(ova.hardware.adapters)},
+        "properties": [asdict(prop) for prop in ova.properties], "networks": [asdict(network) for network in ova.networks],
+        "disks": [asdict(disk) for disk in ova.disks], "deployment_options": [asdict(option) for option in ova.options],
+        "licences": list(ova.eula), "members": [{"name": m.name, "size": m.size} for m in ova.members.values()],
+        "manifest": {"state": state, "algorithms": algorithms, "files": len(ova.manifest), "signed": ova.signed, "signature_checked": False},
+    }

@@ -1,0 +1,34 @@
+"""The manifest of an OVA: which digest each of its files must have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from bfinfra.backends.ova.archive import shown
+from bfinfra.backends.ova.contents import refusal
+
+LINE = re.compile(r"(?P<algorithm>SHA-?\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<digest>[0-9A-Fa-f]+)")
+HEX = {"SHA1": 40, "SHA256": 64, "SHA384": 96, "SHA512": 128}  # digits of a digest
+
+
+def parse(path: Path, data: bytes, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """File name → (algorithm, digest in lower case); every one of `names` and no other. Refusal."""
+    found: dict[str, tuple[str, str]] = {}
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        match = LINE.fullmatch(line.strip())
+        algorithm = match["algorithm"].replace("-", "") if match else ""
+        if not match or HEX.get(algorithm) != len(match["digest"]):
+            raise refusal(path, f"line {number} of its manifest can't be understood: {shown(line)}", f"known: {', '.join(HEX)}")
+        if match["name"] in found:
+            raise refusal(path, f"its manifest names {shown(match['name'])} twice")
+        found[match["name"]] = (algorithm, match["digest"].lower())
+    wanted = set(names)
+    if missing := sorted(wanted - set(found)):
+        raise refusal(path, f"its manifest lacks {missing[0]}", "so nothing says whether that file is whole")
+    if extra := sorted(set(found) - wanted):
+        raise refusal(path, f"its manifest names {shown(extra[0])}, which it does not hold")
+    return found

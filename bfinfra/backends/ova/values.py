@@ -1,0 +1,57 @@
+"""Whether a value fits a vApp property, by its type and qualifiers, before vSphere sees it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from bfinfra.backends.ova.contents import Property
+
+INTEGER = re.compile(r"(?P<sign>[us]?)int(?P<bits>8|16|32|64)?(?:\((?P<low>-?\d+)\.\.(?P<high>-?\d+)\))?", re.IGNORECASE)
+
+
+def check(prop: Property, value: str) -> str:
+    """Why `value` can't be that of `prop`; "" where it can. Never repeats the value."""
+    kind = prop.type.strip()
+    if not value:
+        return "it can't be empty" if prop.required else ""
+    if kind.lower() == "boolean":
+        return "" if value.lower() in ("true", "false") else "expected true or false"
+    if match := INTEGER.fullmatch(kind):
+        return _integer(match, value)
+    if re.fullmatch(r"real(32|64)?", kind, re.IGNORECASE):
+        return "" if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else "expected a number"
+    if kind.lower() == "ip" or kind.lower().startswith("ip:"):
+        return _address(value)
+    return _text(f"{kind} {prop.qualifiers}", value)
+
+
+def _integer(kind: re.Match[str], value: str) -> str:
+    if not re.fullmatch(r"-?\d{1,20}", value):
+        return "expected a whole number"
+    bits = int(kind["bits"] or 32)
+    low, high = (0, 2**bits - 1) if kind["sign"].lower() == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = int(kind["low"] or low), int(kind["high"] or high)
+    return "" if low <= int(value) <= high else f"expected a whole number from {low} to {high}"
+
+
+def _address(value: str) -> str:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return "expected an IP address"
+    return ""
+
+
+def _text(rules: str, value: str) -> str:
+    """`MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`, `string["a","b"]`."""
+    span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)
+    least = re.search(r"MinLen\(\s*(\d+)", rules, re.IGNORECASE)
+    most = re.search(r"MaxLen\(\s*(\d+)", rules, re.IGNORECASE)
+    low = int((least and least[1]) or (span and span[1]) or 0)
+    high = int((most and most[1]) or (span and span[2]) or 65535)
+    if not low <= len(value) <= high:
+        return f"expected {low} to {high} characters"
+    allowed = re.search(r"(?:ValueMap\s*\{|string\[)([^\]}]*)[\]}]", rules, re.IGNORECASE)
+    choices = re.findall(r'"([^"]*)"', allowed[1]) if allowed else []
+    return f"expected one of {', '.join(choices)}" if choices and value not in choices else ""
