@@ -57,7 +57,8 @@ class Machine:
     nics: tuple[devices.Nic, ...]
     disks: tuple[devices.Disk, ...]
     extra: Mapping[str, str]
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
+    """Some servers answer passwords, too."""
     ip: str
     tools: bool
     tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())

@@ -120,11 +120,11 @@ def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str
     nics, wanted = state.machine.nics, target.adapters
     moved = {nic.key: a.network for nic, a in zip(nics, wanted, strict=False) if nic.network != a.network}
     changes = [
-        Change(f"networks.{a.label}", names.get(nic.network, nic.network), a.name)
+        Change(f"networks.{a.label}.network", names.get(nic.network, nic.network), a.name)
         for nic, a in zip(nics, wanted, strict=False)
         if nic.network != a.network
     ]
-    changes += [Change(f"networks.{a.label}", None, a.name) for a in wanted[len(nics) :]]
+    changes += [Change(f"networks.{a.label}.network", None, a.name) for a in wanted[len(nics) :]]
     changes += [Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None) for nic in nics[len(wanted) :]]
     return moved, tuple(a.network for a in wanted[len(nics) :]), tuple(nic.key for nic in nics[len(wanted) :]), changes
 
