@@ -29,7 +29,7 @@ VERSIONS = ("9.1.0.0", "9.0.0.0", "8.0.3.0", "8.0.2.0", "8.0.1.0", "8.0.0.0", "7
 def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Door:
     """The door. `faults` and `tally` may be None: nothing is injected or counted then."""
     handlers.load()
-    shop = _Shop(inventory, sessions, Faulting(faults, tally, clock))
+    shop = _Shop(inventory, sessions, Faulting(faults, tally))
 
     def door(request: Request) -> Response:
         if request.path.rstrip("/") == "/sdk" and request.method == "POST":
@@ -101,7 +101,7 @@ class _Shop:
             found = lookup(this, spoken.method)
             arguments = wire.arguments(spoken, info.params)
             check_rights(call, this, info, arguments)
-        with self.faulting.around(call, this, writes=found.writes):
+        with self.faulting.around(call, this, arguments, writes=found.writes):
             result = self.run(found, call, this, arguments)
         return str(result) if found.raw else wire.written("returnval", result, info.result, call.version, info.resultFlags) if result is not None else ""
 

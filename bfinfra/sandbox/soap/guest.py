@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"\b(ip|ipv4|address|cidr)\b", re.IGNORECASE)
 NOT_OWN = re.compile(r"gateway|dns|ntp|vcenter|proxy|netmask|server", re.IGNORECASE)
+FIRST_VM = 1001
+RESERVED = 100  # addresses at the network's beginning that people give out by hand
 HOSTNAME = re.compile(r"host\s*name|fqdn", re.IGNORECASE)
 
 
@@ -93,11 +95,11 @@ def interface(text: str) -> Any:
 
 
 def leased(inventory: Inventory, vm: Managed) -> list[Any]:
-    """One address of the world's guest network, the same each time the machine starts; none where the world has no such network."""
-    network = getattr(inventory.world, "guest_network", None)
+    """One address of the world's guest network, the same each time the machine starts; none without an adapter or such a network."""
     has_nic = any(isinstance(each, vim.vm.device.VirtualEthernetCard) for each in vm["config"].hardware.device)
-    if not network or not has_nic:
+    if not has_nic or not inventory.world.guest_network:
         return []
-    pool = ipaddress.ip_network(str(network), strict=False)
-    number = int(vm.moid.rpartition("-")[2]) - 1000
-    return [ipaddress.ip_interface(f"{pool[9 + number % (pool.num_addresses - 12)]}/{pool.prefixlen}")]
+    network = ipaddress.ip_network(inventory.world.guest_network, strict=False)
+    first = min(RESERVED, network.num_addresses // 2)
+    number = first + (int(vm.moid.rpartition("-")[2]) - FIRST_VM) % max(1, network.num_addresses - first - 1)
+    return [ipaddress.ip_interface(f"{network[number]}/{network.prefixlen}")]

@@ -53,12 +53,9 @@ def root_folder(inventory: Inventory, pool: Managed) -> Managed:
 
 def import_task(call: Call, vm: Managed, lease: Managed) -> Managed:
     """The task that runs as long as the lease; cancelling it aborts the lease."""
-    inventory = call.inventory
-    task = inventory.add(vim.Task, inventory.new_id("task-"), {"locks": vm.moid, "lease": lease.moid})
-    task["info"] = vim.TaskInfo(
-        key=task.moid, task=task.ref, descriptionId="ResourcePool.ImportVAppLRO", name="ImportVAppLRO", entity=vm.ref, entityName=vm.name, state="running", cancelled=False,
-        cancelable=True, queueTime=now(inventory), startTime=now(inventory), progress=0, eventChainId=0, reason=vim.TaskReasonUser(userName=call.user),
-    )
+    task = tasks.begin(call, vm, "ResourcePool.ImportVAppLRO")
+    task.hidden["lease"] = lease.moid
+    tasks.run(call.inventory, task)
     record(call, vim.event.VmBeingDeployedEvent, vm, f"Importing {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
     return task
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import computed
 from bfinfra.sandbox.inventory.hosts import now
-from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method
 
 if TYPE_CHECKING:
@@ -18,28 +18,33 @@ RECENT, KEPT = 20, 500
 ON_CANCEL: list[Callable[[Inventory, Managed], bool]] = []  # who else ends a task; the first that says so has done it
 
 
-def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, seconds: float | None = None, lock: bool = True) -> Any:
-    """A task on an entity: `work` runs under the lock at the end of `seconds` (default: the world's) and gives the result or raises a fault.
+def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, lock: bool = True) -> Any:
+    """A task on an entity: `work` runs under the inventory's lock when the world's time for a task is over, and gives the result or raises a fault.
 
     `what` is the description id ("VirtualMachine.powerOn"). TaskInProgress where another task holds the entity.
     """
+    inventory, injected = call.inventory, call.task_fault
+    task, duration = begin(call, entity, what, lock=lock), duration_of(call.inventory)
+    inventory.clock.after(duration * 0.1, lambda: run(inventory, task))
+    inventory.clock.after(duration * 0.5, lambda: progress(inventory, task, 50))
+    inventory.clock.after(duration, lambda: finish(inventory, task, work, injected))
+    return task.ref
+
+
+def begin(call: Call, entity: Managed, what: str, *, lock: bool = True) -> Managed:
+    """A queued task that somebody else runs and finishes. TaskInProgress where another task holds the entity."""
     inventory = call.inventory
     if lock:
         refuse_busy(inventory, entity)
     task = inventory.add(vim.Task, inventory.new_id("task-"), {"locks": entity.moid if lock else ""})
     task["info"] = vim.TaskInfo(
-        key=task.moid, task=task.ref, descriptionId=what, name=f"{call.method}", entity=entity.ref, entityName=entity.name, state="queued",
-        cancelled=False, cancelable=bool(seconds), queueTime=now(inventory), eventChainId=int(task.moid.rpartition("-")[2]),
-        reason=vim.TaskReasonUser(userName=call.user),
+        key=task.moid, task=task.ref, descriptionId=what, name=support.GetWsdlMethod("urn:vim25", call.method), entity=entity.ref if entity.is_a(vim.ManagedEntity) else None,
+        entityName=entity.name or None, state="queued", cancelled=False, cancelable=True, queueTime=now(inventory),
+        eventChainId=int(task.moid.rpartition("-")[2]), reason=vim.TaskReasonUser(userName=call.user),
     )
     inventory.touch(task, entity)
     trim(inventory)
-    duration = duration_of(inventory) if seconds is None else seconds
-    injected = call.task_fault
-    inventory.clock.after(duration * 0.1, lambda: run(inventory, task))
-    inventory.clock.after(duration * 0.5, lambda: progress(inventory, task, 50))
-    inventory.clock.after(duration, lambda: finish(inventory, task, work, injected))
-    return task.ref
+    return task
 
 
 def duration_of(inventory: Inventory, name: str = "task", default: float = 1.0) -> float:
@@ -141,5 +146,6 @@ def by_entity(inventory: Inventory) -> dict[str, list[Any]]:
     """References of tasks by the id of their entity."""
     found: dict[str, list[Any]] = {}
     for task in inventory.of(vim.Task):
-        found.setdefault(moid(task["info"].entity), []).append(task.ref)
+        if task["info"].entity is not None:
+            found.setdefault(moid(task["info"].entity), []).append(task.ref)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
@@ -26,6 +27,17 @@ HOT = ("memoryHotAddEnabled", "cpuHotAddEnabled", "cpuHotRemoveEnabled")
 
 def apply(inventory: Inventory, vm: Managed, spec: Any) -> None:
     """Change the machine as the specification says; nothing changes where a fault is raised."""
+    before, vm["config"] = vm["config"], copy.deepcopy(vm["config"])
+    try:
+        apply_to_copy(inventory, vm, spec)
+    except Exception:
+        vm["config"] = before
+        raise
+    settle(inventory, vm)
+
+
+def apply_to_copy(inventory: Inventory, vm: Managed, spec: Any) -> None:
+    """The same; a fault leaves it half done."""
     config, running = vm["config"], vm["runtime"].powerState == "poweredOn"
     check_version(config, spec)
     if running:
@@ -45,7 +57,6 @@ def apply(inventory: Inventory, vm: Managed, spec: Any) -> None:
     apply_sizes(config, spec)
     apply_guest(config, spec)
     config.extraConfig = extra(config.extraConfig, spec.extraConfig or [])
-    settle(inventory, vm)
 
 
 def check_version(config: Any, spec: Any) -> None:
