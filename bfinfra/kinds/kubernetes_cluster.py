@@ -12,6 +12,7 @@ from bfinfra.model.errors import BfinfraError, RemoteError
 from bfinfra.model.kind import Need, Readiness, Ready, Seen
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site
 
 
 class Spec(kind.Spec):
@@ -34,21 +35,24 @@ class State(kind.State):
 class KubernetesCluster(kind.Source[Spec, State]):
     """Any Kubernetes cluster, by kubeconfig."""
 
-    def __init__(self, clusters: Clusters) -> None:
+    def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
+        # A destroy wants nothing, and yet must get into the clusters that the file names.
+        self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "kubernetes_cluster"}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
         states: dict[str, State] = {}
         unreadable: dict[str, str] = {}
-        for name, spec in wanted.items():
+        specs = {**self._named, **{name: spec for name, spec in wanted.items() if spec}} if others else wanted
+        for name, spec in specs.items():
             if spec is None:
                 continue
             endpoint = Endpoint(kubeconfig=spec.kubeconfig, context=spec.context)
             try:
                 states[name] = State(endpoint=endpoint, version=self._clusters.at(endpoint).version())
             except BfinfraError as error:
-                if isinstance(error, RemoteError) and len(wanted) == 1:
+                if isinstance(error, RemoteError) and len(specs) == 1:
                     raise  # the caller tries again
                 unreadable[name] = str(error)
         return Seen(states, unreadable=unreadable)

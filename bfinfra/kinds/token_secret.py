@@ -53,7 +53,9 @@ class TokenSecret(_copies.Copies[Spec, State]):
         """A step a namespace. The source is the token's path and digest."""
         need = around.needs.get("token")
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
-        return _copies.steps(name, spec, state, around, what=f"token {spec.token if spec else name}", source=source)
+        applied = (state.mark.applied if state and state.mark else None) or {}
+        token = spec.token if spec else applied.get("token", name)
+        return _copies.steps(name, spec, state, around, what=f"token {token}", source=source)
 
     def content(self, step: Write) -> Content:
         """The token, read again; refused where it isn't the one that the plan showed."""

@@ -11,7 +11,7 @@ from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Home, Places, home_of, real_name
 from bfinfra.kinds.workload import manifests
-from bfinfra.kinds.workload.decide import Begin, Alter, Create, Delete, Seal, decide
+from bfinfra.kinds.workload.decide import Alter, Begin, Create, Delete, Seal, decide
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
