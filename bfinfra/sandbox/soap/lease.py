@@ -174,7 +174,8 @@ def complete(call: Call, this: Managed, _: Any) -> None:
     """Every disk came whole: the machine is ready. InvalidState names those that didn't."""
     need(this, "ready")
     files = this.hidden["files"]
-    missing = [url.targetId for url in this["info"].deviceUrl if not files.get(url.targetId, {}).get("whole") and wanted(this, url)]
+    expected = call.inventory.objects["OvfManager"].hidden.get("expected", {})
+    missing = [url.targetId for url in this["info"].deviceUrl if not came(files.get(url.targetId), expected.get(url.importKey), begun=bool(files))]
     if missing:
         raise vim.fault.InvalidState(msg=f"The lease can't be completed: {', '.join(missing)} did not come whole.")
     this["state"], this["transferProgress"] = "done", 100
@@ -185,10 +186,11 @@ def complete(call: Call, this: Managed, _: Any) -> None:
     record(call, vim.event.VmDeployedEvent, vm, f"Imported {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
 
 
-def wanted(lease: Managed, url: Any) -> bool:
-    """Whether a file must come: an upload begun must end; with none begun at all every disk is missing."""
-    files = lease.hidden["files"]
-    return url.targetId in files or not files
+def came(file: dict[str, Any] | None, size: int | None, *, begun: bool) -> bool:
+    """Whether a disk is as it should be: whole, and of the size that the descriptor told (0: not told; None: the descriptor has no file for it)."""
+    if file is None:
+        return size is None and begun
+    return bool(file["whole"]) and size in (None, 0, file["size"])
 
 
 @method(LEASE, "HttpNfcLeaseAbort")

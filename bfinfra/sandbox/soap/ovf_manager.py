@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
 MANAGER = "vim.OvfManager"
+REMEMBERED = 500
 PROVISIONING = ("thin", "thick", "eagerZeroedThick", "monolithicSparse", "monolithicFlat", "sparse", "flat", "seSparse")
 
 
 @method(MANAGER, "CreateImportSpec", writes=False)
-def create_import_spec(call: Call, _: Managed, args: Any) -> Any:
+def create_import_spec(call: Call, manager: Managed, args: Any) -> Any:
     """The specification to import; what is wrong with the descriptor or the mappings stands in `error`."""
     result = vim.OvfManager.CreateImportSpecResult()
     try:
@@ -39,7 +40,16 @@ def create_import_spec(call: Call, _: Managed, args: Any) -> Any:
         return result
     result.importSpec = vim.vm.VmImportSpec(configSpec=spec, resPoolEntity=args.resourcePool)
     result.fileItem = file_items(descriptor, name, spec)
+    expect(manager, result.fileItem)
     return result
+
+
+def expect(manager: Managed, items: list[Any]) -> None:
+    """Remember the sizes of the files to come: the import that follows must bring them all."""
+    known = manager.hidden.setdefault("expected", {})
+    known.update({item.deviceId: item.size or 0 for item in items})
+    for old in list(known)[:-REMEMBERED]:
+        del known[old]
 
 
 def target(call: Call, args: Any) -> Managed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from xml.parsers.expat import ParserCreate
@@ -19,6 +20,7 @@ SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
 PREFIXES = {NS: "", XSI: "xsi", XSD: "xsd"}
 HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<soapenv:Envelope xmlns:soapenv="{SOAP}" xmlns:xsd="{XSD}" xmlns:xsi="{XSI}">\n<soapenv:Body>\n'
 TAIL = "\n</soapenv:Body>\n</soapenv:Envelope>"
+CLIENTS_REFERENCE = re.compile(r'(<\w+[^<>]* xsi:type=")ManagedObject"')
 SAFE = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False, remove_comments=True)
 
 
@@ -100,8 +102,13 @@ def value(element: Any, kind: Any) -> Any:
 def written(name: str, result: Any, kind: Any, version: str, flags: int = 0) -> str:
     """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
-    text: str = SoapAdapter.SerializeToStr(typed(result, kind), info, version, PREFIXES)  # type: ignore[no-untyped-call]
-    return text.replace(f' versionId="{support.versionIdMap[version]}"', "", 1)
+    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, PREFIXES), version)  # type: ignore[no-untyped-call]
+
+
+def as_a_server(text: str, version: str) -> str:
+    """What pyVmomi writes as a client and vCenter doesn't: a version on the outermost element, references called ManagedObject."""
+    text = text.replace(f' versionId="{support.versionIdMap[version]}"', "", 1)
+    return CLIENTS_REFERENCE.sub(r'\1ManagedObjectReference"', text) if '"ManagedObject"' in text else text
 
 
 def answer(method: str, content: str) -> bytes:
@@ -116,7 +123,7 @@ def fault(error: Any, version: str) -> bytes:
     info = support.Object(name=name, type=object, version=version, flags=0)
     error.msg = None
     try:
-        detail = SoapAdapter.SerializeFaultDetail(error, info, version, PREFIXES)  # type: ignore[no-untyped-call]
+        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, PREFIXES), version)  # type: ignore[no-untyped-call]
     finally:
         error.msg = message
     detail = detail.replace(f"<{name} ", f'<{name} xmlns="{NS}" ', 1)
