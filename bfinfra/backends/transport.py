@@ -89,6 +89,11 @@ class Seam:
             self._open.append(outer)
         return outer
 
+    @property
+    def routed(self) -> bool:
+        """Whether addresses are led elsewhere: then the world is the sandbox's, and nothing may be done to the real one."""
+        return self._route is not None
+
     def where(self, host: str, port: int) -> tuple[str, int]:
         """The address that is really called for `host` and `port`."""
         return (self._route(host, port) if self._route else None) or (host, port)

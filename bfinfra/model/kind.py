@@ -8,12 +8,13 @@ from __future__ import annotations
 import enum
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -34,6 +35,10 @@ class Spec(Part):
 
     protect: bool = False
     """Refuse to delete or replace this resource, whatever the command line allows."""
+
+    def warnings(self) -> Iterable[tuple[str, Problem]]:
+        """What is allowed but better known before: dotted field and what to say of it."""
+        return ()
 
     def applied(self) -> dict[str, Any]:
         """The fields as a mark keeps them: what was written, defaults left out, secrets as references."""

@@ -47,6 +47,8 @@ class Site:
     pepper: Secret | None = None
     """Mixed into the digests of write-only secrets."""
     warnings: tuple[Warned, ...] = ()
+    overlay: Path | None = None
+    """The sandbox's folder of stand-ins for files, where it was loaded with one."""
 
     def place(self, key: Key | None, field: str = "") -> Place | None:
         """Where a field stands; where it isn't written, the nearest enclosing piece that is."""

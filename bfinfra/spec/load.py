@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bfinfra import kinds as registry
-from bfinfra.model.errors import Place, Problem, SiteError
+from bfinfra.model.errors import Place, Problem, SiteError, Warned
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -53,8 +53,8 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
-    site = Site(name, vcenter, resources, Places(blocks), digests, pepper)
-    return missing.noted(site)
+    site = Site(name, vcenter, resources, Places(blocks), digests, pepper, overlay=overlay)
+    return replace(site, warnings=tuple(Warned(problem) for problem in (*missing.references(site), *_warnings(site))))
 
 
 def missing_references(site: Site) -> tuple[Problem, ...]:
@@ -69,6 +69,13 @@ def _resources(blocks: Blocks, reading: _Reading, kind: Callable[[str], Any]) ->
             reading.problems.append(Problem(f"{key.name} can't be the name of a {key.kind}", block.entry.at, f"allowed: {model.name_rule}"))
         if (spec := reading.read(model, str(key), block)) is not None:
             yield key, spec
+
+
+def _warnings(site: Site) -> Iterator[Problem]:
+    """What the kinds say of what is allowed but better known."""
+    for key, spec in site.resources.items():
+        for field, problem in spec.warnings():
+            yield replace(problem, what=f"{key}: {problem.what}", where=site.place(key, field) or str(key))
 
 
 def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[Problem]) -> str:

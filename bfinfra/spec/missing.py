@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
 
-from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.errors import Problem
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile, LocalOutput
-
-
-def noted(site: Site) -> Site:
-    """The site with a warning for each of them."""
-    return replace(site, warnings=(*site.warnings, *(Warned(problem) for problem in references(site))))
 
 
 def references(site: Site) -> tuple[Problem, ...]:

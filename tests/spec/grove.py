@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -60,6 +61,11 @@ class TreeSpec(kind.Spec):
     near: Annotated[str, Ref("tree")] | None = None
     """The tree beside it."""
 
+    def warnings(self) -> Iterator[tuple[str, Problem]]:
+        """Some things are allowed but unwise."""
+        if self.evergreen and self.grows == "fast":
+            yield "evergreen", Problem("fast evergreens fall", next="let it grow slow")
+
 
 class NestSpec(kind.Spec):
     """A nest."""
@@ -68,6 +74,8 @@ class NestSpec(kind.Spec):
     """What carries it."""
     friends: tuple[Annotated[str, Ref("nest")], ...] = ()
     """Other nests."""
+    over: Annotated[str, Ref("pole", optional=True)] | None = None
+    """A pole under it, perhaps one of somebody else."""
 
 
 class PoleSpec(kind.Spec):

@@ -162,3 +162,12 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
         stream.truncate(1 << 33)
     with pytest.raises(SiteError, match="too large for a site"):
         load([tmp_path], kinds=GROVE)
+
+
+def test_what_a_kind_warns_of_is_placed_at_the_field(tmp_path: Path) -> None:
+    found = site(tmp_path, "site: g\ntree:\n  oak: {grows: fast, evergreen: true}\n")
+    assert [str(w.problem) for w in found.warnings] == [f"{tmp_path}/site.yaml:3:33: tree/oak: fast evergreens fall; let it grow slow"]
+
+
+def test_an_optional_reference_may_name_something_of_somebody_else(tmp_path: Path) -> None:
+    assert site(tmp_path, "site: g\ntree: {t: }\nnest: {n: {tree: t, over: elsewhere}}\n").resources
