@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -111,6 +111,11 @@ class Faults:
         """Drop all rules."""
         with self._lock:
             self.rules.clear()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The rules in force, with what they have `seen` and `done`, as JSON values."""
+        with self._lock:
+            return [asdict(each) for each in self.rules]
 
     @contextmanager
     def around(self, door: str, method: str, *objects: str) -> Iterator[Effect]:

@@ -61,10 +61,15 @@ class Listeners:
             return {address: listener.port for address, listener in self._open.items()}
 
 
+def open_plain(door: Door) -> int:
+    """Put a door behind plain HTTP on a loopback port, uncounted and without faults; the port."""
+    return _Listener(None, speaking("control", Spoken(door, "", Faults(), Tally()))).port
+
+
 class _Listener:
     """A listening socket; `handle(connection)` runs in a thread of its own for each connection."""
 
-    def __init__(self, context: ssl.SSLContext, handle: Callable[[ssl.SSLSocket], None]) -> None:
+    def __init__(self, context: ssl.SSLContext | None, handle: Callable[[socket.socket], None]) -> None:
         self._context, self._handle = context, handle
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -95,7 +100,7 @@ class _Listener:
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             plain.settimeout(HANDSHAKE)
-            secured = self._context.wrap_socket(plain, server_side=True)
+            secured = self._context.wrap_socket(plain, server_side=True) if self._context else plain
             secured.settimeout(None)
             with self._lock:
                 self._connections.add(secured)

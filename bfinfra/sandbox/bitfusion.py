@@ -1,0 +1,92 @@
+"""Bitfusion servers: machines deployed from a Bitfusion OVA answer on port 56001 while they run."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.door import Door, Request, Response
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory import Inventory, Managed
+    from bfinfra.sandbox.server import Listeners
+
+PORT = 56001
+SEEN = {32768: 32510, 16384: 16160, 24576: 24220, 40960: 40537, 81920: 81051}  # MiB of a card: what is left for programs
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server. `memory`: MiB of each GPU that programs can use."""
+
+    uuid: str
+    version: str
+    memory: tuple[int, ...]
+
+
+class BitfusionServers:
+    """Opens and closes the servers' doors as their machines go on and off; `running` are those up, by "ip:port"."""
+
+    def __init__(self, inventory: Inventory, listeners: Listeners) -> None:
+        self._inventory, self._listeners = inventory, listeners
+        self._addresses: dict[str, str] = {}
+        self.running: dict[str, Server] = {}
+        self._lock = threading.Lock()
+        inventory.on_power(self._powered)
+
+    def find(self, address: str) -> Server | None:
+        """The server that answers at "ip:port"."""
+        return self.running.get(address)
+
+    def _powered(self, vm: Managed, on: bool) -> None:
+        with self._lock:
+            gone = self._addresses.pop(vm.moid, None)
+            if gone:
+                self.running.pop(gone, None)
+                self._listeners.close(gone)
+            server, address = (self._server(vm), _address(vm)) if on else (None, "")
+            if server and address:
+                self._addresses[vm.moid], self.running[address] = address, server
+                self._listeners.open(address, _door(server), "bitfusion")
+
+    def _server(self, vm: Managed) -> Server | None:
+        """What the machine serves; None for one that is no Bitfusion server or has no GPU."""
+        with self._inventory.lock:
+            config = vm["config"]
+            products = config.vAppConfig.product if config.vAppConfig else []
+            product = next((each for each in products if "bitfusion" in (each.name or "").lower()), None)
+            memory = tuple(_memory(self._inventory, vm, each) for each in config.hardware.device)
+        gpus = tuple(SEEN.get(each, each) for each in memory if each)
+        return Server(str(config.instanceUuid), _version(product), gpus) if product and gpus else None
+
+
+def _memory(inventory: Inventory, vm: Managed, device: Any) -> int:
+    """MiB of a passed-through GPU; 0 for other devices."""
+    backing = getattr(device, "backing", None)
+    identity = getattr(backing, "id", None) or getattr(backing, "assignedId", None)
+    host = vm["runtime"].host
+    if not identity or host is None:
+        return 0
+    return int(inventory.get(host).hidden.get("pci_memory", {}).get(identity, 0)) // MIB
+
+
+def _version(product: Any) -> str:
+    """The version as the server tells it: "3.0.0-f95ba24a" for the product's 3.0.0-11."""
+    return f"{re.split('[-+ ]', product.version or '3.0.0')[0]}-f95ba24a"
+
+
+def _address(vm: Managed) -> str:
+    ip = vm["guest"].ipAddress
+    return f"{ip}:{PORT}" if ip else ""
+
+
+def _door(server: Server) -> Door:
+    def door(request: Request) -> Response:
+        if request.method == "GET" and request.path == "/claim_id":
+            return Response(200, server.uuid.encode(), {"content-type": "text/plain"})
+        return Response(404, b"not found", {"content-type": "text/plain"})
+
+    return door

@@ -1,0 +1,30 @@
+"""GET /certs/download.zip: vCenter's trusted roots, as it hands them out to everybody."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from bfinfra.sandbox.door import Door, Request, Response
+
+NAME = "5b2e1c7d"  # OpenSSL's hash of a subject; clients read every file
+
+
+def certs_door(ca_pem: str) -> Door:
+    """The door."""
+    data = _zipped(ca_pem)
+
+    def door(request: Request) -> Response:
+        if request.path == "/certs/download.zip" and request.method == "GET":
+            return Response(200, data, {"content-type": "application/zip"})
+        return Response(404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"})
+
+    return door
+
+
+def _zipped(ca_pem: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for system, suffix in (("lin", ""), ("mac", ""), ("win", ".crt")):
+            archive.writestr(f"certs/{system}/{NAME}.0{suffix}", ca_pem)
+    return out.getvalue()

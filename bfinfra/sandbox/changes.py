@@ -1,0 +1,38 @@
+"""What somebody else does to the world behind its clients' backs."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.door import Request
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.parts import Parts
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE")
+
+
+class BadChange(ValueError):
+    """A change that can't be made."""
+
+
+def change(parts: Parts, body: Any) -> Any:
+    """Make {"address", "method", "path", "body", "content_type"} as an administrator; what the door answers. BadChange.
+
+    `address`: "vcsa.aiml.local:443" for vCenter's REST API, the address of a Kubernetes API for that one.
+    """
+    match body:
+        case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
+            door, headers = parts.as_administrator(address)
+        case _:
+            raise BadChange(f'write {{"address", "method", "path", "body"}}; methods are {", ".join(METHODS)}')
+    if door is None:
+        raise BadChange(f"nothing can be changed at {address}; open are {', '.join(parts.listeners.ports())}")
+    data = json.dumps(body["body"]).encode() if "body" in body else b""
+    pure, _, query = path.partition("?")
+    headers = {**headers, "content-type": body.get("content_type", "application/json"), "content-length": str(len(data))}
+    answer = door(Request(method, pure, query, headers, io.BytesIO(data), address))
+    text = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    return {"status": answer.status, "body": text.decode(errors="replace")}

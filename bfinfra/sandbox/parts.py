@@ -1,0 +1,100 @@
+"""The whole world in one process: every part built from the world file and wired to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.bitfusion import BitfusionServers
+from bfinfra.sandbox.certs import certs_door
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.rest import RestState, rest_door
+from bfinfra.sandbox.server import Listeners
+from bfinfra.sandbox.sessions import Sessions
+from bfinfra.sandbox.soap import esx_door, soap_door
+from bfinfra.sandbox.speaking import Spoken
+from bfinfra.sandbox.tally import Tally
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.pki import Pki
+    from bfinfra.sandbox.world import World
+
+
+class Parts:
+    """Build, `restore` or leave as the world says, `open`; then it serves until `close`."""
+
+    def __init__(self, world: World, pki: Pki, pace: float) -> None:
+        self.world, self.clock = world, Clock(pace)
+        self.faults, self.tally = Faults(), Tally()
+        self.listeners = Listeners(pki, self.faults, self.tally)
+        self.inventory = Inventory(world, self.clock)
+        self.sessions = Sessions(world.users, self.clock)
+        self.rest = RestState(world, self.inventory, self.clock, pki, self.faults)
+        self.bitfusion = BitfusionServers(self.inventory, self.listeners)
+        self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
+        self._esx_door = esx_door(self.inventory)
+        self._certs_door = certs_door(pki.ca_pem)
+
+    def open(self) -> None:
+        """Open every address that is there from the start."""
+        self.listeners.open(f"{self.world.vcenter.host}:{self.world.vcenter.port}", self._vcenter_door(), "")
+        for host in self.world.hosts:
+            self.listeners.open(f"{host}:443", self._esx_door, "esx")
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart."""
+        return {"inventory": self.inventory.save(), "rest": self.rest.save()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """As it was saved."""
+        self.inventory.restore(data["inventory"])
+        self.rest.restore(data["rest"])
+
+    def dump(self) -> dict[str, Any]:
+        """The whole world without generated ids and times: two equal worlds dump equal."""
+        return {"inventory": self.inventory.dump(), "rest": self.rest.dump()}
+
+    def reset(self) -> None:
+        """As at the beginning: nobody logged in, nothing counted, no faults."""
+        self.clock.forget()
+        self.expire()
+        self.faults.clear()
+        self.inventory.reset()
+        self.rest.reset()
+        self.tally.clear()
+
+    def expire(self) -> None:
+        """End every session and token."""
+        self.sessions.end_all()
+
+    def open_sessions(self) -> dict[str, list[str]]:
+        """Names of the users with open sessions, by door."""
+        found: dict[str, list[str]] = {"vcenter": [], "rest": []}
+        for each in self.sessions.all():
+            found[each.door].append(each.user.name)
+        return found
+
+    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+        """The door behind an address, and the headers of an administrator's request; None where there is none to change."""
+        if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
+            return None, {}
+        admin = next(user for user in self.world.users if user.role == "admin")
+        return self._rest_door, {"vmware-api-session-id": self.sessions.login(admin.name, admin.password, "rest", "somebody else").key}
+
+    def _vcenter_door(self) -> Door:
+        rest = Spoken(self._rest_door, "rest", self.faults, self.tally)
+        doors: dict[str, Door] = {
+            "sdk": soap_door(self.inventory, self.sessions, self.faults, self.tally, self.clock),
+            "api": rest, "rest": rest,
+            "nfc": Spoken(self._esx_door, "esx", self.faults, self.tally),
+            "certs": Spoken(self._certs_door, "vcenter", self.faults, self.tally),
+        }
+
+        def door(request: Request) -> Response:
+            found = doors.get(request.path.split("/")[1] if "/" in request.path else "")
+            return found(request) if found else Response(404, f"nothing at {request.path}".encode(), {"content-type": "text/plain"})
+
+        return door

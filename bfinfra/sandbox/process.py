@@ -1,0 +1,149 @@
+"""Starts, finds, resets and stops a sandbox, which is always a process of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FORMAT = 1
+PATIENCE = 30  # seconds for start and stop
+POLL = 0.005  # seconds
+
+
+class SandboxError(RuntimeError):
+    """A sandbox that doesn't start, stop or answer."""
+
+
+@dataclass
+class Running:
+    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of the files that sites name."""
+
+    pid: int
+    started: str
+    ca_file: Path
+    control: str
+    addresses: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)
+    files: Path
+    state: Path
+
+    def lookup(self, host: str, port: int) -> tuple[str, int] | None:
+        """Where "host:port" really listens; None where the sandbox has no such address. An unknown one is looked for anew."""
+        name = f"{host}:{port}"
+        if name not in self.addresses and (fresh := running(self.state)):
+            self.addresses = fresh.addresses
+        found = self.addresses.get(name)
+        if found is None:
+            return None
+        ip, _, real = found.rpartition(":")
+        return ip, int(real)
+
+
+def start(world: Path, state: Path, pace: float | None = None) -> Running:
+    """Start the world's process and wait until its doors are open. SandboxError says why it did not."""
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "bfinfra.sandbox", "serve", "--world", str(world), "--state", str(state)]
+    log = state / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
+            command if pace is None else [*command, "--pace", str(pace)],
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**os.environ, "PYTHONPATH": _path()},
+        )
+    threading.Thread(target=process.wait, daemon=True).start()  # so that it never stays behind as a zombie
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        found = running(state)
+        if found and found.pid == process.pid:
+            return found
+        if process.poll() is not None:
+            if found:  # another one was faster
+                return found
+            raise SandboxError(f"the sandbox of {world} doesn't start: {_tail(log)}")
+        time.sleep(POLL)
+    process.kill()
+    raise SandboxError(f"the sandbox of {world} isn't up after {PATIENCE} s: {_tail(log)}")
+
+
+def running(state: Path) -> Running | None:
+    """The sandbox that runs on this state folder."""
+    if not _held(state):
+        return None
+    try:
+        data = json.loads((state / "endpoints.json").read_text())
+    except (OSError, ValueError):
+        return None
+    if data.get("format_version") != FORMAT:
+        return None
+    return Running(
+        int(data["pid"]), str(data["started"]), Path(data["ca_file"]), str(data["control"]), data["addresses"], data["env"], Path(data["files"]), state
+    )
+
+
+def stop(state: Path) -> None:
+    """End it, its state saved; nothing happens where none runs."""
+    found = running(state)
+    if found is None:
+        return
+    os.kill(found.pid, signal.SIGTERM)
+    _await(lambda: not _held(state), f"the sandbox with process id {found.pid} doesn't end")
+
+
+def reset(state: Path) -> None:
+    """Set the world back to its beginning: a running one at once, one that doesn't run by dropping its state."""
+    found = running(state)
+    if found is None:
+        for name in ("state.json", "endpoints.json", "files.made"):
+            (state / name).unlink(missing_ok=True)
+        shutil.rmtree(state / "files", ignore_errors=True)
+        return
+    connection = http.client.HTTPConnection(found.control, timeout=PATIENCE)
+    try:
+        connection.request("POST", "/reset")
+        answer = connection.getresponse()
+        if answer.status != 204:
+            raise SandboxError(f"the sandbox refused the reset: {answer.status} {answer.read(500)!r}")
+    except (OSError, http.client.HTTPException) as error:
+        raise SandboxError(f"the sandbox at {found.control} doesn't answer: {error}") from None
+    finally:
+        connection.close()
+
+
+def _held(state: Path) -> bool:
+    """Whether a process holds the folder's lock."""
+    try:
+        with (state / "lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _await(done: Callable[[], bool], why: str) -> None:
+    limit = time.monotonic() + PATIENCE
+    while not done():
+        if time.monotonic() > limit:
+            raise SandboxError(f"{why} within {PATIENCE} s")
+        time.sleep(POLL)
+
+
+def _path() -> str:
+    """Where the child finds this package, wherever it stands."""
+    here = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(dict.fromkeys([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace").strip()[-800:] or "it says nothing"

@@ -1,0 +1,6 @@
+"""vCenter's REST API (vAPI JSON) over the same inventory and sessions as SOAP."""
+
+from bfinfra.sandbox.rest.door import rest_door
+from bfinfra.sandbox.rest.state import RestState
+
+__all__ = ["RestState", "rest_door"]

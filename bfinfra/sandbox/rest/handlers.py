@@ -1,0 +1,13 @@
+"""The modules whose handlers register themselves."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+MODULES = ("lookups", "storage", "content", "vm_classes", "supervisors", "access", "namespaces")
+
+
+def load() -> None:
+    """Import every handler."""
+    for name in MODULES:
+        import_module(f"bfinfra.sandbox.rest.{name}")

@@ -1,0 +1,229 @@
+"""Supervisor namespaces. Source: com.vmware.vcenter.namespaces.Instances."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+from bfinfra.sandbox.faults import Interrupted
+from bfinfra.sandbox.rest.errors import Refused, missing
+from bfinfra.sandbox.rest.routes import Call, route
+from bfinfra.sandbox.rest.shapes import check
+from bfinfra.sandbox.rest.state import RestState
+
+PATH = "/vcenter/namespaces/instances"
+QUOTAS = (
+    "memory_limit", "memory_limit_default", "memory_request_default", "cpu_limit", "cpu_limit_default", "cpu_request_default", "storage_request_limit",
+    "pod_count", "service_count", "deployment_count", "daemon_set_count", "replica_set_count", "replication_controller_count", "stateful_set_count",
+    "config_map_count", "secret_count", "persistent_volume_claim_count", "job_count",
+)
+QUOTA = {f"{name}?": int for name in QUOTAS}
+QUOTA_UPDATE = {**QUOTA, **{f"{name}_unset?": bool for name in QUOTAS}}
+ACCESS = {"subject_type": ("USER", "GROUP"), "subject": str, "domain": str, "role": ("OWNER", "EDIT", "VIEW"), "identity_provider?": str}
+SETTABLE = {
+    "description?": str, "resource_spec?": QUOTA, "access_list?": [ACCESS], "storage_specs?": [{"policy": str, "limit?": int}],
+    "vm_service_spec?": {"content_libraries?": [str], "vm_classes?": [str]},
+    "content_libraries?": [{"content_library": str, "writable?": bool, "allow_import?": bool, "resource_naming_strategy?": str}],
+}
+CREATE = {**SETTABLE, "cluster": str, "namespace": str, "networks?": [str], "creator?": {"subject": str, "domain": str}, "namespace_network?": dict}
+CREATE_V2 = {**{name: each for name, each in CREATE.items() if name not in ("cluster", "networks?")}, "supervisor": str, "network_spec?": dict}
+UPDATE = {**SETTABLE, "resource_spec?": QUOTA_UPDATE}
+EMPTY: dict[str, Any] = {"description": "", "resource_spec": {}, "access_list": [], "storage_specs": [], "vm_service_spec": {"content_libraries": [], "vm_classes": []}}
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+PRIVILEGE = "Namespaces.Configure"
+
+
+@route("GET", PATH)
+def listed(call: Call) -> Any:
+    """All namespaces, in short."""
+    with call.state.lock:
+        return [{"namespace": name, **{key: info[key] for key in ("cluster", "description", "config_status", "stats")}} for name, info in call.state.namespaces.items()]
+
+
+@route("GET", PATH + "/v2")
+def listed_v2(call: Call) -> Any:
+    """All namespaces by supervisor, in short."""
+    return [{**{key: value for key, value in each.items() if key != "cluster"}, "supervisor": each["cluster"]} for each in listed(call)]
+
+
+@route("GET", PATH + "/{namespace}")
+def get(call: Call, namespace: str) -> Any:
+    """One namespace."""
+    with call.state.lock:
+        return dict(one(call.state, namespace))
+
+
+@route("GET", PATH + "/v2/{namespace}")
+def get_v2(call: Call, namespace: str) -> Any:
+    """One namespace, by supervisor."""
+    info = get(call, namespace)
+    return {**{key: value for key, value in info.items() if key not in ("cluster", "networks")}, "supervisor": info["cluster"]}
+
+
+@route("POST", PATH)
+def create(call: Call) -> None:
+    """A new namespace; CONFIGURING until it runs."""
+    spec = check(call.spec, CREATE)
+    call.need(PRIVILEGE, spec["cluster"])
+    _create(call, spec)
+
+
+@route("POST", PATH + "/v2")
+def create_v2(call: Call) -> None:
+    """The same, by supervisor."""
+    spec = check(call.spec, CREATE_V2)
+    call.need(PRIVILEGE, spec["supervisor"])
+    _create(call, {**{key: value for key, value in spec.items() if key not in ("supervisor", "network_spec")}, "cluster": spec["supervisor"]})
+
+
+@route("PUT", PATH + "/{namespace}")
+def replace(call: Call, namespace: str) -> None:
+    """Set all that can be set; what isn't given is cleared."""
+    call.need(PRIVILEGE, namespace)
+    change(call, namespace, {**EMPTY, "content_libraries": [], **check(call.spec, SETTABLE)})
+
+
+@route("PATCH", PATH + "/{namespace}")
+def update(call: Call, namespace: str) -> None:
+    """Change what is given; lists are replaced whole, limits one by one."""
+    call.need(PRIVILEGE, namespace)
+    spec = check(call.spec, UPDATE)
+    if "resource_spec" in spec:
+        with call.state.lock:
+            spec["resource_spec"] = _quota(one(call.state, namespace).get("resource_spec", {}), spec["resource_spec"])
+    change(call, namespace, spec)
+
+
+@route("DELETE", PATH + "/{namespace}")
+def delete(call: Call, namespace: str) -> None:
+    """Remove one and all that is in it; REMOVING until it is gone."""
+    call.need(PRIVILEGE, namespace)
+    with call.state.lock:
+        info = one(call.state, namespace)
+        if info["config_status"] == "REMOVING":
+            return
+        call.state.namespaces[namespace] = {**info, "config_status": "REMOVING"}
+    resume(call.state, namespace)
+
+
+@route("GET", "/vcenter/namespaces-user/namespaces")
+def of_user(call: Call) -> Any:
+    """The namespaces that the caller may use."""
+    supervisors = call.state.supervisors()
+    with call.state.lock:
+        return [
+            {"namespace": name, "master_host": supervisors[info["cluster"]][1].address}
+            for name, info in call.state.namespaces.items() if info["config_status"] == "RUNNING" and _may_use(call.session.user, info)
+        ]
+
+
+def one(state: RestState, name: str) -> dict[str, Any]:
+    """The record of a namespace. Refused (NOT_FOUND)."""
+    found = state.namespaces.get(name)
+    if found is None:
+        raise missing("Namespace", name)
+    return found
+
+
+def resume(state: RestState, name: str) -> None:
+    """Go on with a namespace that is not settled; tell the supervisor of one that is."""
+    with state.lock:
+        status = state.namespaces[name]["config_status"]
+    if status == "CONFIGURING":
+        state.clock.after(state.world.durations["namespace"], lambda: _configured(state, name))
+    elif status == "REMOVING":
+        state.clock.after(state.world.durations["delete"], lambda: _removed(state, name))
+    elif status == "RUNNING":
+        state.told(name)
+
+
+def _create(call: Call, spec: dict[str, Any]) -> None:
+    state, name = call.state, spec.pop("namespace")
+    if not LABEL.fullmatch(name) or name.startswith(("vmware-system", "kube-")):
+        raise Refused("INVALID_ARGUMENT", f"spec.namespace: {name[:80]!r} is no DNS label, or a reserved one")
+    if spec["cluster"] not in state.supervisors():
+        raise missing("The Supervisor on cluster", spec["cluster"])
+    _check_names(call, spec)
+    if spec.get("networks") and state.supervisors()[spec["cluster"]][1].network_provider != "VSPHERE_NETWORK":
+        raise Refused("INVALID_ARGUMENT", "spec.networks: must be unset with NSX networking")
+    user, _, domain = call.session.user.name.partition("@")
+    with state.lock:
+        if name in state.namespaces:
+            raise Refused("ALREADY_EXISTS", f"Namespace '{name}' already exists.")
+        state.namespaces[name] = {
+            "config_status": "CONFIGURING", "messages": [], "stats": {"cpu_used": 0, "memory_used": 0, "storage_used": 0},
+            **EMPTY, "networks": [], "creator": {"subject": user, "domain": domain}, "self_service_namespace": False,
+            **{key: value for key, value in spec.items() if key != "namespace_network"},
+        }
+    resume(state, name)
+
+
+def change(call: Call, name: str, spec: dict[str, Any]) -> None:
+    """Set fields of a namespace. Refused where it is gone or going, or what they name isn't there."""
+    _check_names(call, spec)
+    with call.state.lock:
+        info = one(call.state, name)
+        if info["config_status"] == "REMOVING":
+            raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", f"Namespace '{name}' is being removed.")
+        call.state.namespaces[name] = {**info, **spec}
+    if info["config_status"] == "RUNNING":
+        call.state.told(name)
+
+
+def _check_names(call: Call, spec: dict[str, Any]) -> None:
+    """What the spec names must be there, and limits must make sense."""
+    machines = spec.get("vm_service_spec", {})
+    subjects = [(each["subject_type"], each["subject"], each["domain"]) for each in spec.get("access_list", [])]
+    named = (
+        ("storage_specs.policy", [each["policy"] for each in spec.get("storage_specs", [])], call.state.policies()),
+        ("vm_service_spec.vm_classes", machines.get("vm_classes", []), call.state.vm_classes),
+        ("vm_service_spec.content_libraries", machines.get("content_libraries", []), call.state.libraries),
+        ("access_list.subject", [f"{subject}@{domain}" for _, subject, domain in subjects], _identities(call.state)),
+    )
+    for field, names, there in named:
+        if unknown := [name for name in names if name not in there]:
+            raise Refused("INVALID_ARGUMENT", f"spec.{field}: there is no {', '.join(unknown)}")
+    if len(set(subjects)) != len(subjects):
+        raise Refused("INVALID_ARGUMENT", "spec.access_list: a subject stands in it twice")
+    if any(value < (10 if name == "cpu_limit" else 0) for name, value in spec.get("resource_spec", {}).items()):
+        raise Refused("INVALID_ARGUMENT", "spec.resource_spec: a limit is too small; cpu_limit is at least 10 MHz")
+
+
+def _identities(state: RestState) -> set[str]:
+    return {*state.world.groups, *(user.name for user in state.world.users)}
+
+
+def _quota(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    lifted = {name.removesuffix("_unset") for name, value in new.items() if name.endswith("_unset") and value}
+    kept = {name: value for name, value in old.items() if name not in lifted}
+    return {**kept, **{name: value for name, value in new.items() if not name.endswith("_unset")}}
+
+
+def _may_use(user: Any, info: dict[str, Any]) -> bool:
+    mine = {user.name, *user.groups}
+    return user.role == "admin" or any(f"{each['subject']}@{each['domain']}" in mine for each in info["access_list"])
+
+
+def _configured(state: RestState, name: str) -> None:
+    with suppress(Interrupted), state.faults.around("rest", "ConfigureNamespace", name) as effect, state.lock:
+        info = state.namespaces.get(name)
+        if info is None or info["config_status"] != "CONFIGURING":
+            return
+        failed = effect.message
+        details = {"id": "vcenter.wcp.namespace.configure.failed", "default_message": failed, "args": []}
+        outcome = {"config_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}]} if failed else {"config_status": "RUNNING"}
+        state.namespaces[name] = {**info, **outcome}
+    with state.lock:
+        settled = state.namespaces.get(name, {}).get("config_status") == "RUNNING"
+    if settled:
+        state.told(name)
+
+
+def _removed(state: RestState, name: str) -> None:
+    with state.lock:
+        info = state.namespaces.get(name)
+        if info is None or info["config_status"] != "REMOVING":
+            return
+        del state.namespaces[name]
+    state.told(name)

@@ -1,0 +1,109 @@
+"""What the REST API keeps beside the inventory: namespaces, VM classes, content libraries."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.clock import Clock
+    from bfinfra.sandbox.faults import Faults
+    from bfinfra.sandbox.inventory import Inventory, Managed
+    from bfinfra.sandbox.pki import Pki
+    from bfinfra.sandbox.world import StoragePolicy, Supervisor, World
+
+Info = dict[str, Any]
+KEPT = ("namespaces", "vm_classes", "libraries")
+
+
+class RestState:
+    """Records by id, as the API's Info structures. Hold `lock` while changing any.
+
+    `on_namespace(name, info)` is called when a namespace is RUNNING or was changed, with None when it is gone.
+    """
+
+    def __init__(self, world: World, inventory: Inventory, clock: Clock, pki: Pki, faults: Faults) -> None:
+        self.world, self.inventory, self.clock, self.pki, self.faults = world, inventory, clock, pki, faults
+        self.lock = threading.RLock()
+        self.namespaces: dict[str, Info] = {}
+        self.vm_classes: dict[str, Info] = {}
+        self.libraries: dict[str, Info] = {}
+        self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
+        self.class_hooks: list[Callable[[str, Info | None], None]] = []
+        self._fill()
+
+    def _fill(self) -> None:
+        from bfinfra.sandbox.rest.content import library_of  # noqa: PLC0415 - they know how their records look
+        from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415
+
+        self.namespaces = {}
+        self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
+        made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
+        self.libraries = {each["id"]: each for each in made}
+
+    def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
+        """Storage policies by id: name and policy."""
+        return {self.inventory.new_uuid(f"policy {name}"): (name, each) for name, each in self.world.storage_policies.items()}
+
+    def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
+        """Supervisors by the id of their cluster."""
+        found = ((cluster, self.world.clusters[cluster.name].supervisor) for cluster in self.inventory.clusters() if cluster.name in self.world.clusters)
+        return {cluster.moid: (cluster, supervisor) for cluster, supervisor in found if supervisor is not None}
+
+    def told(self, name: str) -> None:
+        """Tell the hooks of a namespace as it is."""
+        with self.lock:
+            info = copy.deepcopy(self.namespaces.get(name))
+        for hook in self.namespace_hooks:
+            hook(name, info)
+
+    def told_class(self, name: str) -> None:
+        """Tell the hooks of a VM class as it is."""
+        with self.lock:
+            info = copy.deepcopy(self.vm_classes.get(name))
+        for hook in self.class_hooks:
+            hook(name, info)
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart, as JSON values."""
+        with self.lock:
+            return {name: copy.deepcopy(getattr(self, name)) for name in KEPT}
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """As it was saved; what was under way goes on."""
+        from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - they know what was under way
+
+        with self.lock:
+            for name in KEPT:
+                setattr(self, name, data[name])
+        for name in list(self.namespaces):
+            resume(self, name)
+
+    def reset(self) -> None:
+        """As the world describes it."""
+        with self.lock:
+            gone = list(self.namespaces)
+            self._fill()
+        for name in gone:
+            self.told(name)
+
+    def dump(self) -> dict[str, Any]:
+        """Without generated ids and times: equal states dump equal."""
+        with self.lock:
+            names = {cluster.moid: cluster.name for cluster in self.inventory.clusters()}
+            names |= {identity: name for identity, (name, _) in self.policies().items()}
+            names |= {identity: each["name"] for identity, each in self.libraries.items()}
+            libraries = {each["name"]: each for each in self.libraries.values()}
+            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries}
+            return {name: _named(each, names) for name, each in found.items()}
+
+
+def _named(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id"}
+        return {names.get(key, key): _named(each, names) for key, each in sorted(value.items()) if key not in hidden}
+    if isinstance(value, list):
+        return [_named(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value

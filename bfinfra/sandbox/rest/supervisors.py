@@ -1,0 +1,81 @@
+"""Supervisors. Source: com.vmware.vcenter.namespace_management.Clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.rest.errors import missing
+from bfinfra.sandbox.rest.routes import Call, route
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory import Managed
+    from bfinfra.sandbox.world import Supervisor
+
+PATH = "/vcenter/namespace-management/clusters"
+MIB = 2**20
+
+
+@route("GET", PATH)
+def clusters(call: Call) -> Any:
+    """Clusters with vSphere with Tanzu."""
+    return [
+        {"cluster": moid, "cluster_name": cluster.name, "stats": _stats(call, cluster), "config_status": "RUNNING", "kubernetes_status": "READY"}
+        for moid, (cluster, _) in call.state.supervisors().items()
+    ]
+
+
+@route("GET", PATH + "/{cluster}")
+def cluster(call: Call, cluster: str) -> Any:
+    """One of them."""
+    call.need("System.Read", cluster)
+    found = call.state.supervisors().get(cluster)
+    if found is None:
+        raise missing("The Supervisor on cluster", cluster)
+    return _info(call, *found)
+
+
+@route("GET", "/vcenter/namespace-management/software/clusters")
+def software(call: Call) -> Any:
+    """The version of each supervisor."""
+    return [
+        {"cluster": moid, "cluster_name": cluster.name, "available_versions": [], "current_version": supervisor.version, "desired_version": supervisor.version,
+         "state": "READY", "last_upgraded_date": "2021-06-01T00:00:00.000Z"}
+        for moid, (cluster, supervisor) in call.state.supervisors().items()
+    ]  # fmt: skip
+
+
+def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any]:
+    policy = next(iter(call.state.policies()), None)
+    certificate = call.state.pki.certificate(supervisor.address)
+    content = [identity for identity, each in call.state.libraries.items() if each["name"] in call.inventory.world.clusters[cluster.name].content]
+    info = {
+        "size_hint": "SMALL", "stat_summary": _stats(call, cluster), "config_status": "RUNNING", "messages": [], "conditions": [],
+        "kubernetes_status": "READY", "kubernetes_status_messages": [], "api_server_management_endpoint": supervisor.address,
+        "api_server_cluster_endpoint": supervisor.address, "api_servers": [supervisor.address], "tls_endpoint_certificate": certificate,
+        "tls_management_endpoint_certificate": certificate, "network_provider": supervisor.network_provider,
+        "service_cidr": _cidr(supervisor.service_cidr), "Master_DNS_names": [], "master_DNS": [], "worker_DNS": [], "master_NTP_servers": [], "count": 3,
+    }
+    if supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
+        info["ncp_cluster_network_info"] = {
+            "pod_cidrs": [_cidr(supervisor.pod_cidr)], "ingress_cidrs": [], "egress_cidrs": [], "cluster_distributed_switch": "dvs-12",
+            "nsx_edge_cluster": call.inventory.new_uuid("edge"), "default_ingress_tls_certificate": "",
+        }
+    if policy:
+        info |= {"master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy}}
+    if content:
+        info["default_kubernetes_service_content_library"] = content[0]
+    return info
+
+
+def _stats(call: Call, cluster: Managed) -> dict[str, int]:
+    hosts = call.inventory.world.clusters[cluster.name].hosts.values()
+    stores = [each for name, each in call.inventory.world.datastores.items() if cluster.name in each.clusters or not (each.clusters or each.hosts)]
+    return {
+        "cpu_used": 0, "cpu_capacity": sum(host.cores * host.mhz for host in hosts), "memory_used": 0, "memory_capacity": sum(host.memory for host in hosts) // MIB,
+        "storage_used": 0, "storage_capacity": sum(store.capacity for store in stores) // MIB,
+    }
+
+
+def _cidr(text: str) -> dict[str, Any]:
+    address, _, prefix = text.partition("/")
+    return {"address": address, "prefix": int(prefix)}

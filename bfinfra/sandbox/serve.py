@@ -1,0 +1,74 @@
+"""The sandbox's process: its state read, its doors opened, endpoints.json written, and all of it saved at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bfinfra.sandbox import state as folder
+from bfinfra.sandbox.control import control_door
+from bfinfra.sandbox.makers.files import make_files
+from bfinfra.sandbox.parts import Parts
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.process import FORMAT
+from bfinfra.sandbox.server import open_plain
+from bfinfra.sandbox.state import Busy
+from bfinfra.sandbox.world import World, load
+
+__all__ = ["Busy", "serve"]
+
+
+def serve(world_file: Path, state: Path, pace: float | None) -> None:
+    """Serve until SIGTERM or SIGINT. BadWorld, Busy, OSError before any door is open."""
+    with folder.hold(state):
+        world = load(world_file, Passwords.kept_in(state))
+        pki = Pki(state / "pki")
+        _files(world, state, pki)
+        parts = Parts(world, pki, world.pace if pace is None else pace)
+        saved = folder.read(state / "state.json")
+        parts.open()
+        if saved:
+            parts.restore(saved)
+        endpoints = _Endpoints(state, pki, parts, open_plain(control_door(parts)))
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+        endpoints.follow()
+        ended.wait()
+        folder.write(state / "state.json", parts.save())
+        (state / "endpoints.json").unlink(missing_ok=True)
+
+
+class _Endpoints:
+    """endpoints.json: written when all doors are open, and again with each address that comes or goes."""
+
+    def __init__(self, state: Path, pki: Pki, parts: Parts, control: int) -> None:
+        self._path, self._parts, self._lock = state / "endpoints.json", parts, threading.Lock()
+        self._fixed: dict[str, Any] = {
+            "format_version": FORMAT, "pid": os.getpid(), "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "ca_file": str(pki.ca_file.resolve()), "control": f"127.0.0.1:{control}", "env": dict(parts.world.env), "files": str((state / "files").resolve()),
+        }
+
+    def follow(self) -> None:
+        """Write now and after each change."""
+        self._parts.listeners.changed = self._write
+        self._write({})
+
+    def _write(self, _: dict[str, int]) -> None:
+        with self._lock:
+            addresses = {address: f"127.0.0.1:{port}" for address, port in sorted(self._parts.listeners.ports().items())}
+            folder.write(self._path, {**self._fixed, "addresses": addresses})
+
+
+def _files(world: World, state: Path, pki: Pki) -> None:
+    """Make the files that the world names, unless they are there as the world says."""
+    made, wanted = state / "files.made", hashlib.sha256(f"{world.files} {pki.ca_pem}".encode()).hexdigest()
+    if not made.exists() or made.read_text() != wanted:
+        make_files(world.files, state / "files", pki.ca_pem)
+        made.write_text(wanted)
