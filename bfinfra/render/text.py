@@ -28,7 +28,7 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
 
 def drift(found: Plan, style: Style = PLAIN) -> str:
     """The same, said as what no longer is as the site says; nothing is done about it, so steps are left out."""
-    blocks = ["\n".join([_drifted(each, style), *_fields(each, each.changes, "    ", style)]) for each in found.pending]
+    blocks = ["\n".join(_drifted(each, style)) for each in found.pending]
     blocks += [problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
     return "\n\n".join([*filter(None, blocks), _drift_sum(found, style)])
 
@@ -77,9 +77,11 @@ def _head(found: Item, style: Style) -> str:
     return f"{style.paint(f'{symbol} {found.action:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
 
 
-def _drifted(found: Item, style: Style) -> str:
+def _drifted(found: Item, style: Style) -> Iterator[str]:
     symbol, colour = SYMBOLS[found.action]
-    return f"{style.paint(symbol, colour)} {style.paint(safe(found.key), 'bold')} {DRIFTED[found.action]}"
+    yield f"{style.paint(symbol, colour)} {style.paint(safe(found.key), 'bold')} {DRIFTED[found.action]}"
+    if found.action in (Action.UPDATE, Action.REPLACE) or style.verbose:
+        yield from _fields(found, found.changes, "    ", style)
 
 
 def _dangers(found: Item, style: Style) -> Iterator[str]:

@@ -72,9 +72,6 @@ def test_drift_says_what_differs_and_no_steps(plan):
     passthrough.0.count: 1 → 2
 
 + supervisor_namespace/cnasg is not there
-    limits.cpu: 48GHz
-    limits.memory: 384GiB
-    vm_classes: [best-effort-xlarge]
 
 ~ token_secret/cluster-01-default differs
     namespaces: [default] → [default, gpu]
@@ -83,6 +80,7 @@ def test_drift_says_what_differs_and_no_steps(plan):
 - bitfusion_server/bf-00 stands there, but not in the site
 
 singapore-poc: 4 resources differ from the site, 1 as wanted."""
+    assert "is not there\n    limits.cpu: 48GHz" in text.drift(plan, Style(verbose=True, units=units))
 
 
 def test_agreement_says_that_there_is_nothing_to_do(plan):

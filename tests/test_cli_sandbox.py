@@ -1,0 +1,96 @@
+"""The embedded world from the command line, with the real sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bfinfra import sandbox
+from bfinfra.cli import main
+
+WORLD = Path(__file__).parents[1] / "specs/worlds/small.yaml"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield tmp_path / "state/bfinfra/sandbox"
+    for folder in (tmp_path / "state/bfinfra/sandbox").glob("*"):
+        sandbox.stop(folder)
+
+
+def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_path, capsys):
+    assert main(["sandbox", "start", "--world", str(WORLD)]) == 0
+    (folder,) = home.iterdir()
+    started = capsys.readouterr().out
+    assert started.startswith(f"{folder.name}: process ")
+    assert ":443  127.0.0.1:" in started
+
+    assert main(["sandbox", "status", "--output", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["sandboxes"]
+    assert found["pid"] == sandbox.running(folder).pid
+    assert "env" not in found
+
+    assert main(["sandbox", "start", "--world", str(WORLD)]) == 0
+    assert f"process {found['pid']}" in capsys.readouterr().out
+
+    rules = tmp_path / "faults.yaml"
+    rules.write_text("- {door: vcenter, method: ImportVApp, do: {delay: 2}}\n- {do: {status: 503}}\n")
+    assert main(["sandbox", "faults", "--rules", str(rules)]) == 0
+    assert capsys.readouterr().err == "2 faults added\n"
+    rules.write_text("- {doing: nothing}")
+    assert main(["sandbox", "faults", "--rules", str(rules)]) == 1
+    assert "the sandbox refuses the faults\n  why: " in capsys.readouterr().err
+    assert main(["sandbox", "faults", "--clear"]) == 0
+
+    assert main(["sandbox", "reset"]) == 0
+    assert main(["sandbox", "stop"]) == 0
+    assert capsys.readouterr().err.endswith(f"stopped {folder.name}\n")
+    assert sandbox.running(folder) is None
+    assert main(["sandbox", "faults", "--clear"]) == 1
+    assert "does not run" in capsys.readouterr().err
+
+
+def test_without_any_sandbox(home, capsys):
+    assert main(["sandbox", "status"]) == 0
+    assert capsys.readouterr().out == "no sandbox runs\n"
+    assert main(["sandbox", "stop"]) == 0
+    assert capsys.readouterr().err == "no sandbox runs\n"
+    assert main(["sandbox", "reset"]) == 1
+    assert "there is no sandbox" in capsys.readouterr().err
+    assert main(["sandbox", "start"]) == 1
+    assert "which world?" in capsys.readouterr().err
+
+
+def test_several_are_told_apart(home, capsys):
+    for name in ("a-1", "b-2"):
+        (home / name).mkdir(parents=True)
+    assert main(["sandbox", "reset"]) == 1
+    assert "which sandbox?\n  why: a-1, b-2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "says"), [("[", "the faults are no YAML"), ("[]", "expected faults"), ("words", "expected faults")])
+def test_faults_that_are_none(text, says, home, tmp_path, capsys, monkeypatch):
+    (home / "a-1").mkdir(parents=True)
+    monkeypatch.setattr(sandbox, "running", lambda state: object())
+    rules = tmp_path / "faults.yaml"
+    rules.write_text(text)
+    assert main(["sandbox", "faults", "--rules", str(rules)]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_faults_want_one_of_two_options(home, capsys):
+    for options in ([], ["--clear", "--rules", "f"]):
+        assert main(["sandbox", "faults", *options]) == 1
+        assert "say either --rules FILE or --clear" in capsys.readouterr().err
+
+
+def test_a_world_that_does_not_start_is_a_problem(home, tmp_path, capsys):
+    world = tmp_path / "w.yaml"
+    world.write_text("nonsense: [")
+    assert main(["sandbox", "start", "--world", str(world)]) == 1
+    err = capsys.readouterr().err
+    assert "doesn't start" in err
+    assert "this should not happen" not in err
