@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from bfinfra.sandbox.door import Request, Response
 from bfinfra.sandbox.kubernetes import api
 from bfinfra.sandbox.kubernetes.deletion import delete
 from bfinfra.sandbox.kubernetes.identity import MASTERS, Tokens, User
-from bfinfra.sandbox.kubernetes.objects import Object, copied, name_of, namespace_of
+from bfinfra.sandbox.kubernetes.objects import Object, copied, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.rbac import Authorizer
 from bfinfra.sandbox.kubernetes.registry import Registry, Resource
 from bfinfra.sandbox.kubernetes.store import Store
@@ -140,6 +141,21 @@ class Cluster:
             target = Target(resource, "delete", namespace_of(thing), name_of(thing))
             delete(self, target, {"propagationPolicy": policy, "gracePeriodSeconds": 0}, Options(CONTROLLER))
 
+    def event(self, reason: str, message: str, about: Object | None = None, kind: str = "Warning") -> None:
+        """Record an Event about an object (or about the cluster), once for the same words."""
+        namespace = namespace_of(about) if about else "default"
+        home = self.get("", "namespaces", namespace or "default")
+        if home is None or home["metadata"].get("deletionTimestamp"):
+            return
+        name = f"{name_of(about) if about else self.name}.{hashlib.sha256(f'{reason}{message}'.encode()).hexdigest()[:16]}"
+        reference: Object = {"kind": "Cluster", "name": self.name}
+        if about:
+            reference = {"kind": about["kind"], "apiVersion": about["apiVersion"], "name": name_of(about), "namespace": namespace, "uid": uid_of(about)}
+        when = stamp(self.clock.now())
+        self.ensure({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": namespace or "default"},
+                     "involvedObject": reference, "reason": reason, "message": message,
+                     "type": kind, "count": 1, "firstTimestamp": when, "lastTimestamp": when, "source": {"component": CONTROLLER}})  # fmt: skip
+
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
         return {"version": self.version, "admin_token": self.admin_token, "store": self.store.save()}
@@ -153,7 +169,7 @@ class Cluster:
     def dump(self) -> dict[str, Any]:
         """What the cluster holds without generated ids, versions and times: two equal clusters dump equal."""
         return {f"{plural}.{group}" if group else plural: [_bare(thing) for thing in self.store.all((group, plural))]
-                for group, plural in self.store.keys() if plural != "events"}  # fmt: skip
+                for group, plural in self.store.held() if plural != "events"}  # fmt: skip
 
     def close(self) -> None:
         """End every watch."""

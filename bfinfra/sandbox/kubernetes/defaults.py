@@ -45,8 +45,7 @@ def pod_spec(spec: Object) -> None:
 def _pod(thing: Object) -> None:
     spec = thing.setdefault("spec", {})
     pod_spec(spec)
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    _fill(spec, enableServiceLinks=True, serviceAccountName=account, serviceAccount=account, priority=0, preemptionPolicy="PreemptLowerPriority")
+    _fill(spec, enableServiceLinks=True)
     _fill(thing.setdefault("status", {}), phase="Pending", qosClass=_quality(spec))
 
 

@@ -32,7 +32,7 @@ def answer(request: Request, registry: Registry, version: str) -> Response:
     if parts[0] == "apis" and len(parts) == 2 and parts[1] in _groups(registry):
         return as_json({"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1], registry)})
     if path.startswith("/openapi/v3"):
-        return _openapi(request, path.removeprefix("/openapi/v3").strip("/"), registry, version)
+        return _openapi(path.removeprefix("/openapi/v3").strip("/"), registry, version)
     served = {"/".join(("api", "v1") if key == "v1" else ("apis", key)): key for key in _versions(registry)}
     if path.strip("/") in served:
         return as_json(_resources(served[path.strip("/")], registry))
@@ -74,7 +74,7 @@ def _row(each: Resource, name: str, singular: str, kind: str, verbs: tuple[str, 
     return row
 
 
-def _openapi(request: Request, path: str, registry: Registry, version: str) -> Response:
+def _openapi(path: str, registry: Registry, version: str) -> Response:
     served = {"/".join(("api", "v1") if key == "v1" else ("apis", key)): key for key in _versions(registry)}
     if not path:
         mark = hashlib.sha256(f"{version}{sorted(served)}".encode()).hexdigest().upper()

@@ -67,12 +67,12 @@ def _entry(manager: Manager, paths: Paths, when: str) -> Mapping[str, object]:
     return {**entry, "subresource": manager.subresource} if manager.subresource else entry
 
 
-def updated(declared: Type, before: Object | None, after: Object, manager: Manager, when: str, *, custom: bool) -> Object:
-    """What an update leaves: the writer owns what it changed, and nobody owns what it removed."""
-    changed, removed = moved(declared, before, after, custom=custom)
+def updated(before: Object | None, after: Object, manager: Manager, when: str, paths: tuple[Paths, Paths]) -> Object:
+    """What an update leaves: the writer owns what it changed, and nobody owns what it removed. `paths`: what `moved` told."""
+    changed, removed = paths
     owners = read(before)
     owners = {each: ((paths - removed) if each == manager else (paths - removed - changed), at) for each, (paths, at) in owners.items()}
-    mine, at = owners.get(manager, (frozenset(), when))
+    mine, _ = owners.get(manager, (frozenset(), when))
     if changed:
         owners[manager] = (mine | changed, when)
     return written(after, owners)

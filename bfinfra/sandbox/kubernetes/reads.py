@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.door import Request, Response, as_json
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 
 Shape = Callable[[Object], Object]
 BOOKMARK_EVERY = 60.0
+TRUE = ("1", "true")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a watch asks for. `since` 0 starts with what is there; `marks_whole` tells when all of that was sent."""
+
+    target: Target
+    matches: Match
+    shape: Shape
+    since: int
+    seconds: float
+    marks_whole: bool
+    bookmarks: bool
 
 
 def get(cluster: Cluster, target: Target, request: Request) -> Response:
@@ -58,13 +73,14 @@ def watch(cluster: Cluster, target: Target, request: Request) -> Response:
     params, matches = request.params, selection(target, request)
     version = params.get("resourceVersion") or "0"
     if not version.isdigit():
-        raise Refused(400, "BadRequest", f"invalid resource version {version!r}")
-    seconds = float(params.get("timeoutSeconds") or 3600)
+        raise bad_request(f"invalid resource version {version!r}")
     shape: Shape = target.resource.read
     if wants_table(request):
         shape = lambda thing: as_table(target.resource, [target.resource.read(thing)], cluster.clock.now(), {})  # noqa: E731
-    stream = _events(cluster, target, int(version), seconds, matches, shape, bookmarks=params.get("allowWatchBookmarks") in ("1", "true"))
-    return Response(200, stream, {"content-type": "application/json"})
+    whole = params.get("sendInitialEvents") in TRUE
+    wish = Wish(target, matches, shape, 0 if whole else int(version), float(params.get("timeoutSeconds") or 3600), whole,
+                bookmarks=params.get("allowWatchBookmarks") in TRUE)  # fmt: skip
+    return Response(200, _events(cluster, wish), {"content-type": "application/json"})
 
 
 def selection(target: Target, request: Request) -> Match:
@@ -75,15 +91,15 @@ def selection(target: Target, request: Request) -> Match:
     return lambda thing: labels(thing) and fields(thing) and (not target.name or name_of(thing) == target.name)
 
 
-def _events(
-    cluster: Cluster, target: Target, revision: int, seconds: float, matches: Match, shape: Shape, *, bookmarks: bool
-) -> Iterator[bytes]:
-    store, end = cluster.store, cluster.clock.now() + seconds
+def _events(cluster: Cluster, wish: Wish) -> Iterator[bytes]:
+    store, revision, end = cluster.store, wish.since, cluster.clock.now() + wish.seconds
     if revision == 0:
         with store.lock:
-            revision, present = store.revision, [thing for thing in store.all(target.resource.key, target.namespace) if matches(thing)]
+            revision, present = store.revision, [thing for thing in store.all(wish.target.resource.key, wish.target.namespace) if wish.matches(thing)]
         for thing in present:
-            yield _line("ADDED", shape(thing))
+            yield _line("ADDED", wish.shape(thing))
+        if wish.marks_whole:
+            yield _line("BOOKMARK", _bookmark(wish.target, revision, {"annotations": {"k8s.io/initial-events-end": "true"}}))
     while not store.closed and (left := end - cluster.clock.now()) > 0:
         try:
             changes = store.since(revision)
@@ -92,12 +108,12 @@ def _events(
             return
         for change in changes:
             revision = change.revision
-            kind = _seen(change, target, matches)
+            kind = _seen(change, wish.target, wish.matches)
             if kind:
-                yield _line(kind, shape(change.after))
+                yield _line(kind, wish.shape(change.after))
         store.wait(revision, min(left, BOOKMARK_EVERY))
-        if bookmarks and store.revision == revision:
-            yield _line("BOOKMARK", _bookmark(target, revision))
+        if wish.bookmarks and store.revision == revision:
+            yield _line("BOOKMARK", _bookmark(wish.target, revision))
 
 
 def _seen(change: Change, target: Target, matches: Match) -> str:
@@ -110,9 +126,9 @@ def _seen(change: Change, target: Target, matches: Match) -> str:
     return "DELETED" if before else ""
 
 
-def _bookmark(target: Target, revision: int) -> Object:
+def _bookmark(target: Target, revision: int, extra: Object | None = None) -> Object:
     resource = target.resource
-    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(revision)}}
+    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(revision), **(extra or {})}}
 
 
 def _line(kind: str, thing: Object) -> bytes:

@@ -25,9 +25,8 @@ FIELDS = {
 
 def by_labels(text: str) -> Match:
     """A label selector's text as a predicate. Refused (400) where it can't be read."""
-    return lambda thing, terms=tuple(_terms(text)): all(  # type: ignore[misc]
-        term(thing["metadata"].get("labels") or {}) for term in terms
-    )
+    terms = _terms(text)
+    return lambda thing: all(term(thing["metadata"].get("labels") or {}) for term in terms)
 
 
 def by_selector(selector: Mapping[str, Any] | None) -> Match:

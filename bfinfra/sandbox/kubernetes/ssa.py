@@ -29,7 +29,7 @@ def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, o
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
     kept = _with_parents(said) | _with_parents(frozenset(others))
     gone = {path for path in _with_parents(last) if path not in kept}
-    return _pruned(declared, merged, gone, ()) if gone else merged  # type: ignore[no-any-return]
+    return dict(_pruned(declared, merged, gone, ())) if gone else merged
 
 
 def settle(owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool) -> Owners:
@@ -50,9 +50,10 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
     if len(pairs) == 1:
         text = f"1 conflict: conflict with {pairs[0][0].told}: {pairs[0][1]}"
     else:
-        blocks = []
-        for manager in dict.fromkeys(each for each, _ in pairs):
-            blocks.append("\n- ".join([f"conflicts with {manager.told}:", *(path for each, path in pairs if each == manager)]))
+        blocks = [
+            "\n- ".join([f"conflicts with {manager.told}:", *(path for each, path in pairs if each == manager)])
+            for manager in dict.fromkeys(each for each, _ in pairs)
+        ]
         text = f"{len(pairs)} conflicts: " + "\n".join(blocks)
     return Refused(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 

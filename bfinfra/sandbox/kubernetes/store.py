@@ -50,7 +50,7 @@ class Store:
         with self.lock:
             return [thing for home, thing in sorted(self._objects.get(key, {}).items()) if not namespace or home[0] == namespace]
 
-    def keys(self) -> list[Key]:
+    def held(self) -> list[Key]:
         """Resources that have objects."""
         with self.lock:
             return sorted(key for key, objects in self._objects.items() if objects)
@@ -78,7 +78,7 @@ class Store:
         with self.lock:
             if revision < self._forgotten:
                 raise expired(revision, self._forgotten)
-            return [change for change in self._backwards(revision)][::-1]
+            return list(self._backwards(revision))[::-1]
 
     def wait(self, revision: int, seconds: float) -> None:
         """Sleep until something happened after the revision, the time is over or the store closed."""
@@ -94,7 +94,7 @@ class Store:
     def save(self) -> dict[str, Any]:
         """Everything, as JSON."""
         with self.lock:
-            return {"revision": self.revision, "objects": [[*key, thing] for key in self.keys() for thing in self.all(key)]}
+            return {"revision": self.revision, "objects": [[*key, thing] for key in self.held() for thing in self.all(key)]}
 
     def restore(self, data: dict[str, Any]) -> None:
         """Take over what `save` gave; older watches are told that they are too old."""

@@ -100,6 +100,11 @@ def _node_status(thing: Object) -> str:
     return "Ready" if ready else "NotReady"
 
 
+def _job_status(thing: Object) -> str:
+    true = {each["type"] for each in dig(thing, "status", "conditions", default=[]) if each["status"] == "True"}
+    return next((kind for kind in ("Complete", "Failed") if kind in true), "Running")
+
+
 def _roles(thing: Object) -> str:
     prefix = "node-role.kubernetes.io/"
     return ",".join(sorted(key[len(prefix) :] for key in thing["metadata"].get("labels", {}) if key.startswith(prefix))) or "<none>"
@@ -140,7 +145,7 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
         ("Ready", _count("status", "numberReady")),
     ],
     ("batch", "Job"): [
-        ("Status", lambda thing: next((each["type"] for each in dig(thing, "status", "conditions", default=[]) if each["status"] == "True"), "Running")),
+        ("Status", _job_status),
         ("Completions", lambda thing: f"{dig(thing, 'status', 'succeeded', default=0)}/{dig(thing, 'spec', 'completions', default=1)}"),
     ],
     ("storage.k8s.io", "StorageClass"): [("Provisioner", _text("provisioner")), ("ReclaimPolicy", _text("reclaimPolicy"))],

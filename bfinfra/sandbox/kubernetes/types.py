@@ -31,7 +31,7 @@ class Type:
             return "scalar"
         kind = self.raw.get("type", "")
         if kind in ("object", "array"):
-            return "any" if kind == "object" and not self.closed and "additionalProperties" not in self.raw else kind  # type: ignore[return-value]
+            return "any" if kind == "object" and not self.closed and "additionalProperties" not in self.raw else kind
         return "scalar" if kind in SCALARS or "format" in self.raw else "any"
 
     @property
@@ -48,8 +48,8 @@ class Type:
     def atomic(self) -> bool:
         """True where an apply owns the value whole."""
         if self.form == "array":
-            return self.raw.get("x-kubernetes-list-type", "atomic") == "atomic"
-        return self.raw.get("x-kubernetes-map-type") == "atomic"
+            return bool(self.raw.get("x-kubernetes-list-type", "atomic") == "atomic")
+        return bool(self.raw.get("x-kubernetes-map-type") == "atomic")
 
     @property
     def keys(self) -> tuple[str, ...]:

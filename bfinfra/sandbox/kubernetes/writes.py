@@ -71,7 +71,7 @@ class Writer:
             owners = managed.read(live)
             merged = ssa.without_disowned(resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me)
             moved = managed.moved(resource.type, before, merged, custom=resource.custom)
-            paths = paths - frozenset(path for path in paths if path[0] == "f:status") if self._splits(target) else paths
+            paths = frozenset(path for path in paths if path[0] != "f:status") if self._splits(target) else paths
             owners = ssa.settle(owners, me, paths, moved, when, force=options.force)
             if stored is None:
                 return self._begin(target, merged, options, lambda after: managed.written(after, owners)), True
@@ -96,8 +96,8 @@ class Writer:
         if self._generates(resource):
             metadata["generation"] = 1
         after = {key: value for key, value in said.items() if key != "status" or not self._splits(target)}
-        after = self._admitted(target, None, self._normal(resource, {**after, "metadata": metadata}), options)
-        return self._stored(resource, own(after), options)
+        after = own(self._normal(resource, {**after, "metadata": metadata}))
+        return self._stored(resource, self._admitted(target, None, after, options), options)
 
     def _change(self, target: Target, stored: Object, said: Object, options: Options) -> Object:
         live = target.resource.read(stored)
@@ -109,24 +109,28 @@ class Writer:
 
     def _end(self, target: Target, stored: Object, live: Object, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:
         resource = target.resource
-        after = self._admitted(target, live, self._normal(resource, self._split(target, live, said)), options)
+        after = own(self._normal(resource, self._split(target, live, said)))
+        after = self._admitted(target, live, after, options)
         if self._generates(resource) and _body(after) != _body(live):
             after["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
-        after = own(after)
         after["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if after == live:
             return live
-        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers") and not dig(after, "spec", "finalizers"):
-            if not options.dry_run and not self.cluster.lingers(resource, after):
-                self.store.put(resource.key, resource.write(after))
-                self.store.remove(resource.key, namespace_of(after), name_of(after))
-                return after
+        if self._ended(resource, after) and not options.dry_run:
+            self.store.put(resource.key, resource.write(after))
+            self.store.remove(resource.key, namespace_of(after), name_of(after))
+            return after
         return self._stored(resource, after, options)
+
+    def _ended(self, resource: Resource, thing: Object) -> bool:
+        held = thing["metadata"].get("finalizers") or dig(thing, "spec", "finalizers") or self.cluster.lingers(resource, thing)
+        return bool(thing["metadata"].get("deletionTimestamp")) and not held
 
     def _split(self, target: Target, live: Object, said: Object) -> Object:
         metadata = {key: value for key, value in said["metadata"].items() if key not in (*SERVER_SET, "managedFields")}
         metadata |= {key: live["metadata"][key] for key in SERVER_SET if key in live["metadata"]}
-        metadata |= {key: live["metadata"][key] for key in ("managedFields",) if key in live["metadata"]}
+        owners = said["metadata"].get("managedFields", live["metadata"].get("managedFields"))  # a writer may hand over what it owns
+        metadata |= {"managedFields": owners} if owners else {}
         if target.subresource == "status":
             return {**{key: value for key, value in live.items() if key != "status"}, **({"status": said["status"]} if "status" in said else {})}
         if not self._splits(target):
@@ -170,7 +174,10 @@ class Writer:
     def _update_managed(self, target: Target, live: Object | None, after: Object, options: Options) -> Object:
         resource = target.resource
         who = Manager(options.manager, "Update", resource.api_version, target.subresource)
-        return managed.updated(resource.type, live, after, who, stamp(self.cluster.clock.now()), custom=resource.custom)
+        changed, removed = managed.moved(resource.type, live, after, custom=resource.custom)
+        if self._splits(target):
+            changed = frozenset(path for path in changed if path[0] != "f:status")
+        return managed.updated(after if live else None, after, who, stamp(self.cluster.clock.now()), (changed, removed))
 
     def _decoded(self, resource: Resource, body: Any, options: Options) -> Object:
         if not isinstance(body, dict):
@@ -191,7 +198,7 @@ class Writer:
             raise bad_request(head + wrong[0].decoded)
         if wrong:
             raise invalid(resource.kind, resource.group, name_of(body), [
-                Cause("FieldValueTypeInvalid", f'Invalid value: {each.value!r}: {each.path} in body must be of type {each.wanted}', each.path)
+                Cause("FieldValueTypeInvalid", f"Invalid value: {each.value!r}: {each.path} in body must be of type {each.wanted}", each.path)
                 for each in wrong])  # fmt: skip
         unknown = [each.decoded for each in found if not each.wanted]
         if unknown and options.validation == "Strict":

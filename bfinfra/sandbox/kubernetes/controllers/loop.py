@@ -1,0 +1,95 @@
+"""The controllers' engine: what changed is looked at soon, in the clock's thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from bfinfra.sandbox.kubernetes.cluster import Cluster
+from bfinfra.sandbox.kubernetes.errors import Refused
+from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
+from bfinfra.sandbox.kubernetes.store import Change, Key
+
+Item = tuple[Key, str, str]  # resource, namespace, name
+
+
+class Controller(Protocol):
+    """`look` gets an object's present state, or None where it is gone. It may be called at any time and any number of times."""
+
+    @property
+    def kinds(self) -> tuple[Key, ...]:
+        """The resources whose objects it looks at."""
+
+    def look(self, item: Item, thing: Object | None) -> None:
+        """Do the next step for this object."""
+
+    def touched(self, change: Change) -> Iterable[Item]:
+        """Other objects of this controller that a change concerns."""
+
+
+class Loop:
+    """Runs controllers over one cluster. `durations`: seconds by what takes them."""
+
+    def __init__(self, cluster: Cluster, durations: Mapping[str, float]) -> None:
+        self.cluster, self.durations = cluster, durations
+        self._controllers: list[Controller] = []
+        self._due: set[tuple[int, Item]] = set()
+        self._marks: set[tuple[str, ...]] = set()
+        self._lock = threading.Lock()
+        cluster.store.listeners.append(self._changed)
+
+    def add(self, *controllers: Controller) -> None:
+        """Let these run."""
+        self._controllers += controllers
+
+    def look_at_all(self) -> None:
+        """Look at every object (after a start)."""
+        store = self.cluster.store
+        for key in store.held():
+            for thing in store.all(key):
+                self._changed(Change(store.revision, "MODIFIED", key, thing, thing))
+
+    def once(self, mark: tuple[str, ...], what: str, then: Callable[[], None]) -> None:
+        """Run `then` after the duration called `what`, unless the same mark waits already."""
+        with self._lock:
+            if mark in self._marks:
+                return
+            self._marks.add(mark)
+
+        def run() -> None:
+            with self._lock:
+                self._marks.discard(mark)
+            self._tried(then)
+
+        self.cluster.clock.after(self.durations.get(what, 0.0), run)
+
+    def _changed(self, change: Change) -> None:
+        item = (change.key, namespace_of(change.after), name_of(change.after))
+        for position, controller in enumerate(self._controllers):
+            if change.key in controller.kinds:
+                self._soon(position, item)
+            for other in controller.touched(change):
+                self._soon(position, other)
+
+    def _soon(self, position: int, item: Item) -> None:
+        with self._lock:
+            if (position, item) in self._due:
+                return
+            self._due.add((position, item))
+        self.cluster.clock.after(0, lambda: self._look(position, item))
+
+    def _look(self, position: int, item: Item) -> None:
+        with self._lock:
+            self._due.discard((position, item))
+        key, namespace, name = item
+        with self.cluster.store.lock:
+            if not self.cluster.store.closed:
+                self._tried(lambda: self._controllers[position].look(item, self.cluster.store.get(key, namespace, name)))
+
+    def _tried(self, what: Callable[[], None]) -> None:
+        try:
+            with self.cluster.store.lock:
+                what()
+        except Refused as refused:
+            self.cluster.event("FailedReconcile", refused.message)

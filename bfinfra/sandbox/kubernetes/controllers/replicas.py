@@ -1,0 +1,138 @@
+"""Deployments, replica sets, stateful sets and daemon sets: so many pods, and a status that counts them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.objects import Object, condition, copied, dig, name_of, namespace_of, owned_by, random_suffix, stamp, uid_of
+from bfinfra.sandbox.kubernetes.store import Change, Key
+
+PODS: Key = ("", "pods")
+NODES: Key = ("", "nodes")
+DEPLOYMENTS, SETS, STATEFUL, DAEMONS = (("apps", plural) for plural in ("deployments", "replicasets", "statefulsets", "daemonsets"))
+OWNERS = {"ReplicaSet": SETS, "StatefulSet": STATEFUL, "DaemonSet": DAEMONS, "Deployment": DEPLOYMENTS}
+HASH = "pod-template-hash"
+
+
+class Replicas:
+    """The controllers of apps/v1, one look a kind. A new template replaces pods at once, without surge."""
+
+    kinds = (DEPLOYMENTS, SETS, STATEFUL, DAEMONS)
+
+    def __init__(self, loop: Loop) -> None:
+        self._cluster = loop.cluster
+
+    def touched(self, change: Change) -> Iterable[Item]:
+        """The owner of a pod or of a replica set; every daemon set when nodes change."""
+        if change.key in (PODS, SETS):
+            for owner in change.after["metadata"].get("ownerReferences") or []:
+                if owner["kind"] in OWNERS:
+                    yield (OWNERS[owner["kind"]], namespace_of(change.after), owner["name"])
+        elif change.key in (NODES, ("", "resourcequotas")):
+            for key in (DAEMONS, SETS, STATEFUL):
+                for each in self._cluster.store.all(key):
+                    yield (key, namespace_of(each), name_of(each))
+
+    def look(self, item: Item, thing: Object | None) -> None:
+        """Make it so many."""
+        if thing is None or thing["metadata"].get("deletionTimestamp"):
+            return
+        if item[0] == DEPLOYMENTS:
+            self._deployment(thing)
+        elif item[0] == DAEMONS:
+            self._daemons(thing)
+        else:
+            self._set(thing, item[0])
+
+    def _deployment(self, thing: Object) -> None:
+        mark, replicas = _hash(thing), thing["spec"].get("replicas", 1)
+        name, labels = f"{name_of(thing)}-{mark}", {**dig(thing, "spec", "template", "metadata", "labels", default={}), HASH: mark}
+        template = {**copied(thing["spec"]["template"]), "metadata": {**thing["spec"]["template"].get("metadata", {}), "labels": labels}}
+        current = self._cluster.ensure({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet",
+            "metadata": {"name": name, "namespace": namespace_of(thing), "labels": labels, "ownerReferences": [owned_by(thing)]},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        })  # fmt: skip
+        for each in self._owned(thing, SETS):
+            wanted = replicas if name_of(each) == name else 0
+            if each["spec"].get("replicas") != wanted:
+                self._cluster.change(each, lambda live, wanted=wanted: live["spec"].__setitem__("replicas", wanted))  # type: ignore[misc]
+        ready = dig(current, "status", "readyReplicas", default=0)
+        self._write(thing, _counted(thing, replicas=dig(current, "status", "replicas", default=0), ready=ready) | self._conditions(thing, ready >= replicas))
+
+    def _conditions(self, thing: Object, ready: bool) -> Object:
+        before = {each["type"]: each for each in dig(thing, "status", "conditions", default=[])}
+        when = stamp(self._cluster.clock.now())
+        reason = "MinimumReplicasAvailable" if ready else "MinimumReplicasUnavailable"
+        available = condition("Available", status=ready, when=when, reason=reason)
+        progress = condition("Progressing", status=True, when=when, reason="NewReplicaSetAvailable" if ready else "ReplicaSetUpdated")
+        same = [each if not (old := before.get(each["type"])) or _facts(old) != _facts(each) else old for each in (available, progress)]
+        return {"conditions": same}
+
+    def _set(self, thing: Object, key: Key) -> None:
+        wanted = thing["spec"].get("replicas", 1)
+        pods = [pod for pod in self._owned(thing, PODS) if not pod["metadata"].get("deletionTimestamp")]
+        names = [f"{name_of(thing)}-{number}" for number in range(wanted)] if key == STATEFUL else []
+        missing = [name for name in names if name not in {name_of(pod) for pod in pods}] if names else [""] * (wanted - len(pods))
+        for name in missing:
+            self._cluster.create(_pod(thing, name))
+        for pod in pods[wanted:]:
+            self._cluster.remove(pod)
+        ready = sum(1 for pod in pods[:wanted] if dig(pod, "status", "phase") == "Running")
+        self._write(thing, _counted(thing, replicas=wanted, ready=ready))
+
+    def _daemons(self, thing: Object) -> None:
+        nodes = [name_of(node) for node in self._cluster.store.all(NODES)]
+        pods = {dig(pod, "spec", "nodeName"): pod for pod in self._owned(thing, PODS)}
+        mark = _hash(thing)
+        for node in nodes:
+            if node not in pods:
+                pod = _pod(thing, "")
+                pod["spec"]["nodeName"] = node
+                pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), "controller-revision-hash": mark}
+                self._cluster.create(pod)
+            elif dig(pods[node], "metadata", "labels", "controller-revision-hash") != mark:
+                self._cluster.remove(pods[node])
+        for node, pod in pods.items():
+            if node not in nodes:
+                self._cluster.remove(pod)
+        ready = sum(1 for pod in pods.values() if dig(pod, "status", "phase") == "Running")
+        self._write(thing, {
+            "desiredNumberScheduled": len(nodes), "currentNumberScheduled": len(pods), "updatedNumberScheduled": len(pods), "numberReady": ready,
+            "numberAvailable": ready, "numberMisscheduled": 0, "observedGeneration": thing["metadata"].get("generation", 1),
+        })  # fmt: skip
+
+    def _owned(self, thing: Object, key: Key) -> list[Object]:
+        uid = uid_of(thing)
+        return [each for each in self._cluster.store.all(key, namespace_of(thing))
+                if any(owner.get("uid") == uid for owner in each["metadata"].get("ownerReferences") or [])]  # fmt: skip
+
+    def _write(self, thing: Object, status: Object) -> None:
+        if thing.get("status") != status:
+            self._cluster.set_status(thing, status)
+
+
+def _counted(thing: Object, *, replicas: int, ready: int) -> Object:
+    status: Object = {"observedGeneration": thing["metadata"].get("generation", 1), "replicas": replicas}
+    counts = {"readyReplicas": ready, "availableReplicas": ready, "updatedReplicas": replicas if thing["kind"] != "ReplicaSet" else 0,
+              "fullyLabeledReplicas": replicas if thing["kind"] == "ReplicaSet" else 0,
+              "unavailableReplicas": replicas - ready if thing["kind"] == "Deployment" else 0}  # fmt: skip
+    return {**status, **{key: value for key, value in counts.items() if value}}
+
+
+def _facts(each: Object) -> tuple[object, ...]:
+    return (each.get("status"), each.get("reason"))
+
+
+def _hash(thing: Object) -> str:
+    return hashlib.sha256(json.dumps(thing["spec"]["template"], sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _pod(owner: Object, name: str) -> Object:
+    template = copied(owner["spec"]["template"])
+    metadata = {**template.get("metadata", {}), "name": name or f"{name_of(owner)}-{random_suffix()}", "namespace": namespace_of(owner),
+                "ownerReferences": [owned_by(owner)]}  # fmt: skip
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

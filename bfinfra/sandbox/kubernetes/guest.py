@@ -1,0 +1,73 @@
+"""A whole cluster: API server, controllers, logs. Guest clusters are these; the supervisor is built on one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.kubernetes.bootstrap import bootstrap
+from bfinfra.sandbox.kubernetes.cluster import Cluster
+from bfinfra.sandbox.kubernetes.controllers.claims import Claims
+from bfinfra.sandbox.kubernetes.controllers.definitions import DEFINITIONS, Definitions
+from bfinfra.sandbox.kubernetes.controllers.garbage import Garbage
+from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
+from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
+from bfinfra.sandbox.kubernetes.controllers.loop import Loop
+from bfinfra.sandbox.kubernetes.controllers.namespaces import Namespaces
+from bfinfra.sandbox.kubernetes.controllers.quota import Quotas
+from bfinfra.sandbox.kubernetes.controllers.replicas import Replicas
+from bfinfra.sandbox.kubernetes.controllers.scheduler import Scheduler
+from bfinfra.sandbox.kubernetes.identity import Tokens
+from bfinfra.sandbox.kubernetes.logs import Logs
+from bfinfra.sandbox.kubernetes.objects import Object, condition, stamp
+from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.registry import Convert
+
+
+class RunningCluster:
+    """A cluster in which things happen. `cluster` is its API; `save` and `restore` hold its logs too."""
+
+    def __init__(self, name: str, version: str, clock: Clock, outside: Outside, *,
+                 tokens: Tokens | None = None, converts: Mapping[str, Convert] | None = None) -> None:  # fmt: skip
+        self.cluster = Cluster(name, version, clock, tokens=tokens)
+        self.loop = Loop(self.cluster, outside.durations)
+        self.logs = Logs(self.cluster)
+        self.definitions = Definitions(self.cluster, converts)
+        self.loop.add(
+            Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
+            Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop),
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Fill in what a fresh cluster has and look at everything."""
+        for thing in self.cluster.store.all(DEFINITIONS):
+            self.definitions.serve(thing)
+        bootstrap(self.cluster)
+        self.loop.look_at_all()
+
+    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:
+        """A node that is ready. `memory` in bytes."""
+        when = stamp(self.cluster.clock.now())
+        room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}
+        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+                  **{f"node-role.kubernetes.io/{role}": "" for role in roles}}  # fmt: skip
+        taints = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}] if "control-plane" in roles else []
+        status = {
+            "capacity": room, "allocatable": room, "conditions": [condition("Ready", status=True, when=when, reason="KubeletReady")],
+            "nodeInfo": {"kubeletVersion": version, "osImage": "VMware Photon OS/Linux", "architecture": "amd64", "operatingSystem": "linux",
+                         "bootID": "", "containerRuntimeVersion": "containerd://1.4.3", "kernelVersion": "4.19.154-3.ph3", "kubeProxyVersion": version,
+                         "machineID": "", "systemUUID": ""},
+            "addresses": [{"type": "Hostname", "address": name}, *([{"type": "InternalIP", "address": address}] if address else [])],
+        }  # fmt: skip
+        spec = {"taints": taints} if taints else {}
+        return self.cluster.ensure({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart."""
+        return {"cluster": self.cluster.save(), "logs": self.logs.save()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take over what `save` gave; `start` comes after it."""
+        self.cluster.restore(data["cluster"])
+        self.logs.restore(data["logs"])

@@ -1,0 +1,87 @@
+"""What a cluster needs to know of the world around it. The sandbox's process fills this in; tests fill in what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bfinfra.sandbox.door import Door
+
+
+@dataclass(frozen=True)
+class GpuServer:
+    """A Bitfusion server as its clients see it. `memory`: MiB of each GPU."""
+
+    uuid: str
+    version: str
+    memory: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who logged in. `name` and `groups` as user@domain; `admin` may do everything."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    admin: bool = False
+
+
+class ImageRegistry(Protocol):
+    """An image registry that asks for credentials."""
+
+    @property
+    def username(self) -> str:
+        """The user that may pull."""
+
+    @property
+    def password(self) -> Any:
+        """The user's password."""
+
+
+class Work(Protocol):
+    """What a container of an image does: prints, takes time, ends."""
+
+    @property
+    def output(self) -> str | None:
+        """The text; None for what its kind prints by default."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it runs; None for the usual time."""
+
+    @property
+    def exit_code(self) -> int:
+        """How it ends."""
+
+
+class MachineClass(Protocol):
+    """A virtual machine class. `memory` in bytes."""
+
+    @property
+    def cpus(self) -> int:
+        """Virtual CPUs."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+
+
+def _no_port(address: str, door: Door, name: str = "") -> int:
+    raise RuntimeError(f"nothing opens {address} ({name}) here: {door}")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Durations in seconds by what takes them; callbacks into the rest of the sandbox."""
+
+    durations: Mapping[str, float] = field(default_factory=dict)
+    ca_pem: str = ""
+    registries: Mapping[str, ImageRegistry] = field(default_factory=dict)
+    images: Mapping[str, Work] = field(default_factory=dict)  # image name or glob → what it does
+    gpu_server: Callable[[str], GpuServer | None] = lambda _: None  # "ip:port" → the server that answers there
+    gpu_servers: Callable[[], Mapping[str, GpuServer]] = dict  # all that are up, by "ip:port"
+    login: Callable[[str, str], Person | None] = lambda _name, _password: None
+    machine_classes: Callable[[], Mapping[str, MachineClass]] = dict
+    open: Callable[[str, Door, str], int] = _no_port
+    close: Callable[[str], None] = lambda _: None
