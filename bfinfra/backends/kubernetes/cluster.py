@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bfinfra.backends.kubernetes import errors, resources
 from bfinfra.backends.kubernetes.contents import strangers
-from bfinfra.backends.kubernetes.owned import to_release
-from bfinfra.model.errors import Denied, Expired, Missing, Unreachable, Untrusted
+from bfinfra.backends.kubernetes.owned import handed_over
+from bfinfra.model.errors import Denied, Expired, Missing, Rejected, Unreachable, Untrusted
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
@@ -48,6 +48,7 @@ class Cluster:
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
         """The object, or None where it isn't. NotServed where the cluster doesn't know the kind."""
         resource = self._resource(api_version, kind)
+        _segment(name, self.name)
         try:
             return dict(self._do(lambda link: link.objects.get(_class(resource), name, **_scope(resource, namespace))))
         except errors.NotServed:
@@ -65,7 +66,7 @@ class Cluster:
         cls, scope = self._of(manifest)
         name = manifest["metadata"]["name"]
         live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
-        if live and (fields := to_release(live, manifest)):
+        if live and (fields := handed_over(live)):
             self._patch(cls, name, scope, "json", [
                 {"op": "replace", "path": "/metadata/managedFields", "value": fields},
                 {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
@@ -75,6 +76,7 @@ class Cluster:
     def patch(self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> Object:
         """Merge patch: given fields change, null removes. Put `metadata.resourceVersion` into it to write only what was seen."""
         resource = self._resource(api_version, kind)
+        _segment(name, self.name)
         return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background") -> None:
@@ -83,6 +85,7 @@ class Cluster:
 
         resource = self._resource(api_version, kind)
         cascade = CascadeType(propagation)
+        _segment(name, self.name)
         try:
             self._do(lambda link: link.objects.delete(_class(resource), name, cascade=cascade, **_scope(resource, namespace)))
         except errors.NotServed:
@@ -92,6 +95,7 @@ class Cluster:
 
     def log(self, pod: str, container: str = "", namespace: str = "default", tail: int | None = None) -> str:
         """A container's log, at most 1 MiB of its beginning, or its last `tail` lines."""
+        _segment(pod, self.name)
         asked = {"container": container, "limitBytes": LOG_BYTES, "tailLines": tail}
         params = {name: str(value) for name, value in asked.items() if value}
         return self._do(lambda link: link.raw.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params=params).text)
@@ -183,6 +187,12 @@ def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
         return call(link)
     except ValueError as error:
         raise errors.malformed("read the answer", server, type(error).__name__) from None
+
+
+def _segment(name: str, server: str) -> None:
+    """A name that would lead to another path is no name."""
+    if not name or "/" in name or "%" in name or name in (".", ".."):
+        raise Rejected(f"{errors.safe(name, 80)!r} is no name of an object", server=server, next="correct the name")
 
 
 def _class(resource: resources.Resource) -> Any:

@@ -16,9 +16,8 @@ KINDS = (
     ("v1", "Pod"), ("v1", "PersistentVolumeClaim"), ("v1", "Service"), ("v1", "ConfigMap"), ("v1", "Secret"),
     ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"),
     ("batch/v1", "Job"), ("batch/v1", "CronJob"),
+    ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
 )  # fmt: skip
-SUPERVISED = (("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"))
-"""What a supervisor namespace may hold besides; other clusters don't know these kinds."""
 SYSTEM = re.compile(r"kube-(system|public|node-lease)|vmware-system-.*|tanzu-.*|tkg-system.*|pks-system")
 OWN_FURNITURE = {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "istio-ca-root-cert"), ("Service", "kubernetes"), ("Service", "supervisor")}
 MOST = 50  # names told
@@ -27,8 +26,7 @@ TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"
 
 def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be listed."""
-    listed = [(kind, obj) for api, kind in KINDS for obj in cluster.list(api, kind, namespace)]
-    listed += [(kind, obj) for api, kind in SUPERVISED for obj in _where_served(cluster, api, kind, namespace)]
+    listed = [(kind, obj) for api, kind in KINDS for obj in _where_served(cluster, api, kind, namespace)]
     found = [
         f"{kind} {errors.safe(obj['metadata'].get('namespace'), 63)}/{errors.safe(obj['metadata'].get('name'), 253)}"
         for kind, obj in listed if _counts(kind, obj, site)
@@ -38,6 +36,7 @@ def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
 
 
 def _where_served(cluster: Cluster, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+    """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside supervisors."""
     try:
         return cluster.list(api, kind, namespace)
     except errors.NotServed:

@@ -19,31 +19,24 @@ def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
     return found
 
 
-def to_release(obj: Mapping[str, Any], manifest: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
-    """What `managedFields` must become so that applying `manifest` also removes what `create` once set; None where it does already.
+def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
+    """What `managedFields` must become so that what `manager` made is its to apply; None where it is.
 
-    An object made by POST carries its maker as an updater, and an apply never removes an updater's fields.
+    An object made by POST counts its maker as an updater: an apply by the same name conflicts with it and never removes its fields.
     """
-    entries = [e for e in _entries(obj, manager) if e.get("operation") == "Update"]
-    if not any(_goes(_pick(obj, e.get("fieldsV1") or {}), manifest) for e in entries):
+    own = _entries(obj, manager)
+    if not any(entry.get("operation") == "Update" for entry in own):
         return None
     fields: dict[str, Any] = {}
-    for entry in _entries(obj, manager):
+    for entry in own:
         fields = _merge(fields, entry.get("fieldsV1") or {})
-    others = [e for e in obj["metadata"]["managedFields"] if e not in _entries(obj, manager)]
-    return [*others, {**entries[0], "operation": "Apply", "fieldsV1": fields}]
+    others = [entry for entry in obj["metadata"]["managedFields"] if entry not in own]
+    return [*others, {**own[0], "operation": "Apply", "fieldsV1": fields}]
 
 
 def _entries(obj: Mapping[str, Any], manager: str) -> list[Mapping[str, Any]]:
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
     return [e for e in entries if e.get("manager") == manager and not e.get("subresource")]
-
-
-def _goes(part: Any, wanted: Any) -> bool:
-    """Whether something in `part` has no place in `wanted`; changed lists count."""
-    if isinstance(part, Mapping):
-        return not isinstance(wanted, Mapping) or any(name not in wanted or _goes(value, wanted[name]) for name, value in part.items())
-    return isinstance(part, list) and part != wanted
 
 
 def _pick(value: Any, fields: Mapping[str, Any]) -> Any:
