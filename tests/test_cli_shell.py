@@ -45,18 +45,17 @@ def test_a_terminal_without_the_letters_gets_their_numbers():
     assert b"--allow-\\u2026" in done.stdout
 
 
-def complete(words: str) -> set[str]:
+def complete(script: str, words: str) -> set[str]:
     """What bash offers behind these words; the last one may be begun."""
-    done = subprocess.run(["bash", "-c", f"{SCRIPT}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _bfinfra; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
+    done = subprocess.run(["bash", "-c", f"{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _bfinfra; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
                           capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return set(done.stdout.split())
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _script():
-    global SCRIPT  # noqa: PLW0603
-    SCRIPT = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "bash"], capture_output=True, text=True, check=True).stdout
+@pytest.fixture(scope="module")
+def script():
+    return subprocess.run([sys.executable, "-m", "bfinfra", "completion", "bash"], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash on this machine")
@@ -71,8 +70,8 @@ def _script():
     ("bfinfra sandbox faults --cl", {"--clear"}),
     (f"bfinfra plan {__file__[:-1]}", {__file__}),
 ])
-def test_bash_completes(words, offers):
-    assert complete(words) == offers
+def test_bash_completes(words, offers, script):
+    assert complete(script, words) == offers
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

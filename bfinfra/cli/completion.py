@@ -36,8 +36,8 @@ def commands(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Ite
     """Every command, the outermost first."""
     options, follow, below = [], [], []
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            about = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
+            about = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - likewise
             follow += [(name, about.get(name, "")) for name in action.choices]
             below += [commands(inner, (*path, name)) for name, inner in action.choices.items()]
         elif action.option_strings:

@@ -47,30 +47,30 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from bfinfra.model.errors import BfinfraError, Problem
-
     try:
         module = importlib.import_module(f"bfinfra.cli.{args.module}")
         return int(getattr(module, args.run)(args))
     except BrokenPipeError:
         raise
-    except BfinfraError as error:
-        return _failed(args, error)
-    except OSError as error:
-        return _failed(args, BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or ""))))
-    except Exception as error:  # noqa: BLE001 - people get a sentence, not a traceback
-        return _failed(args, BfinfraError(Problem(f"this should not happen: {type(error).__name__}: {error}",
-                                                  next="run it again with BFINFRA_TRACEBACK=1 and report what it prints")))
+    except Exception as error:
+        if os.environ.get("BFINFRA_TRACEBACK") == "1":
+            raise
+        from bfinfra.cli.screen import Screen
+
+        Screen.of(args).error(_said(error))
+        return 1
 
 
-def _failed(args: argparse.Namespace, error: BfinfraError) -> int:
-    """Print the problems where errors go; 1. Called while the exception is handled."""
-    from bfinfra.cli.screen import Screen
+def _said(error: Exception) -> BfinfraError:
+    """Anything that can go wrong, as problems: people get a sentence, not a traceback."""
+    from bfinfra.model.errors import BfinfraError, Problem
 
-    if os.environ.get("BFINFRA_TRACEBACK") == "1":
-        raise  # noqa: PLE0704 - the handled one
-    Screen.of(args).error(error)
-    return 1
+    if isinstance(error, BfinfraError):
+        return error
+    if isinstance(error, OSError):
+        return BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or "")))
+    return BfinfraError(Problem(f"this should not happen: {type(error).__name__}: {error}",
+                                next="run it again with BFINFRA_TRACEBACK=1 and report what it prints"))
 
 
 @contextlib.contextmanager

@@ -21,17 +21,23 @@ class Outcome(Protocol):
     """How an apply ended, as the renderers read it."""
 
     @property
-    def plan(self) -> Plan: ...
+    def plan(self) -> Plan:
+        """What was to be done."""
     @property
-    def endings(self) -> Mapping[Key, Ended]: ...
+    def endings(self) -> Mapping[Key, Ended]:
+        """By key, how each item ended."""
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """How long it took."""
     @property
-    def requests(self) -> int: ...
+    def requests(self) -> int:
+        """How many went over the wire."""
     @property
-    def writes(self) -> int: ...
+    def writes(self) -> int:
+        """How many of them write."""
     @property
-    def ending(self) -> Ending: ...
+    def ending(self) -> Ending:
+        """How the whole ended."""
 
 
 def document(what: str, **fields: Any) -> dict[str, Any]:
