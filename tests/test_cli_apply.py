@@ -306,4 +306,18 @@ def test_a_reader_that_goes_away_does_not_stop_an_apply(site, world, monkeypatch
     monkeypatch.setattr(sys.stdout, "write", gone)
     assert main(["apply", "--yes", "--allow-disruption", "all", site]) == 0
     assert made.allow is not None
-    assert "2 writes in 9 requests" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "2 writes in 9 requests" in out
+    assert err == "progress is no longer shown: BrokenPipeError\n"
+
+
+@pytest.mark.parametrize(("ending", "code"), [(Ending.DONE, 0), (Ending.WAITING, 3)])
+def test_an_unread_summary_leaves_the_exit_code_as_it_is(ending, code, site, world, monkeypatch):
+    world(CREATE, ending)
+
+    def gone(text):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(sys.stdout, "write", gone)
+    monkeypatch.setattr(sys.stdout, "fileno", lambda: os.open(os.devnull, os.O_WRONLY))
+    assert main(["apply", "--yes", "--output", "json", site]) == code

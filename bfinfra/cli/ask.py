@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-PRECIOUS = ("bitfusion_server", "supervisor_namespace", "namespace", "cluster", "tanzu_cluster")
+PRECIOUS = ("bitfusion_server", "supervisor_namespace", "namespace", "tanzu_cluster")
 """Machines with GPUs, namespaces and clusters: their end is typed by name."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.cli.parser import build
+from bfinfra.cli.pipes import hush
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code
     except BrokenPipeError:
-        _hush()
+        hush()
         return PIPE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -92,9 +93,3 @@ def _printable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _hush() -> None:
-    """The reader is gone; what is still buffered goes nowhere, and the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

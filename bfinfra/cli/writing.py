@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra import app
 from bfinfra.cli import ask, where
+from bfinfra.cli.pipes import unread
 from bfinfra.cli.screen import Screen
 from bfinfra.cli.signals import Stop, stoppable
 from bfinfra.engine import saved
@@ -72,7 +74,8 @@ def _run(args: argparse.Namespace, **how: Any) -> int:
     if outcome.declined:
         screen.say("Left as it is: nothing was written.")
         return 1
-    screen.outcome(outcome, display.events)
+    with unread():
+        screen.outcome(outcome, display.events)
     return stop.code if stop.number else EXITS.get(outcome.ending, 1)
 
 
@@ -90,7 +93,7 @@ def _confirmed(found: Plan, allow: Allow, args: argparse.Namespace, screen: Scre
 
 
 class Display:
-    """The sink of a run: keeps what the summary needs, hands on what is shown. Never stops an apply: a closed pipe mutes it."""
+    """The sink of a run: keeps what the summary needs, hands on what is shown. What can't be shown never stops an apply."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -107,5 +110,7 @@ class Display:
         if self._sink is not None:
             try:
                 self._sink(event)
-            except (OSError, ValueError):
+            except Exception as error:  # noqa: BLE001 - objects are being made: a closed pipe or a wrong picture must not end that
                 self._sink = None
+                with contextlib.suppress(OSError, ValueError):
+                    print(f"progress is no longer shown: {type(error).__name__}", file=sys.stderr, flush=True)
