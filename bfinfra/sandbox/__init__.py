@@ -1,5 +1,10 @@
 """The embedded world: servers on loopback that speak the real wire protocols, in a process of their own."""
 
+from pathlib import Path
+
 from bfinfra.sandbox.process import Running, SandboxError, reset, running, start, stop
 
-__all__ = ["Running", "SandboxError", "reset", "running", "start", "stop"]
+_WORLDS = next(path for path in (Path(__file__).parent / "worlds", Path(__file__).parents[2] / "specs/worlds") if path.is_dir())  # wheel, checkout
+SMALL_WORLD = _WORLDS / "small.yaml"  # two hosts, nothing takes time: for tests
+
+__all__ = ["SMALL_WORLD", "Running", "SandboxError", "reset", "running", "start", "stop"]
