@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
+from pathlib import Path
+
 from bfinfra.sandbox.process import Running, SandboxError, reset, running, start, stop
 
 _WORLDS = next(path for path in (Path(__file__).parent / "worlds", Path(__file__).parents[2] / "specs/worlds") if path.is_dir())  # wheel, checkout
 SMALL_WORLD = _WORLDS / "small.yaml"  # two hosts, nothing takes time: for tests
 
 __all__ = ["SMALL_WORLD", "Running", "SandboxError", "reset", "running", "start", "stop"]
+
+_HERE = Path(__file__).parent
+_WORLDS = _HERE / "worlds" if (_HERE / "worlds").is_dir() else _HERE.parents[1] / "specs/worlds"  # packaged, or a checkout
+SMALL_WORLD = _WORLDS / "small.yaml"
+"""A world for tests: two small clusters, no waiting."""

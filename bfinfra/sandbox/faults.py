@@ -56,7 +56,7 @@ class Deed:
 class Rule:
     """`method` and `object` are globs. Of the matching calls `times` fail, from the `nth` on, or each by `probability`.
 
-    `times` is 1 where `nth` is given and without end where neither is.
+    `times` is 1 where `nth` is given and without end where neither is. `writes`: only calls that write, or only those that don't.
     """
 
     do: Deed
@@ -66,13 +66,14 @@ class Rule:
     nth: int = 1
     probability: float | None = None
     times: int | None = None
+    writes: bool | None = None
     seen: int = 0
     done: int = 0
 
-    def matches(self, door: str, method: str, objects: tuple[str, ...]) -> bool:
+    def matches(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> bool:
         """Whether the call is one of those that the rule means."""
         return (
-            self.door in ("*", door) and fnmatchcase(method, self.method)
+            self.writes in (None, writes) and self.door in ("*", door) and fnmatchcase(method, self.method)
             and (self.object == "*" or any(fnmatchcase(each, self.object) for each in objects))
         )
 
@@ -118,22 +119,22 @@ class Faults:
             return [asdict(each) for each in self.rules]
 
     @contextmanager
-    def around(self, door: str, method: str, *objects: str) -> Iterator[Effect]:
+    def around(self, door: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
         """Run a call between what its rules do before and after it. Raises Interrupted.
 
         `objects`: every name the call's object goes by (id, name, path). A door that knows its methods better than
         "POST /path" (SOAP) calls this itself; for the others the listener does.
         """
-        deeds = self._struck(door, method, objects)
+        deeds = self._struck(door, method, objects, writes=writes)
         for deed in deeds:
             _before(deed)
         yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
         for deed in deeds:
             _after(deed)
 
-    def _struck(self, door: str, method: str, objects: tuple[str, ...]) -> list[Deed]:
+    def _struck(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> list[Deed]:
         with self._lock:
-            return [each.do for each in self.rules if each.matches(door, method, objects) and each.strikes()]
+            return [each.do for each in self.rules if each.matches(door, method, objects, writes=writes) and each.strikes()]
 
 
 def rule(data: Any) -> Rule:

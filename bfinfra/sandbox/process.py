@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bfinfra.sandbox.steering import Steering
+
 FORMAT = 1
 PATIENCE = 30  # seconds for start and stop
 POLL = 0.005  # seconds
@@ -26,7 +28,7 @@ class SandboxError(RuntimeError):
 
 
 @dataclass
-class Running:
+class Running(Steering):
     """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of the files that sites name."""
 
     pid: int

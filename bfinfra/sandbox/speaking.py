@@ -42,7 +42,7 @@ class Spoken:
             return self.door(request)
         method = f"{request.method} {request.path}"
         self.tally.count(self.name, method, writes=writes(request))
-        with self.faults.around(self.name, method, request.path) as effect:
+        with self.faults.around(self.name, method, request.path, writes=writes(request)) as effect:
             answer = self.door(request)
             return refused(effect.message) if effect.message else answer
 

@@ -22,10 +22,10 @@ def test_every_kind_has_an_example(kind):
 def test_it_applies_and_then_agrees(kind, sandbox):
     first = apply(EXAMPLES[kind], sandbox)
     assert made(first), endings(first)
-    writes = sandbox.tally()["writes"]
+    writes = sandbox.tally()["written"]
     again = apply(EXAMPLES[kind], sandbox)
     assert set(endings(again).values()) == {"kept"}
-    assert sandbox.tally()["writes"] == writes
+    assert sandbox.tally()["written"] == writes
     assert plan(EXAMPLES[kind], sandbox).pending == ()
 
 
@@ -33,7 +33,7 @@ def test_it_applies_and_then_agrees(kind, sandbox):
 def test_planning_writes_nothing(kind, sandbox):
     before = world(sandbox)
     plan(EXAMPLES[kind], sandbox)
-    assert sandbox.tally()["writes"] == 0
+    assert sandbox.tally()["written"] == 0
     assert world(sandbox) == before
 
 
@@ -58,7 +58,7 @@ def test_every_step_says_what_it_does(kind, sandbox):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_at_any_write_the_next_apply_finishes(kind, when, sandbox, tmp_path):
     apply(EXAMPLES[kind], sandbox)
-    whole, writes = world(sandbox), sandbox.tally()["writes"]
+    whole, writes = world(sandbox), sandbox.tally()["written"]
     for nth in range(1, writes + 1):
         sandbox.reset()
         assert kill_at(EXAMPLES[kind], sandbox, nth, when, tmp_path / "state") == KILLED
@@ -72,9 +72,9 @@ def test_killed_at_any_write_the_next_apply_finishes(kind, when, sandbox, tmp_pa
 def test_killed_while_it_is_destroyed_the_next_destroy_finishes(kind, sandbox, tmp_path):
     before = world(sandbox)
     apply(EXAMPLES[kind], sandbox)
-    made_by = sandbox.tally()["writes"]
+    made_by = sandbox.tally()["written"]
     apply(EXAMPLES[kind], sandbox, destroy=True)
-    for nth in range(1, sandbox.tally()["writes"] - made_by + 1):
+    for nth in range(1, sandbox.tally()["written"] - made_by + 1):
         sandbox.reset()
         apply(EXAMPLES[kind], sandbox)
         assert kill_at(EXAMPLES[kind], sandbox, nth, "after", tmp_path / "state", destroy=True) == KILLED

@@ -29,7 +29,7 @@ class Faulting:
         if self.faults is None:
             yield
             return
-        with self.faults.around(DOOR, call.method, *names(call, this, arguments)) as effect:
+        with self.faults.around(DOOR, call.method, *names(call, this, arguments), writes=writes) as effect:
             if effect.soap:
                 raise fault_named(effect.soap, this, effect.message)
             call.task_fault = fault_named(effect.task, this, effect.message) if effect.task else None
