@@ -10,7 +10,7 @@ from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.render.progress import amount, rate
 from bfinfra.render.safe import safe
-from bfinfra.render.summary import DONE, WORDS
+from bfinfra.render.summary import DONE, WORDS, own
 from bfinfra.render.values import clock, duration
 
 PAUSE = 10.0  # seconds between two lines of one long step
@@ -57,5 +57,5 @@ class Lines:
 def ended(event: Ended) -> str:
     """`tanzu_cluster/cluster-01: created in 4m 10s`, or how else it ended and why."""
     word = WORDS.get(event.ending) or DONE[event.action]
-    why = f": {safe(event.problem.what)}" if event.problem else ""
+    why = f": {safe(own(event.key, event.problem.what))}" if event.problem else ""
     return f"{safe(event.key)}: {word} after {duration(event.seconds)}{why}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bfinfra.model.events import Ended, Ending, Event, StepEnded
 from bfinfra.model.plan import Action
+from bfinfra.model.refs import Key
 from bfinfra.render import problems
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe, safe_lines
@@ -47,16 +48,21 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
     for line in safe_lines(ended.note):
         yield f"      {line}"
     if ended.problem:
-        what, *more = safe_lines(ended.problem.what) or [""]
+        what, *more = safe_lines(own(ended.key, ended.problem.what)) or [""]
         where = f" ({safe(ended.problem.where)})" if ended.problem.where else ""
         yield from [f"      {style.paint(what, colour)}{where}", *(f"      {line}" for line in more)]
         yield from problems.notes(ended.problem, style, "      ")
 
 
+def own(key: Key, what: str) -> str:
+    """A problem's words where its resource is named already: without the name again."""
+    return what.removeprefix(f"{key}").lstrip(": ") if what.startswith((f"{key}: ", f"{key} ")) else what
+
+
 def sum_of(found: Outcome, style: Style = PLAIN) -> str:
     """`singapore-poc: done in 12m 3s: 5 created, 12 as wanted. 24 requests that write, of 180.`"""
     per = Counter(WORDS.get(e.ending) or DONE[e.action] for e in found.endings.values())
-    words = ", ".join(f"{number} {word}" for word, number in per.items()) or "nothing to do"
+    words = ", ".join(f"{per[word]} {word}" for word in dict.fromkeys((*DONE.values(), *WORDS.values())) if per[word]) or "nothing to do"
     ending = "still waiting" if found.ending is Ending.WAITING else str(found.ending)
     colour = ENDINGS[found.ending][1]
     wire = f" {count(found.writes, 'write')} in {count(found.requests, 'request')}." if found.requests else ""

@@ -24,10 +24,10 @@ def test_the_summary_says_what_was_made_what_failed_and_what_to_do_next(outcome,
       why: no answer on port 443
       next: look at its console, then apply again
 ! blocked       token_secret/cluster-01-default
-      token_secret/cluster-01-default waits for gpu_host/esx209-161.aiml.local
+      waits for gpu_host/esx209-161.aiml.local
       why: which failed
 
-singapore-poc: failed in 12m 3s: 1 failed, 1 created, 1 as wanted, 1 blocked. 24 writes in 180 requests.
+singapore-poc: failed in 12m 3s: 1 created, 1 as wanted, 1 failed, 1 blocked. 24 writes in 180 requests.
 Mend what failed, then run the same command again: what is done stays done, only the rest is tried."""
 
 
