@@ -21,6 +21,7 @@ from bfinfra.model.trust import Trust
 Route = Callable[[str, int], tuple[str, int] | None]
 Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
@@ -95,8 +96,12 @@ class Seam:
         return self._route is not None
 
     def where(self, host: str, port: int) -> tuple[str, int]:
-        """The address that is really called for `host` and `port`."""
-        return (self._route(host, port) if self._route else None) or (host, port)
+        """The address that is really called for `host` and `port`. Unreachable where the route leads nowhere: nothing slips past it."""
+        if self._route is None or host in LOOPBACK:
+            return host, port
+        if found := self._route(host, port):
+            return found
+        raise Unreachable("the sandbox has no such address", server=f"{host}:{port}", next="it appears when its machine or cluster runs")
 
     def connect(self, host: str, port: int, timeout: float) -> None:
         """A bare TCP connect within `timeout` seconds; Unreachable where nobody listens."""
