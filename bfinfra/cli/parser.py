@@ -128,7 +128,7 @@ def _site(parser: Parser, about: str = SITES) -> Parser:
 
 
 def _world(parser: Parser) -> Parser:
-    parser.add_argument("sites", nargs="*", metavar="SITE", help="the site whose world it is")
+    parser.add_argument("sites", nargs="*", metavar="SITE", help="the site whose world it is, or a sandbox's own name as status shows it")
     parser.add_argument("--world", metavar="FILE", help="the world; else worlds/ beside the site")
     return parser
 

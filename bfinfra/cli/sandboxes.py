@@ -106,18 +106,20 @@ def _control(running: Running, method: str, body: Any) -> None:
 
 
 def _meant(args: argparse.Namespace) -> list[Path]:
-    """The sandbox that the arguments name, or all there are."""
+    """The sandbox that the arguments name, by its site, world or own name, or all there are."""
+    if args.sites and not args.world and (named := where.states() / args.sites[0]).is_dir():
+        return [named]
     if args.sites or args.world:
         return [where.state(where.world(args.sites, args.world))]
     return sorted(path for path in where.states().glob("*") if path.is_dir())
 
 
 def _one(args: argparse.Namespace) -> Path:
-    found = _meant(args)
+    found = [folder for folder in _meant(args) if sandbox.running(folder)] or _meant(args)
     if len(found) == 1:
         return found[0]
     names = ", ".join(path.name for path in found)
-    raise BfinfraError(Problem("which sandbox?" if found else "there is no sandbox", why=names, next="name the SITE whose world it is, or --world FILE"))
+    raise BfinfraError(Problem("which sandbox?" if found else "there is no sandbox", why=names, next="name it, or the SITE whose world it is, or --world FILE"))
 
 
 def _show(args: argparse.Namespace, found: dict[Path, Running]) -> None:

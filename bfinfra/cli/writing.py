@@ -58,14 +58,14 @@ def _run(args: argparse.Namespace, **how: Any) -> int:
     allow, screen, stop = ask.allowed(args), Screen.of(args), Stop()
     site, setting = where.site(args)
     with contextlib.ExitStack() as stack:
-        display = Display()
+        display = Display(stack)
 
         def approve(found: Plan) -> Allow | None:
             given = allow if args.yes else _confirmed(found, allow, args, screen)
             if given is not None:
                 if args.yes:
                     _announce(found, screen)
-                display.show(stack.enter_context(screen.progress(found)))
+                display.opens = screen.progress(found)
                 stack.enter_context(stoppable(stop))
             return given
 
@@ -95,22 +95,27 @@ def _confirmed(found: Plan, allow: Allow, args: argparse.Namespace, screen: Scre
 class Display:
     """The sink of a run: keeps what the summary needs, hands on what is shown. What can't be shown never stops an apply."""
 
-    def __init__(self) -> None:
+    def __init__(self, stack: contextlib.ExitStack) -> None:
         self.events: list[Event] = []
-        self._sink: Sink | None = None
-
-    def show(self, sink: Sink) -> None:
-        """From now on to this sink."""
-        self._sink = sink
+        self.opens: contextlib.AbstractContextManager[Sink] | None = None
+        """What is shown from the first event on, and closed with the stack: a guard that says no leaves no empty board."""
+        self._stack = stack
+        self._sink: Sink = _nowhere
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
         if not isinstance(event, Progressed):
             self.events.append(event)
-        if self._sink is not None:
-            try:
-                self._sink(event)
-            except Exception as error:  # noqa: BLE001 - objects are being made: a closed pipe or a wrong picture must not end that
-                self._sink = None
-                with contextlib.suppress(OSError, ValueError):
-                    print(f"progress is no longer shown: {type(error).__name__}", file=sys.stderr, flush=True)
+        try:
+            if opens := self.opens:
+                self.opens = None
+                self._sink = self._stack.enter_context(opens)
+            self._sink(event)
+        except Exception as error:  # noqa: BLE001 - objects are being made: a closed pipe or a wrong picture must not end that
+            self._sink = _nowhere
+            with contextlib.suppress(OSError, ValueError):
+                print(f"progress is no longer shown: {type(error).__name__}", file=sys.stderr, flush=True)
+
+
+def _nowhere(_: Event) -> None:
+    """Shows nothing."""

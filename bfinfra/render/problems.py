@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bfinfra.model.errors import Place, Problem, Warned
 from bfinfra.render.safe import safe, safe_lines, width
@@ -23,8 +24,12 @@ def problem(found: Problem, style: Style = PLAIN, word: str = "error") -> str:
 
 
 def problems(found: Iterable[Problem], style: Style = PLAIN) -> str:
-    """Each once, a blank line between."""
-    return "\n\n".join(problem(each, style) for each in dict.fromkeys(found))
+    """Each once, a blank line between; what has one reason and one remedy shares them."""
+    alike: dict[object, list[Problem]] = {}
+    for each in dict.fromkeys(found):
+        alike.setdefault((each.why, each.next) if each.why and not isinstance(each.where, Place) else each, []).append(each)
+    return "\n\n".join("\n".join([*(problem(replace(p, why="", next=""), style) for p in group[:-1]), problem(group[-1], style)])
+                       for group in alike.values())
 
 
 def warnings(found: Iterable[Warned], style: Style = PLAIN) -> str:

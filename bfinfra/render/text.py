@@ -68,8 +68,11 @@ def counts(found: Plan) -> str:
 
 def unreadable(found: Plan, style: Style = PLAIN) -> str:
     """What could not be looked at, and why."""
+    by: dict[str, list[str]] = {}
+    for where, why in found.unreadable.items():
+        by.setdefault(why, []).append(style.paint(safe(where), "bold"))
     word = style.paint("can't be read:", "bold", "red")
-    return "\n".join(f"{style.paint(safe(where), 'bold')} {word} {safe(why)}" for where, why in found.unreadable.items())
+    return "\n".join(f"{', '.join(names)} {word} {safe(why)}" for why, names in by.items())
 
 
 def _head(found: Item, style: Style) -> str:

@@ -103,6 +103,11 @@ def test_an_unreadable_world_is_never_called_free_of_drift(broken):
     assert text.drift(blind).endswith("1 unreadable. What could not be read or decided may have drifted as well.")
 
 
+def test_what_can_not_be_read_for_one_reason_is_one_line(broken):
+    blind = replace(broken, items=(), problems=(), warnings=(), unreadable={"a/x": "no answer", "b": "denied", "a/y": "no answer"})
+    assert text.unreadable(blind) == "a/x, a/y can't be read: no answer\nb can't be read: denied"
+
+
 def test_colours_only_when_wanted(plan):
     assert "\x1b" not in text.plan(plan)
     assert "\x1b[32m+ create  \x1b[0m\x1b[1msupervisor_namespace/cnasg\x1b[0m" in text.plan(plan, Style(colour=True))

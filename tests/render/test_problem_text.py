@@ -51,6 +51,17 @@ def test_the_same_problem_is_said_once():
     assert problems([Problem("a"), Problem("b"), Problem("a")]) == "error: a\n\nerror: b"
 
 
+def test_what_has_one_reason_shares_it():
+    same = [Problem(f"{name} can't be read", why="no answer", next="mend that") for name in "ab"]
+    assert problems([*same, Problem("c")]) == """\
+error: a can't be read
+error: b can't be read
+  why: no answer
+  next: mend that
+
+error: c"""
+
+
 def test_the_offending_line_can_not_act_on_the_terminal():
     shown = problem(at(1, "\x1b[31mred"), Style(colour=True))
     assert "\\x1b[31mred" in shown
