@@ -207,7 +207,12 @@ def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
         roots = provide("VCenter").authorities if site.vcenter else lambda: ""
         return Clusters(seam, site.vcenter, roots)
 
-    makers = {"VCenter": vcenter, "Clusters": clusters}
+    def images() -> Any:
+        from bfinfra.backends.images import Images
+
+        return Images(site, real=not seam.routed)
+
+    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images}
 
     def provide(what: str) -> Any:
         if what not in made:

@@ -1,0 +1,9 @@
+"""Container images: build contexts on this machine, and the tools that build and push them."""
+
+from __future__ import annotations
+
+from bfinfra.backends.images.folder import Folder, Record
+from bfinfra.backends.images.images import Images
+from bfinfra.backends.images.tools import Tool
+
+__all__ = ["Folder", "Images", "Record", "Tool"]

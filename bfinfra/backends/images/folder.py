@@ -1,0 +1,149 @@
+"""A rendered build context: the files that bfinfra wrote, their digests, and the mark beside them. Nothing else in the folder is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.mark import Mark
+
+MARK = ".bfinfra.json"  # carries the mark and the record
+LARGEST = 1 << 20  # bytes of that file
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What stands beside the mark: the files written (name → SHA-256), the folders made, the image built and pushed of them."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    built: str = ""
+    pushed: str = ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A build context as it stands. `files`: name → SHA-256 of what is there now, among the names asked for and those written."""
+
+    path: Path
+    mark: Mark | None
+    record: Record
+    files: Mapping[str, str]
+
+
+def look(path: Path, names: frozenset[str]) -> Folder | None:
+    """What stands at `path`; None where neither a mark nor any of `names` is there."""
+    mark, record = _mark(path)
+    files = {name: digest for name in sorted(names | set(record.files)) if (digest := _digest(path / name))}
+    return Folder(path, mark, record, files) if mark or files else None
+
+
+def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
+    """Make the folder hold `wanted` (name → content, or the file to copy), the mark first. Files written earlier and wanted no more go.
+
+    BfinfraError where the disk refuses, or a link leads elsewhere.
+    """
+    with _said(path):
+        made = [str(folder) for folder in (path, *path.parents) if not folder.exists()]
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _, before = _mark(path)
+        digests = {name: _digest(source) if isinstance(source, Path) else hashlib.sha256(source).hexdigest() for name, source in wanted.items()}
+        record = replace(before, files={**before.files, **digests}, folders=tuple(dict.fromkeys((*before.folders, *made))))
+        _put_mark(path, mark, record)
+        for name, source in wanted.items():
+            _make_parent(path, name)
+            _put(path / name, source, modes.get(name, 0o644))
+        for name in set(before.files) - set(wanted):
+            (path / name).unlink(missing_ok=True)
+        _put_mark(path, mark, replace(record, files=digests))
+
+
+def note(path: Path, mark: Mark, **changes: str) -> None:
+    """Write the mark again, with changes to the record (`built`, `pushed`)."""
+    with _said(path):
+        _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]
+
+
+def remove(path: Path) -> None:
+    """Remove what was written, and the folders that were made for it if nothing else is in them; the mark last."""
+    with _said(path):
+        _, record = _mark(path)
+        for name in record.files:
+            (path / name).unlink(missing_ok=True)
+        for inner in {str((path / name).parent) for name in record.files} - {str(path)}:
+            _rmdir(Path(inner))
+        (path / MARK).unlink(missing_ok=True)
+        for folder in sorted(record.folders, key=len, reverse=True):
+            _rmdir(Path(folder))
+
+
+def _mark(path: Path) -> tuple[Mark | None, Record]:
+    try:
+        with (path / MARK).open("rb") as stream:
+            data = json.loads(stream.read(LARGEST))
+        record = Record(dict(data["files"]), tuple(data["folders"]), str(data["built"]), str(data["pushed"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, Record()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, Record()
+    safe = {name: digest for name, digest in record.files.items() if not Path(name).is_absolute() and ".." not in Path(name).parts}
+    return Mark.decode(str(data.get("mark"))), replace(record, files=safe)
+
+
+def _put_mark(path: Path, mark: Mark, record: Record) -> None:
+    data: dict[str, Any] = {"mark": mark.encode(), **asdict(record)}
+    _put(path / MARK, (json.dumps(data, indent=1) + "\n").encode(), 0o600)
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a plain file; "" where there is none, `link` for anything else."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return "link"
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def _make_parent(path: Path, name: str) -> None:
+    parent = (path / name).parent
+    if parent.is_symlink():
+        raise BfinfraError(Problem(f"{parent} is a link", next="remove it: bfinfra writes into no folder but its own"))
+    parent.mkdir(mode=0o700, exist_ok=True)
+
+
+def _put(target: Path, source: bytes | Path, mode: int) -> None:
+    """Whole or not at all; replaces a link instead of following it."""
+    fresh = target.with_name(f".{target.name}.new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
+        if isinstance(source, bytes):
+            out.write(source)
+        else:
+            with source.open("rb") as stream:
+                while block := stream.read(BLOCK):
+                    out.write(block)
+    fresh.replace(target)
+
+
+def _rmdir(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # something else is in it, or it went already
+        folder.rmdir()
+
+
+@contextlib.contextmanager
+def _said(path: Path) -> Any:
+    try:
+        yield
+    except OSError as error:
+        raise BfinfraError(Problem(f"{error.filename or path} can't be written", why=error.strerror or "", next="mend that, then run again")) from None

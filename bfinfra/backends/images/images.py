@@ -1,0 +1,114 @@
+"""Build contexts of a site on this machine: where they are, what is in them, and who can build them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from bfinfra.backends.images import folder, tools
+from bfinfra.backends.images.folder import Folder
+from bfinfra.backends.images.tools import Tool
+from bfinfra.model.mark import Mark
+from bfinfra.model.site import Site
+
+MAGIC = {".deb": b"!<arch>\n", ".rpm": b"\xed\xab\xee\xdb"}
+SANDBOX = "the sandbox builds nothing: its registry and base images are not there"
+
+
+class Images:
+    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all."""
+
+    def __init__(self, site: Site, *, real: bool = True) -> None:
+        self._real = real
+        self._index = _home(site) / "client_images.json"
+        self._lock = threading.Lock()
+        self._found: tuple[Tool | None, str] | None = None
+        self._digests: dict[tuple[str, int, int], str] = {}
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def tool(self) -> tuple[Tool | None, str]:
+        """What builds here, or None and why; looked for once a run."""
+        with self._lock:
+            if self._found is None:
+                self._found = tools.find() if self._real else (None, SANDBOX)
+            return self._found
+
+    def known(self) -> dict[str, Path]:
+        """Address → folder, of what this site rendered on this machine. A hint where to look; the mark there decides."""
+        try:
+            data = json.loads(self._index.read_text())
+            return {str(address): Path(path) for address, path in data.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def look(self, path: Path, names: frozenset[str]) -> Folder | None:
+        """What stands in a folder, among `names` and what was written there."""
+        return folder.look(path, names)
+
+    def package(self, path: Path) -> tuple[str, str]:
+        """SHA-256 of a package, and why it is none ("" where it is one). The digest is computed once as long as the file doesn't change."""
+        try:
+            info = path.stat()
+            with path.open("rb") as stream:
+                if not stream.read(8).startswith(MAGIC[path.suffix]):
+                    return "", f"{path} is no {path.suffix} package"
+                stream.seek(0)
+                key = (str(path), info.st_size, info.st_mtime_ns)
+                if key not in self._digests:
+                    self._digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+                return self._digests[key], ""
+        except OSError as error:
+            return "", f"{path} can't be read: {error.strerror}"
+
+    def render(self, path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
+        """Write a context; noted in the index first, so that it is found again whatever happens."""
+        self._note(mark.address, path)
+        folder.write(path, mark, wanted, modes)
+
+    def seal(self, path: Path, mark: Mark) -> None:
+        """Write the finished mark."""
+        folder.note(path, mark)
+
+    def build(self, path: Path, mark: Mark, image: str, content: str) -> None:
+        """Build `image`; the record then says that it was built of `content`. Rejected."""
+        tools.run(self._tool().build(path, image), f"the build of {image}")
+        folder.note(path, mark, built=f"{image} {content}")
+
+    def push(self, path: Path, mark: Mark, image: str, content: str) -> None:
+        """Push `image`, with the account that the tool is logged in with. Rejected."""
+        tools.run(self._tool().push(image), f"the push of {image}")
+        folder.note(path, mark, pushed=f"{image} {content}")
+
+    def remove(self, path: Path, address: str) -> None:
+        """Remove what was rendered; images stay where they are."""
+        folder.remove(path)
+        self._note(address, None)
+
+    def _tool(self) -> Tool:
+        tool, why = self.tool()
+        assert tool is not None, why
+        return tool
+
+    def _note(self, address: str, path: Path | None) -> None:
+        with self._lock:
+            known = {**{a: str(p) for a, p in self.known().items()}, address: str(path)}
+            if path is None:
+                del known[address]
+            self._index.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh = self._index.with_suffix(".new")
+            fresh.write_text(json.dumps(known, indent=1) + "\n")
+            fresh.replace(self._index)
+
+
+def _home(site: Site) -> Path:
+    """The site's folder of state on this machine; the sandbox's among its stand-ins."""
+    if site.overlay is not None:
+        return site.overlay / ".bfinfra" / site.name
+    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    return base / "bfinfra" / site.name

@@ -1,0 +1,104 @@
+"""docker, podman or buildah, whichever works here: found, asked to build, asked to push. Arguments only, never a shell."""
+
+from __future__ import annotations
+
+import collections
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bfinfra.model.errors import Rejected
+
+PROBES = {
+    "docker": ("version", "--format", "{{.Server.Version}}"),  # fails where only the client is there
+    "podman": ("info", "--format", "{{.Host.OCIRuntime.Name}}"),
+    "buildah": ("info",),
+}
+PROBING = 10  # seconds
+BUILDING = 3600  # seconds of a build or push
+KEPT = 12  # last lines of a failed build that an error shows
+LONGEST = 300  # characters of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that works here: `name` and the program's path."""
+
+    name: str
+    program: str
+
+    def build(self, context: Path, image: str) -> tuple[str, ...]:
+        """The command that builds."""
+        return (self.program, "build", "--tag", image, str(context))
+
+    def push(self, image: str) -> tuple[str, ...]:
+        """The command that pushes."""
+        return (self.program, "push", image)
+
+
+def find() -> tuple[Tool | None, str]:
+    """The first tool that works, or None and why none does."""
+    reasons = []
+    for name, arguments in PROBES.items():
+        program = shutil.which(name)
+        if program is None:
+            continue
+        if not (why := _probe((program, *arguments))):
+            return Tool(name, program), ""
+        reasons.append(f"{name} does not work here: {why}")
+    return None, "; ".join(reasons) or f"none of {', '.join(PROBES)} is there"
+
+
+def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
+    """Run to the end. Rejected where it fails, with the last lines that it printed."""
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - found by name, no shell
+    except OSError as error:
+        raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
+    with process, _killed_after(process, limit) as overdue:
+        assert process.stdout is not None
+        tail = collections.deque(filter(None, map(_printable, process.stdout)), maxlen=KEPT)
+        code = process.wait()
+    if overdue.is_set():
+        raise Rejected(f"{what} took more than {limit:.0f} s and was stopped", why=" | ".join(tail), next="see whether its registry answers")
+    if code:
+        raise Rejected(f"{what} failed", why=f"{Path(argv[0]).name} ended with {code}: {' | '.join(tail)}", next=f"run it by hand: {' '.join(argv)}")
+
+
+@contextmanager
+def _killed_after(process: subprocess.Popen[bytes], limit: float) -> Iterator[threading.Event]:
+    """Kills the process at the limit, and whenever the body is left early."""
+    overdue = threading.Event()
+
+    def stop() -> None:
+        overdue.set()
+        process.kill()
+
+    timer = threading.Timer(limit, stop)
+    timer.start()
+    try:
+        yield overdue
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+
+
+def _printable(line: bytes) -> str:
+    return "".join(c for c in line.decode(errors="replace").strip() if c.isprintable())[:LONGEST]
+
+
+def _probe(argv: Sequence[str]) -> str:
+    """Why a tool doesn't work, or ""."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBING, check=False)  # noqa: S603 - the same
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"it did not answer ({type(error).__name__})"
+    if done.returncode == 0 and done.stdout.strip():
+        return ""
+    said = done.stderr.strip().splitlines()
+    return _printable(said[-1]) if said else f"it ended with {done.returncode}"

@@ -1,0 +1,109 @@
+"""The kind: looks at folders on this machine, renders them, and has them built."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bfinfra.backends.bitfusion import read_token
+from bfinfra.backends.images import Images
+from bfinfra.kinds.client_image import decide
+from bfinfra.kinds.client_image.dockerfile import FILES, IGNORE, TOKEN
+from bfinfra.kinds.client_image.spec import Spec
+from bfinfra.kinds.client_image.state import Facts, State
+from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.model import kind
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.refs import Key
+
+PRIVATE = {f"{FILES}/client.yaml": 0o600}
+
+
+class ClientImage(kind.Kind[Spec, State]):
+    """A container image with the Bitfusion client in it."""
+
+    def __init__(self, images: Images) -> None:
+        self._images = images
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """The folders of what is wanted, and those that this site rendered on this machine."""
+        known = {Key.parse(address).name: path for address, path in self._images.known().items()}
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        tool, why = self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
+        read, problems = {}, {}
+        for name, spec in specs.items():
+            digest, problem = self._images.package(spec.package.path)
+            read[name] = {f"{FILES}/{spec.package_name}": digest, **_token_digests(spec, needs)}
+            if problem:
+                problems[name] = problem
+        states = {}
+        for name in dict.fromkeys([*wanted, *(known if others else ())]):
+            if state := self._look(name, wanted.get(name), known.get(name), tool.name if tool else "", why):
+                states[name] = state
+        return Seen(states, Facts(tool.name if tool else "", why, read, problems))
+
+    def _look(self, name: str, spec: Spec | None, known: Path | None, tool: str, why: str) -> State | None:
+        """At the folder that was rendered earlier if its mark is still ours, else at the one that is wanted."""
+        for path in dict.fromkeys(path for path in (known, spec.context.path if spec else None) if path is not None):
+            found = self._images.look(path, decide.names(spec) if spec and path == spec.context.path else frozenset())
+            if found is not None and (path != known or (found.mark and found.mark.address == f"client_image/{name}")):
+                return State(mark=found.mark, context=str(path), files=found.files, built=found.record.built, pushed=found.record.pushed,
+                             tool=tool, why=why)
+        return None
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Render, build, push, seal; delete."""
+        return decide.steps(name, spec, state, around)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Always; says what is left to a person where nothing builds here."""
+        if spec.build != "never" and state.tool:
+            return Readiness(Ready.READY, note=f"{spec.image} is built" + (" and pushed" if decide.done(spec, state.pushed) else ""))
+        push = f" && docker push {spec.image}" if spec.push else ""
+        why = "build is never" if spec.build == "never" else state.why
+        return Readiness(Ready.READY, note=f"{state.context} is rendered, not built: {why}; run: docker build --tag {spec.image} {state.context}{push}")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One side effect."""
+        match step:
+            case Render():
+                self._render(step)
+            case Build():
+                self._images.build(Path(step.context), step.mark, step.image, str(step.content))
+            case Push():
+                self._images.push(Path(step.context), step.mark, step.image, str(step.content))
+            case Seal():
+                self._images.seal(Path(step.context), step.mark)
+            case Delete():
+                self._images.remove(Path(step.context), step.address)
+            case _:
+                raise AssertionError(step)
+
+    def _render(self, step: Render) -> None:
+        package = Path(step.package)
+        wanted: dict[str, bytes | Path] = {"Dockerfile": step.dockerfile.encode(), ".dockerignore": IGNORE.encode(), f"{FILES}/{package.name}": package}
+        if step.token:
+            wanted |= {f"{FILES}/{name}": content for name, content in _token_files(Path(str(step.token))).items()}
+        for name, content in wanted.items():
+            digest = self._images.package(content)[0] if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+            if digest != step.files[name]:
+                raise BfinfraError(Problem(f"{name} changed while bfinfra worked with it", step.context, next="plan again"))
+        self._images.render(Path(step.context), step.mark, wanted, PRIVATE)
+
+
+def _token_files(path: Path) -> dict[str, bytes]:
+    try:
+        return {name: text.encode() for name, text in read_token(path).files.items()}
+    except ValueError as error:
+        raise BfinfraError(Problem("the token can't be read", str(path), str(error))) from None
+
+
+def _token_digests(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
+    """SHA-256 of a token's files, where it is baked in and can be read: what is wrong with it, the token itself says."""
+    need = needs.get(Key("bitfusion_token", spec.token or ""))
+    if not spec.baked or need is None or need.state is None:
+        return {}
+    return {f"{FILES}/{name}": hashlib.sha256(content).hexdigest() for name, content in _token_files(Path(need.state.path)).items() if name in TOKEN}

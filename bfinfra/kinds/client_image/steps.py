@@ -1,0 +1,61 @@
+"""The side effects of a client image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bfinfra.model import kind
+from bfinfra.model.kind import Later
+from bfinfra.model.mark import Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Render(kind.Step):
+    """write the Dockerfile and its files to {context}"""
+
+    context: str
+    mark: Mark
+    dockerfile: str = field(repr=False)
+    package: str
+    token: str | Later = ""
+    """Path of the token that is baked in."""
+    files: Mapping[str, str | Later]
+    """Name → SHA-256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(kind.Step):
+    """build {image} with {tool}"""
+
+    context: str
+    mark: Mark
+    image: str
+    tool: str
+    content: str | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push(kind.Step):
+    """push {image}"""
+
+    context: str
+    mark: Mark
+    image: str
+    content: str | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(kind.Step):
+    """note that {context} is complete"""
+
+    context: str
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """remove what bfinfra wrote to {context}; images stay in the registry"""
+
+    context: str
+    address: str

@@ -1,0 +1,88 @@
+"""docker, podman, buildah: found only where they work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bfinfra.backends.images import Images, tools
+from bfinfra.model.errors import Rejected
+from bfinfra.model.site import Site
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path / "bin"
+
+
+def test_nothing_there_is_said(path: Path) -> None:
+    assert tools.find() == (None, "none of docker, podman, buildah is there")
+
+
+def test_a_docker_without_an_engine_does_not_count(path: Path) -> None:
+    program(path, "docker", "echo; echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+    found, why = tools.find()
+    assert found is None
+    assert why == "docker does not work here: Cannot connect to the Docker daemon"
+
+
+def test_a_docker_that_answers_nothing_does_not_count_even_if_it_succeeds(path: Path) -> None:
+    program(path, "docker", "exit 0")
+    assert tools.find()[0] is None
+
+
+def test_podman_is_taken_where_docker_does_not_work(path: Path) -> None:
+    program(path, "docker", "exit 1")
+    program(path, "podman", "echo runc")
+    found, why = tools.find()
+    assert found
+    assert (found.name, why) == ("podman", "")
+
+
+def test_a_tool_that_hangs_does_not_count(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "PROBING", 0.2)
+    program(path, "buildah", "while :; do :; done")
+    assert "did not answer" in tools.find()[1]
+
+
+def test_the_sandbox_builds_nothing_whatever_is_there(path: Path) -> None:
+    program(path, "docker", "echo 24")
+    assert Images(Site("g", None, {}), real=False).tool() == (None, "the sandbox builds nothing: its registry and base images are not there")
+
+
+def test_arguments_never_see_a_shell(path: Path, tmp_path: Path) -> None:
+    program(path, "docker", f'for a; do printf "%s\\n" "$a"; done > {tmp_path}/argv')
+    tool = tools.Tool("docker", str(path / "docker"))
+    tools.run(tool.build(tmp_path / "a b; rm -rf x", "name:tag"), "the build")
+    assert (tmp_path / "argv").read_text().splitlines() == ["build", "--tag", "name:tag", f"{tmp_path}/a b; rm -rf x"]
+
+
+def test_a_failed_build_shows_its_last_lines_and_the_command(path: Path) -> None:
+    program(path, "docker", "i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); done; printf 'E: \\033[31mno such package\\n' >&2; exit 7")
+    with pytest.raises(Rejected) as caught:
+        tools.run(("docker", "build"), "the build of x")
+    problem = caught.value.problems[0]
+    assert "docker ended with 7" in problem.why
+    assert "no such package" in problem.why
+    assert "line 3 " not in problem.why
+    assert "\033" not in problem.why
+    assert problem.next == "run it by hand: docker build"
+
+
+def test_a_build_that_takes_too_long_is_stopped(path: Path) -> None:
+    program(path, "docker", "echo begun; while :; do :; done")
+    with pytest.raises(Rejected, match="took more than 0 s and was stopped"):
+        tools.run((str(path / "docker"),), "the build", limit=0.3)
+
+
+def test_a_tool_that_vanished_is_an_error_of_ours(path: Path) -> None:
+    with pytest.raises(Rejected, match="did not start"):
+        tools.run((str(path / "docker"), "build"), "the build")
