@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.sandbox import Running
+from bfinfra.sandbox.passwords import Passwords
 
 
 @dataclass
@@ -65,6 +66,11 @@ class Rest:
         answer = self.call("GET", path)
         assert answer.status == 200, answer
         return answer.data
+
+
+def generated(world: Running, name: str) -> str:
+    """The password that the world generated for a user or a variable."""
+    return Passwords.kept_in(world.state).generated(name)
 
 
 def basic(user: str, password: str) -> dict[str, str]:

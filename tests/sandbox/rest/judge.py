@@ -1,0 +1,43 @@
+"""The type metadata of the official SDK as a judge of REST bodies: every field there, none unknown, every type right."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # the SDK reads its own resources in an old way
+    from com.vmware import cis_client, content_client, vcenter_client
+    from com.vmware.vcenter import namespace_management_client, namespaces_client, storage_client
+    from com.vmware.vcenter.namespaces import user_client
+    from vmware.vapi.data import definition as vapi
+
+__all__ = ["cis_client", "content_client", "misfits", "namespace_management_client", "namespaces_client", "storage_client", "user_client", "vcenter_client"]
+
+SCALARS = {
+    vapi.StringDefinition: str, vapi.IntegerDefinition: int, vapi.BooleanDefinition: bool, vapi.SecretDefinition: str, vapi.DoubleDefinition: float,
+}
+
+
+def misfits(kind: Any, value: Any, at: str = "$") -> list[str]:
+    """What is wrong with a JSON value by a definition, or by a class of the SDK; nothing where it fits."""
+    kind = kind.get_binding_type().definition if hasattr(kind, "get_binding_type") else kind
+    if isinstance(kind, vapi.OptionalDefinition):
+        return misfits(kind.element_type, value, at)
+    if isinstance(kind, vapi.ListDefinition):
+        return [wrong for n, each in enumerate(value) for wrong in misfits(kind.element_type, each, f"{at}[{n}]")] if isinstance(value, list) else [f"{at}: no list"]
+    if isinstance(kind, vapi.StructDefinition):
+        return _structure(kind, value, at)
+    if isinstance(kind, vapi.DynamicStructDefinition):
+        return [] if isinstance(value, dict) else [f"{at}: no structure"]
+    wanted = SCALARS[type(kind)]
+    return [] if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)) else [f"{at}: {value!r} is no {wanted.__name__}"]
+
+
+def _structure(kind: Any, value: Any, at: str) -> list[str]:
+    if not isinstance(value, dict):
+        return [f"{at}: no structure"]
+    fields = {name: kind.get_field(name) for name in kind.get_field_names()}
+    wrong = [f"{at}.{name}: unknown" for name in value if name not in fields]
+    wrong += [f"{at}.{name}: missing" for name, each in fields.items() if name not in value and not isinstance(each, vapi.OptionalDefinition)]
+    return wrong + [each for name in value if name in fields for each in misfits(fields[name], value[name], f"{at}.{name}")]
