@@ -45,7 +45,7 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True)
 class Copy:
-    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted."""
+    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted; `mark`: what these bear."""
 
     names: frozenset[str]
     right: bool
@@ -240,7 +240,8 @@ def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
     right = content is not None and all(
         name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
     )
-    return Copy(frozenset(held), right, _common([mark_of(obj) for obj in objects]))
+    bearing = [obj for obj in objects if content is None or obj["metadata"]["name"] in content]
+    return Copy(frozenset(held), right, _common([mark_of(obj) for obj in bearing]))
 
 
 def _common(marks: Sequence[Mark | None]) -> Mark | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from kube_api import somebody_patches
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import NotServed
@@ -52,19 +53,14 @@ def test_applying_changes_adds_and_removes_what_create_once_set(cluster, space):
 
 def test_applying_leaves_what_others_set(cluster, space):
     cluster.create(config_map(space, {"mine": "1"}))
-    other = {**config_map(space, {"theirs": "1"})}
-    cluster._do(lambda link: link.raw.patch(  # another field manager
-        f"/api/v1/namespaces/{space}/configmaps/settings", params={"fieldManager": "somebody"},
-        headers={"content-type": "application/merge-patch+json"}, json={"data": other["data"]}))
+    somebody_patches(cluster, f"namespaces/{space}/configmaps/settings", {"data": {"theirs": "1"}})
     cluster.apply(config_map(space, {"mine": "2"}))
     assert cluster.get("v1", "ConfigMap", "settings", space)["data"] == {"mine": "2", "theirs": "1"}
 
 
 def test_a_field_that_somebody_else_took_is_a_conflict_unless_forced(cluster, space):
     cluster.apply(config_map(space, {"a": "1"}))
-    cluster._do(lambda link: link.raw.patch(
-        f"/api/v1/namespaces/{space}/configmaps/settings", params={"fieldManager": "somebody"},
-        headers={"content-type": "application/merge-patch+json"}, json={"data": {"a": "9"}}))
+    somebody_patches(cluster, f"namespaces/{space}/configmaps/settings", {"data": {"a": "9"}})
     assert owned(cluster.get("v1", "ConfigMap", "settings", space)).get("data", {}) == {}
     with pytest.raises(Conflict, match="somebody"):
         cluster.apply(config_map(space, {"a": "1"}))

@@ -1,0 +1,65 @@
+"""A site in a folder of its own with one cluster by kubeconfig; plans, applies, and a look from the side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kube_api import Api
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.engine.guard import Allow
+from bfinfra.engine.retry import Patience
+from bfinfra.model.plan import Item, Plan
+from bfinfra.sandbox.makers.token import make_token
+
+QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+
+
+class Site:
+    """`resources` is what the site file holds besides the cluster `k` and the token `tok`; change it and plan again."""
+
+    def __init__(self, folder: Path, api: Api, name: str) -> None:
+        self.folder, self.name = folder, name
+        self.resources: dict[str, Any] = {}
+        (folder / "kubeconfig").write_text(json.dumps(api.config))
+        self.token()
+
+    def token(self, name: str = "first") -> None:
+        """Another token under the same path."""
+        make_token(self.folder / "token.tar", name=name)
+
+    def plan(self, **how: Any) -> Plan:
+        return app.plan(self._load(), around=app.Setting(patience=QUICK), **how)
+
+    def item(self, address: str, **how: Any) -> Item:
+        (item,) = [item for item in self.plan(**how).items if str(item.key) == address]
+        return item
+
+    def titles(self, address: str) -> list[str]:
+        return [step.title() for step in self.item(address).steps]
+
+    def apply(self, *, deadline: float = 20, **how: Any) -> app.Outcome:
+        def every(plan: Plan) -> Allow:
+            return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items))
+
+        options = Options(patience=QUICK, deadline=deadline)
+        return app.apply(self._load(), approve=every, options=options, around=app.Setting(patience=QUICK), **how)
+
+    def applied(self, **how: Any) -> app.Outcome:
+        """Apply, and insist that all went well."""
+        outcome = self.apply(**how)
+        bad = {str(key): f"{ended.ending}: {ended.problem}" for key, ended in outcome.endings.items() if ended.ending not in ("done", "kept")}
+        assert not bad, bad
+        return outcome
+
+    def _load(self) -> Any:
+        given = {
+            "site": self.name, "kubernetes_cluster": {"k": {"kubeconfig": {"file": "kubeconfig"}}},
+            "bitfusion_token": {"tok": {"source": {"tar": "token.tar"}}}, **self.resources,
+        }  # fmt: skip
+        (self.folder / "site.yaml").write_text(yaml.safe_dump(given))
+        return app.load(self.folder / "site.yaml")

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from at_cluster import Site
+from kube_api import somebody_patches
+
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.kind import Change
+from bfinfra.model.plan import Action
+
+
+@pytest.fixture
+def site(tmp_path, api, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+    made.real = f"ml-{uuid.uuid4().hex[:8]}"
+    made.resources = {"namespace": {"ml": {"cluster": "k", "namespace": made.real, "labels": {"team": "a"}, "pod_security": {"enforce": "privileged"}}}}
+    yield made
+    made.apply(destroy=True)
+
+
+def labels(cluster, site):
+    return cluster.get("v1", "Namespace", site.real)["metadata"]["labels"]
+
+
+def test_it_is_made_with_its_labels_and_then_agrees(site, cluster):
+    site.applied()
+    found = labels(cluster, site)
+    assert (found["team"], found["pod-security.kubernetes.io/enforce"]) == ("a", "privileged")
+    assert site.plan().pending == ()
+
+
+def test_labels_of_others_are_left_alone_and_own_ones_mended(site, cluster):
+    site.applied()
+    somebody_patches(cluster, f"namespaces/{site.real}", {"metadata": {"labels": {"team": "b", "theirs": "x"}}})
+    assert site.item("namespace/ml").changes == (Change("labels.team", "b", "a"),)
+    site.applied()
+    assert {**labels(cluster, site), "team": "a", "theirs": "x"} == labels(cluster, site)
+
+
+def test_a_label_that_leaves_the_file_leaves_the_namespace(site, cluster):
+    site.applied()
+    del site.resources["namespace"]["ml"]["pod_security"], site.resources["namespace"]["ml"]["labels"]
+    assert {change.field for change in site.item("namespace/ml").changes} == {"labels.team", "pod_security.enforce"}
+    site.applied()
+    assert not {"team", "pod-security.kubernetes.io/enforce"} & set(labels(cluster, site))
+    assert site.plan().pending == ()
+
+
+def test_what_others_put_inside_is_named_and_must_be_allowed_by_address(site, cluster):
+    site.applied()
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": site.real}})
+    assert site.item("namespace/ml", destroy=True).contents == (f"ConfigMap {site.real}/theirs",)
+
+
+def test_another_name_is_another_namespace(site, cluster):
+    site.applied()
+    old, site.real = site.real, f"{site.real}-2"
+    site.resources["namespace"]["ml"]["namespace"] = site.real
+    assert site.item("namespace/ml").action is Action.REPLACE
+    site.applied()
+    assert cluster.get("v1", "Namespace", old) is None
+    assert labels(cluster, site)["team"] == "a"
+
+
+def test_labels_of_the_system_are_refused(site):
+    site.resources["namespace"]["ml"]["labels"] = {"pod-security.kubernetes.io/enforce": "baseline"}
+    (problem,) = site.plan().problems
+    assert "not free" in problem.what
+
+
+def test_a_cluster_that_does_not_answer_leaves_what_is_in_it_unread(site, cluster):
+    site.applied()
+    config = (site.folder / "kubeconfig").read_text()
+    (site.folder / "kubeconfig").write_text(config.replace(config.split("https://")[1].split('"')[0], "localhost:1"))
+    plan = site.plan()
+    assert any("kubernetes_cluster" in where for where in plan.unreadable)
+    assert plan.pending == ()
+    with pytest.raises(BfinfraError):
+        site.apply()
+    (site.folder / "kubeconfig").write_text(config)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+
+import pytest
+from at_cluster import Site
+
+from bfinfra.model.plan import Action, step_data
+
+
+@pytest.fixture
+def site(tmp_path, api, space, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HARBOR_PASSWORD", "s3cr3t")
+    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+    credential = {"cluster": "k", "namespaces": [space], "server": "172.24.206.3", "username": "me", "password": {"env": "HARBOR_PASSWORD"}}
+    made.resources = {"registry_credential": {"cred": credential}}
+    yield made
+    made.apply(destroy=True)
+
+
+def login(cluster, space, name="cred"):
+    found = cluster.get("v1", "Secret", name, space)
+    return found["type"], json.loads(base64.b64decode(found["data"][".dockerconfigjson"]))["auths"]["172.24.206.3"]
+
+
+def test_it_is_what_an_image_pull_reads(site, cluster, space):
+    site.applied()
+    kind, entry = login(cluster, space)
+    assert kind == "kubernetes.io/dockerconfigjson"
+    assert entry == {"username": "me", "password": "s3cr3t", "auth": base64.b64encode(b"me:s3cr3t").decode()}
+    assert site.plan().pending == ()
+
+
+def test_a_new_password_is_seen_and_written_and_shown_nowhere(site, cluster, space, monkeypatch):
+    site.applied()
+    monkeypatch.setenv("HARBOR_PASSWORD", "n3w")
+    item = site.item("registry_credential/cred")
+    assert item.action is Action.UPDATE
+    assert "n3w" not in json.dumps([step_data(step) for step in item.steps])
+    site.applied()
+    assert login(cluster, space)[1]["password"] == "n3w"
+
+
+def test_a_password_that_leads_nowhere_is_a_problem_before_anything_is_written(site, monkeypatch):
+    monkeypatch.delenv("HARBOR_PASSWORD")
+    with pytest.raises(Exception, match="HARBOR_PASSWORD"):
+        site.apply()
+    monkeypatch.setenv("HARBOR_PASSWORD", "x")
+
+
+def test_its_secret_may_have_another_name(site, cluster, space):
+    site.resources["registry_credential"]["cred"]["secret"] = "pull"  # noqa: S105 - a name
+    site.applied()
+    assert login(cluster, space, "pull")

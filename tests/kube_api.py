@@ -1,0 +1,110 @@
+"""One API to try the client on: the sandbox's over loopback TLS, and the real one where KUBECONFIG names it (script/peers up)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.transport import Seam
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import Sources
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.outside import GpuServer, Outside
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.server import Listeners
+from bfinfra.sandbox.tally import Tally
+
+PEERS = ["sandbox", *(["kube-apiserver"] if os.environ.get("KUBECONFIG") else [])]
+
+
+@dataclass
+class Api:
+    """A Kubernetes API and a kubeconfig for its administrator."""
+
+    config: dict[str, Any]
+    faults: Faults | None = None
+
+    def secret(self, **changes: Any) -> Secret:
+        """The kubeconfig as a reference; `changes` replace fields of its user."""
+        config = json.loads(json.dumps(self.config))
+        if changes:
+            config["users"][0]["user"] = changes
+        return Secret("env", "KUBECONFIG_TEXT", Sources(env={"KUBECONFIG_TEXT": json.dumps(config)}))
+
+
+def somebody_patches(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
+    """A merge patch by another field manager: `namespaces/x/configmaps/y`."""
+    headers = {"content-type": "application/merge-patch+json"}
+    cluster._do(lambda link: link.raw.patch(f"/api/v1/{path}", params={"fieldManager": "somebody"}, headers=headers, json=body))
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    return Pki(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture
+def sandbox_api(pki: Pki) -> Iterator[Api]:
+    faults = Faults()
+    listeners = Listeners(pki, faults, Tally())
+    server = GpuServer("6e9df987", "3.0.0-11", (32510, 32510))
+    running = RunningCluster("c", "v1.20.2", Clock(pace=0), Outside(ca_pem=pki.ca_pem, gpu_server=lambda _: server))
+    running.start()
+    running.add_node("worker", cpus=32, memory=2**36, version="v1.20.2")
+    running.cluster.ensure({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "bf-k8s"}, "provisioner": "csi"})
+    port = listeners.open("localhost:6443", running.cluster.door)
+    yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults)
+    listeners.close_all()
+    running.cluster.close()
+
+
+@pytest.fixture(params=PEERS)
+def api(request: pytest.FixtureRequest) -> Api:
+    if request.param == "sandbox":
+        found: Api = request.getfixturevalue("sandbox_api")
+        return found
+    return Api(json.loads(Path(os.environ["KUBECONFIG"]).read_text()))
+
+
+@pytest.fixture
+def clusters() -> Iterator[Clusters]:
+    seam = Seam()
+    made = Clusters(seam, None)
+    yield made
+    made.close()
+    seam.close()
+
+
+@pytest.fixture
+def cluster(api: Api, clusters: Clusters) -> Cluster:
+    return clusters.at(Endpoint(kubeconfig=api.secret()))
+
+
+@pytest.fixture
+def space(cluster: Cluster) -> Iterator[str]:
+    """A namespace of the test's own."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    cluster.delete("v1", "Namespace", name)
+
+
+def _config(url: str, pem: str, token: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority-data": base64.b64encode(pem.encode()).decode()}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }  # fmt: skip
