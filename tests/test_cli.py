@@ -18,6 +18,7 @@ from bfinfra.model.events import Ended, Ending, StepEnded
 from bfinfra.model.kind import Change, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.sandbox.makers.ova import make_ova
 
 SPACE = Key("supervisor_namespace", "cnasg")
 SITE = """\
@@ -301,3 +302,16 @@ def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, pl
     assert state.name.startswith("site-")
     assert isinstance(asked["around"].sandbox, Running)
     assert asked["site"].vcenter.password.reveal() == "of the sandbox"
+
+
+def test_an_ova_is_inspected_and_verified(tmp_path, capsys):
+    file = tmp_path / "bf.ova"
+    make_ova(file)
+    assert main(["ova", "inspect", str(file)]) == 0
+    assert "has a manifest; --verify checks it" in capsys.readouterr().out
+    assert main(["ova", "inspect", "--verify", "--output", "json", str(file)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["type"], found["manifest"]["state"], found["size"]) == ("ova", "verified", file.stat().st_size)
+    make_ova(file, broken="wrong digest")
+    assert main(["ova", "inspect", "--verify", str(file)]) == 1
+    assert "is damaged" in capsys.readouterr().err
