@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from bfinfra.backends.transport import Seam, WriteRefused
+from bfinfra.model.errors import Unanswered, Unreachable, Untrusted
+from bfinfra.model.trust import Trust
+
+
+@pytest.fixture
+def seam():
+    made = Seam()
+    yield made
+    made.close()
+
+
+def test_an_authority_given_is_trusted(seam, echo):
+    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+
+
+def test_the_systems_store_does_not_know_the_test_server_and_its_fingerprint_is_shown(seam, echo):
+    with pytest.raises(Untrusted) as raised:
+        seam.client(echo.url, Trust()).get("/x")
+    assert echo.pin.upper()[:2] in str(raised.value)
+    assert ":".join(echo.pin[i : i + 2] for i in range(0, 64, 2)).upper() in str(raised.value)
+    assert echo.asked == []
+
+
+def test_an_extra_authority_counts_beside_the_systems_store(seam, echo):
+    assert seam.client(echo.url, Trust(), extra_pem=echo.pem).get("/x").status_code == 200
+
+
+def test_the_right_pin_is_trusted_whatever_the_name(seam, echo_named):
+    echo = echo_named("another.name")
+    assert seam.client(echo.url, Trust(sha256=echo.pin)).get("/x").status_code == 200
+
+
+def test_a_wrong_pin_is_refused_before_anything_is_sent(seam, echo):
+    with pytest.raises(Untrusted, match="pinned"):
+        seam.client(echo.url, Trust(sha256="ab" * 32)).get("/x")
+    assert echo.asked == []
+
+
+def test_a_pin_is_checked_on_every_handshake_not_only_on_the_first(echo, echo_named):
+    other, ways = echo_named(), []
+    seam = Seam(route=lambda host, port: ("127.0.0.1", ways[-1]))
+    ways.append(echo.port)
+    client = seam.client("https://vc.test", Trust(sha256=echo.pin), headers={"connection": "close"})
+    assert client.get("/x").status_code == 200
+    ways.append(other.port)
+    with pytest.raises(Untrusted):
+        client.get("/x")
+    assert other.asked == []
+    seam.close()
+
+
+def test_a_certificate_for_another_name_is_refused(seam, echo_named):
+    echo = echo_named("another.name")
+    with pytest.raises(Untrusted):
+        seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x")
+
+
+def test_a_route_leads_elsewhere_while_the_name_is_still_verified(echo_named):
+    echo = echo_named("vcsa.aiml.local")
+    seam = Seam(route=lambda host, port: ("127.0.0.1", echo.port) if (host, port) == ("vcsa.aiml.local", 443) else None)
+    assert seam.client("https://vcsa.aiml.local", Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+    seam.connect("vcsa.aiml.local", 443, 1)
+    seam.close()
+
+
+def test_plain_http_is_refused(seam):
+    with pytest.raises(Untrusted, match="not https"):
+        seam.client("http://127.0.0.1:1", Trust())
+
+
+def test_an_authority_file_without_a_certificate_is_named(seam, tmp_path):
+    from bfinfra.model.sources import LocalFile
+
+    (tmp_path / "ca.pem").write_text("nothing\n")
+    with pytest.raises(Untrusted, match=r"ca\.pem"):
+        seam.client("https://vc.test", Trust(ca_file=LocalFile("ca.pem", tmp_path / "ca.pem")))
+
+
+def test_redirects_are_not_followed(seam, echo):
+    echo.answers["/x"] = (302, b"", {"location": "/y"})
+    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 302
+    assert [path for _, path, _ in echo.asked] == ["/x"]
+
+
+def test_proxies_of_the_environment_are_ignored(echo, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    seam = Seam()
+    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+    seam.close()
+
+
+def test_nobody_there_is_unreachable(seam):
+    with pytest.raises(Unreachable):
+        seam.client("https://127.0.0.1:1", Trust()).get("/x")
+    with pytest.raises(Unreachable):
+        seam.connect("127.0.0.1", 1, 1)
+
+
+def test_a_lost_answer_to_a_write_is_unanswered_and_to_a_read_unreachable(seam, echo):
+    echo.answers["/x"] = (0, b"", {})
+    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+    with pytest.raises(Unanswered):
+        client.put("/x", content=b"1")
+    with pytest.raises(Unreachable):
+        client.get("/x")
+
+
+def test_an_answer_that_breaks_off_is_noticed(seam, echo):
+    echo.answers["/x"] = (200, b"half", {"content-length": "8", "connection": "close"})
+    with pytest.raises(Unanswered):
+        seam.client(echo.url, Trust(ca_pem=echo.pem)).post("/x", content=b"1")
+
+
+def test_reading_only_refuses_a_write_before_it_leaves(echo):
+    seam = Seam(read_only=True)
+    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+    with pytest.raises(WriteRefused, match="PUT /api/x"):
+        client.put("/api/x", json={})
+    assert echo.asked == []
+    assert client.get("/api/x").status_code == 200
+    seam.close()
+
+
+def test_requests_and_writes_are_counted(seam, echo):
+    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+    client.get("/a")
+    client.post("/b", json={})
+    assert (seam.tally.requests, seam.tally.writes) == (2, 1)
+    assert seam.tally.names["POST /b"] == 1
+
+
+def test_a_filling_stands_between_the_client_and_the_network(echo):
+    class Canned(httpx2.BaseTransport):
+        def __init__(self, inner: httpx2.BaseTransport) -> None:
+            self.inner = inner
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            return httpx2.Response(299)
+
+    seam = Seam(fillings=(Canned,))
+    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 299
+    assert echo.asked == []
+    seam.close()

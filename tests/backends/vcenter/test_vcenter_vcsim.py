@@ -1,0 +1,197 @@
+"""The SOAP half against vcsim: the wire of a peer that shares no code with us."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from dataclasses import replace
+
+import pytest
+from pyVmomi import vim
+from vcsim_peer import ENV
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter, properties
+from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.backends.vcenter.hardware import Hardware
+from bfinfra.backends.vcenter.ovf import Import
+from bfinfra.model.errors import Expired, Missing, Rejected
+from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
+
+MARK = "bfinfra.mark"
+DATA = b"x" * 3_000_000
+
+
+@pytest.fixture
+def vcenter(vcsim):
+    made = vcsim.vcenter()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def place(vcenter):
+    inventory = vcenter.inventory.read()
+    return inventory, inventory.host("DC0_C0_H0")
+
+
+def wanted(place, name: str, **more) -> Import:
+    inventory, host = place
+    text = descriptor(Appliance(name, "Server", "1-1", (Disk("disk1.vmdk", len(DATA), 50 << 30),), ("Network 1", "Network 2")))
+    network = inventory.network("DC0_DVPG0").moid
+    settings = {
+        "hardware": Hardware(
+            cpus=8, memory=64 << 30, reserve=True, firmware="efi", instance_uuid=str(uuid.uuid4()), extra={MARK: f"mark of {name}"},
+            attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x20B5, system_id="x", name="gpu"),),
+        ),
+        "surplus": frozenset({1}),
+    } | more  # fmt: skip
+    return Import(
+        name=name, descriptor=text, networks={"Network 1": network, "Network 2": network}, properties={"hostname": name, "customer_password": "long-secret"},
+        folder=inventory.folder("", "DC0").moid, pool=inventory.cluster("DC0_C0").pool, host=host.moid, datastore=inventory.datastore("LocalDS_0").moid,
+        files={"disk1.vmdk": len(DATA)}, open=lambda _: io.BytesIO(DATA), **settings,
+    )  # fmt: skip
+
+
+def test_the_inventory_is_read_in_one_collector_call(vcsim):
+    vcenter = vcsim.vcenter(read_only=True)
+    inventory = vcenter.inventory.read()
+    assert inventory.cluster("DC0_C0").datacenter == "DC0"
+    assert inventory.network("DC0_DVPG0").distributed
+    assert inventory.datastore("LocalDS_0").free > 0
+    assert inventory.folder("", "DC0").path == "vm"
+    assert vcenter.seam.tally.names["RetrievePropertiesEx"] == 1
+    vcenter.close()
+    assert vcenter.seam.tally.names["Logout"] == 1
+
+
+def test_an_unknown_datacenter_is_refused_with_what_there_is(vcsim):
+    vcenter = VCenter(vcsim.settings(datacenter="DC9"), Seam(), ENV)
+    with pytest.raises(Rejected, match="there are: DC0"):
+        vcenter.inventory.read()
+    vcenter.close()
+
+
+def test_an_ended_session_is_renewed_for_reads(vcenter):
+    vcenter.inventory.read()
+    vcenter.session.content().sessionManager.Logout()
+    assert vcenter.inventory.read().hosts
+    assert vcenter.seam.tally.names["Login"] == 2
+
+
+def test_an_ended_session_never_looks_like_an_empty_world(vcenter):
+    content = vcenter.session.content()
+    content.sessionManager.Logout()
+    with pytest.raises(Expired):
+        properties.of(content, [content.rootFolder], ["name"])
+
+
+def test_a_write_on_an_ended_session_is_not_repeated(vcenter, place):
+    vcenter.session.content().sessionManager.Logout()
+    with pytest.raises(Expired):
+        vcenter.hosts.set_passthrough(place[1].moid, {"0000:17:00.0": True})
+    assert vcenter.seam.tally.names["Login"] == 1
+
+
+def test_an_object_that_is_gone_is_missing(vcenter):
+    with pytest.raises(Missing):
+        vcenter.machines.power_on("vm-99999")
+
+
+def test_a_host_keeps_notes_in_custom_attributes(vcenter, place):
+    moid = place[1].moid
+    vcenter.hosts.set_attributes(moid, {"bfinfra.test": "one"})
+    vcenter.hosts.set_attributes(moid, {"bfinfra.test": "two"})
+    assert vcenter.hosts.notes("bfinfra.test")["DC0_C0_H0"] == (moid, "two")
+
+
+def test_passthrough_takes_effect_with_a_reboot(vcenter, place):
+    moid = place[1].moid
+    vcenter.hosts.set_passthrough(moid, {"0000:17:00.0": True, "0000:28:00.0": False})
+    boot = vcenter.hosts.read([moid], MARK)[0].boot
+    vcenter.hosts.enter_maintenance(moid)
+    vcenter.hosts.reboot(moid, boot)
+    vcenter.hosts.exit_maintenance(moid)
+    found = vcenter.hosts.read([moid], MARK)[0]
+    assert found.boot != boot
+    assert not found.maintenance
+    cards = {d.address: (d.enabled, d.active) for d in found.devices if d.capable}
+    assert cards == {"0000:17:00.0": (True, True), "0000:28:00.0": (False, False)}
+
+
+def test_a_reboot_outside_maintenance_mode_fails_with_the_servers_reason(vcenter, place):
+    with pytest.raises(Rejected, match="InvalidState"):
+        vcenter.hosts.reboot(place[1].moid, "")
+
+
+def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcenter, place):
+    seen = []
+
+    def look(done: int, total: int) -> None:
+        if not seen:
+            seen.extend(vcenter.machines.read([b.moid for b in vcenter.machines.survey(MARK) if b.mark == "mark of bf-1"], [MARK]))
+
+    moid = vcenter.imports.run(wanted(place, "bf-1"), look)
+    assert [m.moid for m in seen] == [moid]
+    assert seen[0].extra == {MARK: "mark of bf-1"}
+    assert (seen[0].cpus, seen[0].memory, seen[0].reserved, seen[0].firmware) == (8, 64 << 30, True, "efi")
+    assert [p.address for p in seen[0].pci] == ["0000:17:00.0"]
+    assert len(seen[0].nics) == 1, "the second adapter of the OVF was left out"
+    vcenter.machines.power_on(moid)
+    assert [(h.name, h.on, h.addresses) for h in vcenter.hosts.read([place[1].moid], MARK)[0].holders] == [("bf-1", True, ("0000:17:00.0",))]
+    vcenter.machines.stop(moid)
+    vcenter.machines.destroy(moid)
+
+
+def test_a_reconfiguration_is_one_task(vcenter, place):
+    moid = vcenter.imports.run(wanted(place, "bf-2"), lambda *_: None)
+    before = vcenter.machines.read([moid], [MARK])[0]
+    writes = vcenter.seam.tally.writes
+    network = place[0].network("VM Network").moid
+    vcenter.machines.reconfigure(moid, Hardware(
+        cpus=4, extra={"a.b": "1"}, properties={"hostname": "other"}, drop=(before.pci[0].key,), add_nics=(network,),
+        attach=(Attach(vendor=0x10DE, device=0x20B5),), nics={before.nics[0].key: network},
+    ))  # fmt: skip
+    assert vcenter.seam.tally.writes == writes + 1
+    after = vcenter.machines.read([moid], [MARK, "a.b"])[0]
+    assert (after.cpus, after.extra["a.b"], after.properties["hostname"]) == (4, "1", "other")
+    assert [(p.way, p.allowed) for p in after.pci] == [("dynamic", ((0x10DE, 0x20B5),))]
+    assert {n.network for n in after.nics} == {network}
+    assert "long-secret" not in repr(after)
+    vcenter.machines.destroy(moid)
+
+
+def test_an_upload_that_fails_gives_its_lease_up(vcenter, place):
+    class Broken(io.BytesIO):
+        def read(self, size=-1):
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        vcenter.imports.run(replace(wanted(place, "bf-3"), open=lambda _: Broken()), lambda *_: None)
+    assert vcenter.seam.tally.names["HttpNfcLeaseAbort"] == 1
+    assert vcenter.seam.tally.names["HttpNfcLeaseComplete"] == 0
+
+
+def test_a_half_imported_machine_is_discarded_and_a_finished_one_is_not(vcenter, place):
+    hardware = Hardware(extra={MARK: "half", "bfinfra.importing": "x"})
+    moid = vcenter.imports.run(wanted(place, "bf-4", hardware=hardware), lambda *_: None)
+    vcenter.machines.reconfigure(moid, Hardware(extra={"bfinfra.importing": ""}))
+    vcenter.machines.discard(moid, "bfinfra.importing")
+    assert vcenter.machines.read([moid], [MARK])
+    vcenter.machines.reconfigure(moid, Hardware(extra={"bfinfra.importing": "x"}))
+    vcenter.machines.discard(moid, "bfinfra.importing")
+    assert not vcenter.machines.read([moid], [MARK])
+
+
+def test_an_api_older_than_seven_is_refused(vcsim, monkeypatch):
+    from bfinfra.backends.vcenter import soap
+
+    monkeypatch.setattr(soap, "OLDEST", (99, 0))
+    vcenter = vcsim.vcenter()
+    with pytest.raises(Rejected, match="too old"):
+        vcenter.inventory.read()
+    vcenter.close()
+
+
+def test_types_of_pyvmomi_are_not_in_what_kinds_get(vcenter, place):
+    assert not isinstance(place[1].moid, vim.HostSystem)

@@ -1,0 +1,39 @@
+"""vcsim as a peer of the tests: where it is found, how it is reached."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.trust import Trust
+
+ENV = {"GOVC_USERNAME": "user", "GOVC_PASSWORD": "pass"}
+
+
+def binary() -> Path | None:
+    folder = Path(os.environ.get("BFINFRA_PEERS_BIN", Path.home() / ".cache/bfinfra-peers/bin"))
+    return folder / "vcsim" if (folder / "vcsim").exists() else None
+
+
+@dataclass(frozen=True)
+class Vcsim:
+    server: str
+    pem: str
+
+    @classmethod
+    def at(cls, line: str) -> Vcsim:
+        server = re.search(r"https://(?:[^@]*@)?([\d.]+:\d+)", line)[1]
+        host, port = server.split(":")
+        return cls(server, ssl.get_server_certificate((host, int(port))))
+
+    def settings(self, **more) -> VCenterSettings:
+        return VCenterSettings(server=self.server, trust=Trust(ca_pem=self.pem), **more)
+
+    def vcenter(self, **seam) -> VCenter:
+        return VCenter(self.settings(), Seam(**seam), ENV)
