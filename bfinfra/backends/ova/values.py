@@ -18,7 +18,7 @@ def check(prop: Property, value: str) -> str:
     if kind.lower() == "boolean":
         return "" if value.lower() in ("true", "false") else "expected true or false"
     if match := INTEGER.fullmatch(kind):
-        return _integer(match, value)
+        return _integer(match, value, prop.qualifiers)
     if re.fullmatch(r"real(32|64)?", kind, re.IGNORECASE):
         return "" if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else "expected a number"
     if kind.lower() == "ip" or kind.lower().startswith("ip:"):
@@ -26,12 +26,13 @@ def check(prop: Property, value: str) -> str:
     return _text(f"{kind} {prop.qualifiers}", value)
 
 
-def _integer(kind: re.Match[str], value: str) -> str:
+def _integer(kind: re.Match[str], value: str, rules: str) -> str:
     if not re.fullmatch(r"-?\d{1,20}", value):
         return "expected a whole number"
     bits = int(kind["bits"] or 32)
     low, high = (0, 2**bits - 1) if kind["sign"].lower() == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    low, high = int(kind["low"] or low), int(kind["high"] or high)
+    least, most = re.search(r"MinValue\(\s*(-?\d+)", rules, re.IGNORECASE), re.search(r"MaxValue\(\s*(-?\d+)", rules, re.IGNORECASE)
+    low, high = int(kind["low"] or (least[1] if least else low)), int(kind["high"] or (most[1] if most else high))
     return "" if low <= int(value) <= high else f"expected a whole number from {low} to {high}"
 
 
