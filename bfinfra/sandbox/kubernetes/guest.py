@@ -22,7 +22,7 @@ from bfinfra.sandbox.kubernetes.identity import Tokens
 from bfinfra.sandbox.kubernetes.logs import Logs
 from bfinfra.sandbox.kubernetes.objects import Object, condition, stamp
 from bfinfra.sandbox.kubernetes.outside import Outside
-from bfinfra.sandbox.kubernetes.registry import Convert
+from bfinfra.sandbox.kubernetes.registry import Convert, Registry
 
 
 class RunningCluster:
@@ -63,6 +63,13 @@ class RunningCluster:
         spec = {"taints": taints} if taints else {}
         return self.cluster.ensure({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
 
+    def upgrade(self, version: str) -> None:
+        """Serve as another version from now on."""
+        self.cluster.version = version
+        self.cluster.registry = Registry(version)
+        for thing in self.cluster.store.all(DEFINITIONS):
+            self.definitions.serve(thing)
+
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
         return {"cluster": self.cluster.save(), "logs": self.logs.save()}
@@ -70,4 +77,5 @@ class RunningCluster:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave; `start` comes after it."""
         self.cluster.restore(data["cluster"])
+        self.upgrade(self.cluster.version)
         self.logs.restore(data["logs"])

@@ -9,13 +9,20 @@ from typing import Any, Protocol
 from bfinfra.sandbox.door import Door
 
 
-@dataclass(frozen=True)
-class GpuServer:
-    """A Bitfusion server as its clients see it. `memory`: MiB of each GPU."""
+class GpuServer(Protocol):
+    """A Bitfusion server as its clients see it."""
 
-    uuid: str
-    version: str
-    memory: tuple[int, ...]
+    @property
+    def uuid(self) -> str:
+        """Its own id."""
+
+    @property
+    def version(self) -> str:
+        """Its release and build."""
+
+    @property
+    def memory(self) -> tuple[int, ...]:
+        """MiB of each GPU."""
 
 
 @dataclass(frozen=True)

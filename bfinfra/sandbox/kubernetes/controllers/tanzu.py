@@ -1,0 +1,196 @@
+"""Tanzu Kubernetes clusters: machine after machine until what is said is what is there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import FINALIZER, TanzuAdmission
+from bfinfra.sandbox.kubernetes.guests import PORT, Guests, Where
+from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, owned_by, stamp, uid_of
+from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.releases import newer
+from bfinfra.sandbox.kubernetes.store import Change, Key
+
+CLUSTERS: Key = ("run.tanzu.vmware.com", "tanzukubernetesclusters")
+CONTROLLER = "vmware-system-tkg-controller-manager"
+OFFERS: tuple[Key, ...] = (("vmoperator.vmware.com", "virtualmachineclassbindings"), ("", "resourcequotas"), ("rbac.authorization.k8s.io", "rolebindings"))
+ROLES = {"controlPlane": "control_plane", "workers": "worker"}  # → name of its duration
+
+
+class TanzuClusters:
+    """One machine at a time: new ones come before old ones of the same role go."""
+
+    kinds = (CLUSTERS,)
+
+    def __init__(self, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission) -> None:
+        self._loop, self._cluster, self._guests, self._outside, self._admission = loop, loop.cluster, guests, outside, admission
+
+    def touched(self, change: Change) -> Iterable[Item]:
+        """The clusters of a namespace whose offers or rights changed."""
+        if change.key in OFFERS:
+            for each in self._cluster.store.all(CLUSTERS, namespace_of(change.after)):
+                yield (CLUSTERS, namespace_of(each), name_of(each))
+
+    def look(self, item: Item, thing: Object | None) -> None:
+        """The next step of one cluster."""
+        where = (item[1], item[2])
+        if thing is None:
+            self._guests.close(where)
+        elif thing["metadata"].get("deletionTimestamp"):
+            self._write(thing, {**thing.get("status", {}), "phase": "deleting"})
+            self._loop.once(("deleted", uid_of(thing)), "delete", lambda: self._deleted(where, thing))
+        elif why := self._admission.unmet(thing):
+            self._fail(thing, why)
+        else:
+            self._proceed(where, thing)
+
+    def _proceed(self, where: Where, thing: Object) -> None:
+        wanted, nodes = list(machines(thing)), dict(dig(thing, "status", "nodeStatus", default={}))
+        if where in self._guests.running:
+            self._furnish(where, thing)
+        missing = next(((name, role) for name, role in wanted if nodes.get(name) != "ready"), None)
+        surplus = [name for name in nodes if name not in dict(wanted)]
+        if missing:
+            name, role = missing
+            self._write(thing, self._status(thing, {**nodes, name: nodes.get(name, "pending")}))
+            self._loop.once(("machine", uid_of(thing), name), ROLES[role], lambda: self._joined(where, uid_of(thing), name))
+        elif surplus:
+            self._write(thing, self._status(thing, nodes))
+            self._loop.once(("leave", uid_of(thing), surplus[0]), "delete", lambda: self._left(where, uid_of(thing), surplus[0]))
+        else:
+            self._write(thing, self._status(thing, nodes, done=True))
+
+    def _joined(self, where: Where, uid: str, machine: str) -> None:
+        thing = self._present(where, uid)
+        if thing is None:
+            return
+        role = dict(machines(thing)).get(machine)
+        address = self._guests.address(where)
+        if role is None or address is None:
+            if address is None:
+                self._fail(thing, ("LoadBalancerFailed", "no address is left for the API server of the cluster"))
+            return
+        version = kubernetes_version(thing)
+        guest = self._guests.open(where, version)
+        spec = thing["spec"]["topology"][role]
+        size = self._outside.machine_classes()[spec["class"]]
+        number = int(hashlib.sha256(machine.encode()).hexdigest()[:4], 16)
+        roles = ("control-plane", "master") if role == "controlPlane" else ()
+        guest.add_node(machine, cpus=size.cpus, memory=size.memory, version=version, roles=roles, address=f"10.244.{number >> 8}.{number & 255}")
+        if guest.cluster.version != version:
+            guest.upgrade(version)
+        nodes = {**dig(thing, "status", "nodeStatus", default={}), machine: "ready"}
+        old = [name for name in nodes if name not in dict(machines(thing)) and _role_of(name) == _role_of(machine)]
+        for name in old[:1]:
+            del nodes[name]
+            self._drop_node(where, name)
+        self._write(thing, self._status(thing, nodes))
+
+    def _left(self, where: Where, uid: str, machine: str) -> None:
+        thing = self._present(where, uid)
+        if thing is not None and machine not in dict(machines(thing)):
+            self._drop_node(where, machine)
+            nodes = {name: state for name, state in thing["status"]["nodeStatus"].items() if name != machine}
+            self._write(thing, self._status(thing, nodes))
+
+    def _drop_node(self, where: Where, name: str) -> None:
+        guest = self._guests.running[where].cluster
+        for pod in guest.all("", "pods"):
+            if dig(pod, "spec", "nodeName") == name:
+                guest.remove(pod)
+        node = guest.get("", "nodes", name)
+        if node:
+            guest.remove(node)
+
+    def _present(self, where: Where, uid: str) -> Object | None:
+        thing = self._cluster.store.get(CLUSTERS, *where)
+        return thing if thing and uid_of(thing) == uid and not thing["metadata"].get("deletionTimestamp") else None
+
+    def _status(self, thing: Object, nodes: Object, *, done: bool = False) -> Object:
+        before = thing.get("status", {})
+        version = dig(thing, "spec", "distribution", "fullVersion", default="")
+        ran = before.get("phase") in ("running", "updating", "updateFailed")
+        ready = ("Ready", True, "", "") if done else ("Ready", False, "WaitingForMachines", f"{_count(nodes)} of {len(list(machines(thing)))} machines are ready")
+        updates = newer(version, self._admission.releases)
+        conditions = self._conditions(before, [
+            ready, ("TanzuKubernetesReleaseCompatible", True, "", ""),
+            ("UpdatesAvailable", bool(updates), "", f"[{' '.join(updates)}]" if updates else "")])  # fmt: skip
+        status: Object = {
+            "phase": "running" if done else ("updating" if ran else "creating"), "nodeStatus": nodes, "vmStatus": dict(nodes),
+            "conditions": conditions, "addons": _addons(thing, version, done=done),
+        }  # fmt: skip
+        address = self._guests.addresses.get((namespace_of(thing), name_of(thing)))
+        if address:
+            status["clusterApiStatus"] = {"apiEndpoints": [{"host": address, "port": PORT}], "phase": "Provisioned"}
+        return status
+
+    def _conditions(self, before: Object, wanted: Sequence[tuple[str, bool, str, str]]) -> list[Object]:
+        old = {each["type"]: each for each in before.get("conditions", [])}
+        made = [condition(kind, status=status, when=stamp(self._cluster.clock.now()), reason=reason, message=message) for kind, status, reason, message in wanted]
+        return [old[each["type"]] if _same(old.get(each["type"]), each) else each for each in made]
+
+    def _fail(self, thing: Object, why: tuple[str, str]) -> None:
+        before = thing.get("status", {})
+        ran = before.get("phase") in ("running", "updating", "updateFailed")
+        conditions = self._conditions(before, [("Ready", False, *why)])
+        self._write(thing, {**before, "phase": "updateFailed" if ran else "failed", "conditions": conditions})
+        self._cluster.event(why[0], why[1], thing)
+
+    def _write(self, thing: Object, status: Object) -> None:
+        if thing.get("status") != status:
+            self._cluster.set_status(thing, status, CONTROLLER)
+
+    def _furnish(self, where: Where, thing: Object) -> None:
+        settings = dig(thing, "spec", "settings", "storage", default={})
+        classes = settings.get("classes") or self._admission.storage_classes(where[0])
+        subjects = [subject for binding in self._cluster.all("rbac.authorization.k8s.io", "rolebindings", where[0])
+                    if dig(binding, "roleRef", "name") in ("edit", "admin") for subject in binding.get("subjects", [])]  # fmt: skip
+        self._guests.furnish(where, classes, settings.get("defaultClass", ""), subjects)
+        value = base64.b64encode(self._guests.kubeconfig(where).encode()).decode()
+        secret = {"metadata": {"name": f"{where[1]}-kubeconfig", "namespace": where[0], "ownerReferences": [owned_by(thing)]}}
+        self._cluster.ensure({"apiVersion": "v1", "kind": "Secret", **secret, "type": "cluster.x-k8s.io/secret", "data": {"value": value}}, CONTROLLER)
+
+    def _deleted(self, where: Where, thing: Object) -> None:
+        self._guests.close(where)
+        left = [each for each in thing["metadata"].get("finalizers", []) if each != FINALIZER]
+        self._cluster.change(thing, lambda live: live["metadata"].__setitem__("finalizers", left), CONTROLLER)
+
+
+def machines(thing: Object) -> Iterator[tuple[str, str]]:
+    """(name, role) of the machines that a cluster should have; another version, class or storage class means other machines."""
+    version = dig(thing, "spec", "distribution", "fullVersion", default="")
+    for role in ROLES:
+        spec = thing["spec"]["topology"][role]
+        seed = f"{uid_of(thing)} {role} {version} {spec.get('class')} {spec.get('storageClass')} {spec.get('volumes')}"
+        group = hashlib.sha256(seed.encode()).hexdigest()
+        for number in range(spec.get("count", 0)):
+            own = hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:5]
+            kind = f"control-plane-{own}" if role == "controlPlane" else f"workers-{group[:5]}-{group[5:14]}-{own}"
+            yield f"{name_of(thing)}-{kind}", role
+
+
+def kubernetes_version(thing: Object) -> str:
+    """`v1.20.2+vmware.1` of a cluster."""
+    return str(thing["spec"]["distribution"]["fullVersion"]).partition("-tkg")[0]
+
+
+def _role_of(machine: str) -> bool:
+    return "-control-plane-" in machine
+
+
+def _count(nodes: Object) -> int:
+    return sum(1 for state in nodes.values() if state == "ready")
+
+
+def _same(old: Object | None, new: Object) -> bool:
+    return old is not None and all(old.get(key) == new.get(key) for key in ("status", "reason", "message"))
+
+
+def _addons(thing: Object, version: str, *, done: bool) -> Object:
+    cni = dig(thing, "spec", "settings", "network", "cni", "name", default="antrea")
+    state = "applied" if done else "pending"
+    names = {"cni": cni, "cloudprovider": "vmware-guest-cluster", "csi": "pvcsi", "dns": "CoreDNS", "proxy": "kube-proxy", "psp": "defaultpsp"}
+    return {kind: {"name": name, "status": state, "version": version} for kind, name in names.items()}

@@ -1,0 +1,194 @@
+"""A supervisor: a cluster whose namespaces come from vCenter and whose users log in with vCenter's accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.kubernetes.controllers.claims import storage_class
+from bfinfra.sandbox.kubernetes.controllers.tanzu import TanzuClusters
+from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import TanzuAdmission
+from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
+from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.guests import PORT, Guests
+from bfinfra.sandbox.kubernetes.login import Login
+from bfinfra.sandbox.kubernetes.objects import Object, name_of, stamp
+from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.releases import release
+from bfinfra.sandbox.kubernetes.supervisor_rights import bindings, extend_roles
+from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
+from bfinfra.sandbox.kubernetes.target import Options, Target
+
+WCP = "wcp"  # the manager of what vCenter writes
+MANAGED = "vSphereClusterID"
+UNLIMITED = "9223372036854775807"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may do what in a namespace. `subject` is name@domain; `role` OWNER, EDIT or VIEW; `kind` USER or GROUP."""
+
+    subject: str
+    role: str
+    kind: str = "USER"
+
+
+@dataclass(frozen=True)
+class NamespaceSpec:
+    """A supervisor namespace as vCenter configures it. `storage`: policy name → limit in MiB, None = unlimited; `counts`: quota name → most."""
+
+    storage: Mapping[str, int | None] = field(default_factory=dict)
+    vm_classes: Sequence[str] = ()
+    access: Sequence[Access] = ()
+    counts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Supervisor:
+    """Opens <address>:443 (login, and the API behind it) and <address>:6443 (the API)."""
+
+    def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),
+                 pool: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:  # fmt: skip
+        self.address, self.releases, self._hosts, self._outside = address, tuple(releases), tuple(hosts), outside
+        self.running = RunningCluster(address, version, clock, outside)
+        self.cluster = self.running.cluster
+        self.guests = Guests(clock, outside, pool)
+        admission = TanzuAdmission(self.cluster, releases)
+        self.running.loop.add(TanzuClusters(self.running.loop, self.guests, outside, admission))
+        self.cluster.admissions.append(self._guard)
+        self.cluster.delete_admissions.append(self._guard_delete)
+        self.login = Login(self, outside)
+
+    def open(self) -> None:
+        """Start and be reachable."""
+        self.start()
+        self._outside.open(f"{self.address}:443", self.login.door, "kubernetes")
+        self._outside.open(f"{self.address}:{PORT}", self.cluster.door, "kubernetes")
+
+    def start(self) -> None:
+        """Fill in what a supervisor has, and let it work."""
+        for definition in definitions():
+            self.running.definitions.serve(definition)
+            self.cluster.ensure(definition, WCP)
+        self.running.start()
+        extend_roles(self.cluster)
+        for version in self.releases:
+            self.cluster.ensure(release(version, stamp(self.cluster.clock.now())), WCP)
+        for number in range(3):
+            self.running.add_node(f"421c4213dca964f747952ed1167baf{number:02x}", cpus=4, memory=2**34, version=self.cluster.version, roles=("control-plane", "master"))
+        for host in self._hosts:
+            self.running.add_node(host.partition(".")[0], cpus=40, memory=2**39, version=self.cluster.version, roles=("agent",))
+        self.sync_classes()
+
+    def sync_classes(self) -> None:
+        """Show the machine classes as they are now."""
+        wanted = self._outside.machine_classes()
+        for name, each in wanted.items():
+            hardware = {"cpus": each.cpus, "memory": f"{each.memory // 2**20}Mi"}
+            self.cluster.ensure({"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClass", "metadata": {"name": name},
+                                 "spec": {"hardware": hardware}}, WCP)  # fmt: skip
+        for thing in self.cluster.all("vmoperator.vmware.com", "virtualmachineclasses"):
+            if name_of(thing) not in wanted:
+                self.cluster.remove(thing)
+
+    def namespace_ready(self, name: str, spec: NamespaceSpec) -> None:
+        """A namespace is RUNNING in vCenter, or was changed there: let it be so here."""
+        with self.cluster.store.lock:
+            annotations = {MANAGED: "domain-c8:supervisor", "vmware-system-resource-pool": f"resgroup-{name}"}
+            labels = {MANAGED: "domain-c8"}
+            self.cluster.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations, "labels": labels}}, WCP)
+            self._storage(name, spec)
+            self._classes(name, spec)
+            self._settle(name, "rbac.authorization.k8s.io", "rolebindings", bindings(name, [(each.kind, each.subject, each.role) for each in spec.access]))
+
+    def namespace_removed(self, name: str) -> None:
+        """A namespace is gone from vCenter: everything in it goes."""
+        found = self.cluster.get("", "namespaces", name)
+        if found:
+            self.cluster.remove(found)
+
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces that came from vCenter."""
+        return [name_of(each) for each in self.cluster.all("", "namespaces") if MANAGED in (each["metadata"].get("labels") or {})]
+
+    def expire(self) -> None:
+        """End every token that was given out, here and in the guests."""
+        for cluster in (self.running, *self.guests.running.values()):
+            cluster.cluster.tokens.end_all()
+
+    def open_tokens(self) -> list[str]:
+        """Names of the users whose tokens are still good, here and in the guests."""
+        return [name for each in (self.running, *self.guests.running.values()) for name in each.cluster.tokens.open()]
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart."""
+        with self.cluster.store.lock:
+            return {"supervisor": self.running.save(), "guests": self.guests.save()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take over what `save` gave, guests and their addresses too. Before or after `open`."""
+        self.running.restore(data["supervisor"])
+        self.guests.restore(list(data["guests"]))
+        self.start()
+
+    def reset(self) -> None:
+        """As new: no namespaces, no guests, no tokens."""
+        self.guests.close_all()
+        self.expire()
+        self.cluster.store.restore({"revision": self.cluster.store.revision, "objects": []})
+        self.start()
+
+    def dump(self) -> dict[str, Any]:
+        """Without generated ids and times: two equal supervisors dump equal."""
+        guests = {f"{namespace}/{name}": each.cluster.dump() for (namespace, name), each in sorted(self.guests.running.items())}
+        return {"supervisor": self.cluster.dump(), "guests": guests}
+
+    def close(self) -> None:
+        """End every watch and guest; the addresses are closed by who opened them."""
+        self.guests.close_all()
+        self.cluster.close()
+
+    def _storage(self, name: str, spec: NamespaceSpec) -> None:
+        hard = dict(spec.counts)
+        for policy, limit in spec.storage.items():
+            kind = class_name(policy)
+            self.cluster.ensure(storage_class(kind, policy=policy), WCP)
+            hard[f"{kind}.storageclass.storage.k8s.io/requests.storage"] = UNLIMITED if limit is None else f"{limit}Mi"
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name, "namespace": name}, "spec": {"hard": hard}}
+        self._settle(name, "", "resourcequotas", [quota])
+
+    def _classes(self, name: str, spec: NamespaceSpec) -> None:
+        self._settle(name, "vmoperator.vmware.com", "virtualmachineclassbindings", [
+            {"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClassBinding", "metadata": {"name": each, "namespace": name},
+             "classRef": {"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClass", "name": each}}
+            for each in spec.vm_classes])  # fmt: skip
+
+    def _settle(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
+        names = {name_of(each) for each in wanted}
+        for each in self.cluster.all(group, plural, namespace):
+            if name_of(each) not in names and any(entry.get("manager") == WCP for entry in each["metadata"].get("managedFields", [])):
+                self.cluster.remove(each)
+        for each in wanted:
+            live = self.cluster.ensure(each, WCP)
+            body = {key: value for key, value in each.items() if key not in ("metadata", "apiVersion", "kind")}
+            if any(live.get(key) != value for key, value in body.items()):
+                self.cluster.change(live, lambda fresh, body=body: fresh.update(body), WCP)  # type: ignore[misc]
+
+    def _guard(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
+        if before is None and target.resource.key == ("", "namespaces") and options.user is not None:
+            raise _not_here(name_of(after))
+        return after
+
+    def _guard_delete(self, target: Target, stored: Object, options: Options) -> None:
+        if target.resource.key == ("", "namespaces") and options.user is not None:
+            raise _not_here(name_of(stored))
+
+
+def class_name(policy: str) -> str:
+    """The storage class that a storage policy becomes."""
+    return "".join(each if each.isalnum() or each in "-." else "-" for each in policy.lower()).strip("-.")
+
+
+def _not_here(name: str) -> Refused:
+    return forbidden("namespaces", "", name, "namespaces of a supervisor are made and removed in vCenter")
