@@ -2,12 +2,7 @@
 
 from pathlib import Path
 
-from pathlib import Path
-
 from bfinfra.sandbox.process import Running, SandboxError, reset, running, start, stop
-
-_WORLDS = next(path for path in (Path(__file__).parent / "worlds", Path(__file__).parents[2] / "specs/worlds") if path.is_dir())  # wheel, checkout
-SMALL_WORLD = _WORLDS / "small.yaml"  # two hosts, nothing takes time: for tests
 
 __all__ = ["SMALL_WORLD", "Running", "SandboxError", "reset", "running", "start", "stop"]
 

@@ -17,11 +17,11 @@ def main() -> int:
     serve_parser.add_argument("--state", type=Path, required=True, help="the folder that keeps the state")
     serve_parser.add_argument("--pace", type=float, help="1 = as long as the world says, 0 = no waits")
     arguments = parser.parse_args()
-    from bfinfra.sandbox.serve import Busy, serve  # noqa: PLC0415 - a wrong command line is answered at once
+    from bfinfra.sandbox.serve import Busy, Unreadable, serve  # noqa: PLC0415 - a wrong command line is answered at once
 
     try:
         serve(arguments.world, arguments.state, arguments.pace)
-    except (BadWorld, Busy, OSError) as error:
+    except (BadWorld, Busy, Unreadable, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -37,10 +37,6 @@ class BitfusionServers:
         self._lock = threading.Lock()
         inventory.on_power(self._powered)
 
-    def find(self, address: str) -> Server | None:
-        """The server that answers at "ip:port"."""
-        return self.running.get(address)
-
     def _powered(self, vm: Managed, on: bool) -> None:
         with self._lock:
             gone = self._addresses.pop(vm.moid, None)

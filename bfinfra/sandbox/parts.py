@@ -16,6 +16,7 @@ from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
 from bfinfra.sandbox.soap import esx_door, soap_door
 from bfinfra.sandbox.speaking import Spoken
+from bfinfra.sandbox.supervising import Supervisors
 from bfinfra.sandbox.tally import Tally
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Parts:
         self.sessions = Sessions(world.users, self.clock)
         self.rest = RestState(world, self.inventory, self.clock, pki, self.faults)
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
+        self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)
@@ -43,19 +45,21 @@ class Parts:
         self.listeners.open(f"{self.world.vcenter.host}:{self.world.vcenter.port}", self._vcenter_door(), "")
         for host in self.world.hosts:
             self.listeners.open(f"{host}:443", self._esx_door, "esx")
+        self.supervisors.open()
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"inventory": self.inventory.save(), "rest": self.rest.save()}
+        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
         self.inventory.restore(data["inventory"])
+        self.supervisors.restore(data["supervisors"])
         self.rest.restore(data["rest"])
 
     def dump(self) -> dict[str, Any]:
         """The whole world without generated ids and times: two equal worlds dump equal."""
-        return {"inventory": self.inventory.dump(), "rest": self.rest.dump()}
+        return {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump()}
 
     def reset(self) -> None:
         """As at the beginning: nobody logged in, nothing counted, no faults."""
@@ -64,15 +68,17 @@ class Parts:
         self.faults.clear()
         self.inventory.reset()
         self.rest.reset()
+        self.supervisors.reset()
         self.tally.clear()
 
     def expire(self) -> None:
         """End every session and token."""
         self.sessions.end_all()
+        self.supervisors.expire()
 
     def open_sessions(self) -> dict[str, list[str]]:
-        """Names of the users with open sessions, by door."""
-        found: dict[str, list[str]] = {"vcenter": [], "rest": []}
+        """Names of the users with open sessions or tokens, by door."""
+        found: dict[str, list[str]] = {"vcenter": [], "rest": [], "kubernetes": self.supervisors.open_sessions()}
         for each in self.sessions.all():
             found[each.door].append(each.user.name)
         return found
@@ -80,7 +86,7 @@ class Parts:
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The door behind an address, and the headers of an administrator's request; None where there is none to change."""
         if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
-            return None, {}
+            return self.supervisors.as_administrator(address)
         admin = next(user for user in self.world.users if user.role == "admin")
         return self._rest_door, {"vmware-api-session-id": self.sessions.login(admin.name, admin.password, "rest", "somebody else").key}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import http.client
 import json
 import os
 import shutil
@@ -39,19 +38,6 @@ class Running(Steering):
     env: Mapping[str, str] = field(repr=False)
     files: Path
     state: Path
-
-    def reset(self) -> None:
-        """Set the world back to its beginning: nothing made, nobody logged in, nothing counted, no faults. SandboxError."""
-        connection = http.client.HTTPConnection(self.control, timeout=PATIENCE)
-        try:
-            connection.request("POST", "/reset")
-            answer = connection.getresponse()
-            if answer.status != 204:
-                raise SandboxError(f"the sandbox refused the reset: {answer.status} {answer.read(500)!r}")
-        except (OSError, http.client.HTTPException) as error:
-            raise SandboxError(f"the sandbox at {self.control} doesn't answer: {error}") from None
-        finally:
-            connection.close()
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
         """Where "host:port" really listens; None where the sandbox has no such address. An unknown one is looked for anew."""

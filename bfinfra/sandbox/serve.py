@@ -6,6 +6,7 @@ import hashlib
 import os
 import signal
 import threading
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.process import FORMAT
 from bfinfra.sandbox.server import open_plain
-from bfinfra.sandbox.state import Busy
+from bfinfra.sandbox.state import Busy, Unreadable
 from bfinfra.sandbox.world import World, load
 
-__all__ = ["Busy", "serve"]
+__all__ = ["Busy", "Unreadable", "serve"]
 
 
 def serve(world_file: Path, state: Path, pace: float | None) -> None:
@@ -33,16 +34,27 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
         parts = Parts(world, pki, world.pace if pace is None else pace)
         saved = folder.read(state / "state.json")
         parts.open()
-        if saved:
-            parts.restore(saved)
+        if saved is not None:
+            _restore(parts, saved, state)
         endpoints = _Endpoints(state, pki, parts, open_plain(control_door(parts)))
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
         endpoints.follow()
         ended.wait()
-        folder.write(state / "state.json", parts.save())
+        folder.write(state / "state.json", {"format_version": folder.FORMAT, **parts.save()})
         (state / "endpoints.json").unlink(missing_ok=True)
+
+
+def _restore(parts: Parts, saved: Any, state: Path) -> None:
+    """Take over a saved state. Unreadable says what to do."""
+    try:
+        if saved["format_version"] != folder.FORMAT:
+            raise ValueError(f"format {saved['format_version']}, not {folder.FORMAT}")
+        parts.restore(saved)
+    except Exception as error:
+        traceback.print_exc()  # the log shows where
+        raise Unreadable(f"the state in {state} can't be taken over ({error!r}): reset the sandbox") from error
 
 
 class _Endpoints:

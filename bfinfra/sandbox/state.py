@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 
+FORMAT = 1
+
+
+class Unreadable(RuntimeError):
+    """The saved state is damaged, or was written by another version."""
+
+
 class Busy(RuntimeError):
     """Another process serves from this folder."""
 

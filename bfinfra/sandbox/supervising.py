@@ -1,0 +1,141 @@
+"""Where the supervisors meet vCenter: namespaces and classes from REST, accounts, GPUs, addresses."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.door import Door
+from bfinfra.sandbox.kubernetes.outside import Outside, Person
+from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.bitfusion import BitfusionServers
+    from bfinfra.sandbox.rest import RestState
+    from bfinfra.sandbox.server import Listeners
+    from bfinfra.sandbox.world import World
+
+MIB = 2**20
+PORTS = (443, 6443)
+COUNTS = {  # vAPI's name → Kubernetes' name
+    "pod_count": "pods", "service_count": "services", "deployment_count": "count/deployments.apps", "daemon_set_count": "count/daemonsets.apps",
+    "replica_set_count": "count/replicasets.apps", "replication_controller_count": "replicationcontrollers",
+    "stateful_set_count": "count/statefulsets.apps", "config_map_count": "configmaps", "secret_count": "secrets",
+    "persistent_volume_claim_count": "persistentvolumeclaims", "job_count": "count/jobs.batch",
+}
+
+
+@dataclass(frozen=True)
+class MachineClass:
+    """A virtual machine class as the supervisor shows it. `memory` in bytes."""
+
+    cpus: int
+    memory: int
+
+
+class Supervisors:
+    """The supervisors by the id of their cluster, kept in step with vCenter."""
+
+    def __init__(self, rest: RestState, listeners: Listeners, bitfusion: BitfusionServers) -> None:
+        self._rest, world = rest, rest.world
+        self._homes: dict[str, str] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
+        outside = Outside(
+            durations=world.durations, ca_pem=rest.pki.ca_pem, registries=world.registries, images=world.images, machine_classes=self._classes,
+            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), login=_logins(world),
+            open=listeners.open, close=listeners.close,
+        )
+        self.all = {
+            moid: Supervisor(
+                each.address, each.version, rest.clock, outside, releases=world.tanzu_releases, pool=each.guest_addresses(), hosts=tuple(world.clusters[cluster.name].hosts),
+            )
+            for moid, (cluster, each) in rest.supervisors().items()
+        }
+        rest.namespace_hooks.append(self._namespace)
+        rest.class_hooks.append(lambda _name, _info: self._sync())
+
+    def open(self) -> None:
+        """Be reachable."""
+        for each in self.all.values():
+            each.open()
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart, by address."""
+        return {each.address: each.save() for each in self.all.values()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """As it was saved."""
+        for each in self.all.values():
+            if each.address in data:
+                each.restore(data[each.address])
+
+    def reset(self) -> None:
+        """As new."""
+        self._homes.clear()
+        for each in self.all.values():
+            each.reset()
+
+    def expire(self) -> None:
+        """End every token."""
+        for each in self.all.values():
+            each.expire()
+
+    def dump(self) -> dict[str, Any]:
+        """Without generated ids and times, by address."""
+        return {each.address: each.dump() for each in self.all.values()}
+
+    def open_sessions(self) -> list[str]:
+        """Names of users with tokens that are still good."""
+        clusters = [cluster for each in self.all.values() for cluster in (each.running, *each.guests.running.values())]
+        return sorted(name for each in clusters for name in each.cluster.tokens.open())
+
+    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+        """The API behind an address, and the headers of its administrator; None where there is none."""
+        for each in self.all.values():
+            apis = {f"{each.address}:{port}": each.cluster for port in PORTS}
+            apis |= {f"{each.guests.addresses[where]}:6443": guest.cluster for where, guest in each.guests.running.items()}
+            if address in apis:
+                return apis[address].door, {"authorization": f"Bearer {apis[address].admin_token}"}
+        return None, {}
+
+    def _namespace(self, name: str, info: dict[str, Any] | None) -> None:
+        if info is None:
+            supervisor = self.all.get(self._homes.pop(name, ""))
+            if supervisor:
+                supervisor.namespace_removed(name)
+        elif info["cluster"] in self.all:
+            self._homes[name] = info["cluster"]
+            self.all[info["cluster"]].namespace_ready(name, self._spec(info))
+
+    def _spec(self, info: dict[str, Any]) -> NamespaceSpec:
+        policies, quota = self._rest.policies(), info.get("resource_spec", {})
+        counts = {kubernetes: str(quota[name]) for name, kubernetes in COUNTS.items() if name in quota}
+        if "storage_request_limit" in quota:
+            counts["requests.storage"] = f"{quota['storage_request_limit']}Mi"
+        return NamespaceSpec(
+            storage={policies[each["policy"]][0]: each.get("limit") for each in info["storage_specs"]},
+            vm_classes=tuple(info["vm_service_spec"].get("vm_classes", ())),
+            access=tuple(Access(f"{each['subject']}@{each['domain']}", each["role"], each["subject_type"]) for each in info["access_list"]),
+            counts=counts,
+        )
+
+    def _classes(self) -> Mapping[str, MachineClass]:
+        with self._rest.lock:
+            return {name: MachineClass(each["cpu_count"], each["memory_MB"] * MIB) for name, each in self._rest.vm_classes.items()}
+
+    def _sync(self) -> None:
+        for each in self.all.values():
+            each.sync_classes()
+
+
+def _logins(world: World) -> Callable[[str, str], Person | None]:
+    users = {user.name.lower(): user for user in world.users}
+
+    def login(name: str, password: str) -> Person | None:
+        user = users.get(name.lower())
+        if user is None or not secrets.compare_digest(str(user.password).encode(), password.encode()):
+            return None
+        return Person(user.name, user.groups, user.role == "admin")
+
+    return login
