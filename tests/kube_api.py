@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,21 @@ from bfinfra.model.sources import Sources
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
-from bfinfra.sandbox.kubernetes.outside import GpuServer, Outside
+from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
 
 PEERS = ["sandbox", *(["kube-apiserver"] if os.environ.get("KUBECONFIG") else [])]
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """A Bitfusion server with two V100, as the sandbox's pods see it."""
+
+    uuid: str = "6e9df987-a6e8-4d18-9476-9ea12a419e83"
+    version: str = "3.0.0-11"
+    memory: tuple[int, ...] = (32510, 32510)
 
 
 @dataclass
@@ -44,6 +54,15 @@ class Api:
         return Secret("env", "KUBECONFIG_TEXT", Sources(env={"KUBECONFIG_TEXT": json.dumps(config)}))
 
 
+def until(test: Callable[[], Any], seconds: float = 10) -> Any:
+    """What `test` answers once it is true; fails where that takes too long."""
+    end = time.monotonic() + seconds
+    while not (found := test()):
+        assert time.monotonic() < end, f"still {found!r} after {seconds} s"
+        time.sleep(0.01)
+    return found
+
+
 def somebody_patches(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
     """A merge patch by another field manager: `namespaces/x/configmaps/y`."""
     headers = {"content-type": "application/merge-patch+json"}
@@ -59,7 +78,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 def sandbox_api(pki: Pki) -> Iterator[Api]:
     faults = Faults()
     listeners = Listeners(pki, faults, Tally())
-    server = GpuServer("6e9df987", "3.0.0-11", (32510, 32510))
+    server = Gpus()
     running = RunningCluster("c", "v1.20.2", Clock(pace=0), Outside(ca_pem=pki.ca_pem, gpu_server=lambda _: server))
     running.start()
     running.add_node("worker", cpus=32, memory=2**36, version="v1.20.2")

@@ -52,6 +52,6 @@ def test_a_password_that_leads_nowhere_is_a_problem_before_anything_is_written(s
 
 
 def test_its_secret_may_have_another_name(site, cluster, space):
-    site.resources["registry_credential"]["cred"]["secret"] = "pull"  # noqa: S105 - a name
+    site.resources["registry_credential"]["cred"]["secret"] = "pull"
     site.applied()
     assert login(cluster, space, "pull")

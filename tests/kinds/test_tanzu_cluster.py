@@ -141,7 +141,7 @@ def test_what_the_namespace_does_not_offer_is_refused_at_its_field(field, change
 def test_what_this_run_adds_to_the_namespace_counts_as_offered():
     class Promised:
         vm_classes = ("new-class",)
-        storage = {"gold": None}
+        storage = ("gold",)
 
     nodes = {"vm_class": "new-class", "storage_class": "gold"}
     spec = written(control_plane={"count": 1, **nodes}, workers={"w": {"count": 1, **nodes}})

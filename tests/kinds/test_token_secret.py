@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bfinfra.kinds.token_secret import Spec
 from bfinfra.model.kind import Change
 from bfinfra.model.plan import Action, step_data
+from bfinfra.sandbox.makers.token import make_token
 
 ADDRESS = "token_secret/t"
 
@@ -95,8 +96,6 @@ def test_what_leaves_the_file_goes(site, cluster, space):
 
 
 def test_an_expired_token_stops_the_plan(site):
-    from bfinfra.sandbox.makers.token import make_token
-
     make_token(site.folder / "token.tar", broken="expired")
     assert any("ended on" in problem.why for problem in site.plan().problems)
 

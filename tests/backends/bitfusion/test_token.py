@@ -8,14 +8,13 @@ import pytest
 
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.sandbox.makers import token as maker
+from bfinfra.sandbox.pki import Pki
 
 SERVERS = b"servers:\n- reachable: 10.0.0.1:56001\n  addresses: [10.0.0.1:56001, 10.0.0.2:56001]\n"
 
 
 @pytest.fixture(scope="session")
 def ca(tmp_path_factory):
-    from bfinfra.sandbox.pki import Pki
-
     return Pki(tmp_path_factory.mktemp("pki")).ca_pem.encode()
 
 
@@ -105,13 +104,13 @@ def test_a_link_in_a_folder_is_refused(files, tmp_path):
 
 def test_a_member_twice_a_missing_one_and_a_torn_tar_are_refused(files, tmp_path):
     again = tarfile.TarInfo("ca.crt")
-    with pytest.raises(ValueError, match="empty|twice"):
+    with pytest.raises(ValueError, match=r"empty|twice"):
         read_token(tar(tmp_path / "twice.tar", files, again))
-    with pytest.raises(ValueError, match="has no client.yaml"):
+    with pytest.raises(ValueError, match=r"has no client\.yaml"):
         read_token(tar(tmp_path / "less.tar", {k: v for k, v in files.items() if k != "client.yaml"}))
     whole = tar(tmp_path / "t.tgz", files).read_bytes()
     (tmp_path / "torn.tgz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="damaged|cut short|can't be read"):
+    with pytest.raises(ValueError, match=r"damaged|cut short|can't be read"):
         read_token(tmp_path / "torn.tgz")
     with pytest.raises(ValueError, match="there is no"):
         read_token(tmp_path / "nothing.tar")

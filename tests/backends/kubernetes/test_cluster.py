@@ -96,7 +96,7 @@ def test_kinds_outside_the_table_are_found_by_discovery(cluster, space):
 
 
 def test_an_invalid_object_is_rejected_with_the_servers_reason(cluster, space):
-    with pytest.raises(Rejected, match="Invalid|invalid"):
+    with pytest.raises(Rejected, match=r"Invalid|invalid"):
         cluster.create(config_map(space, {}, "Not A Name"))
 
 

@@ -8,6 +8,7 @@ import time
 
 import httpx2
 import pytest
+import yaml
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.access import expiry
@@ -119,8 +120,6 @@ def test_a_guest_address_that_is_no_host_is_malformed(supervisor, pki, server):
 
 
 def test_a_kubeconfig_names_contexts_as_kubectl_vsphere_does(supervisor, pki):
-    import yaml
-
     clusters = clusters_of(supervisor, pki)
     guest = yaml.safe_load(clusters.kubeconfig(Endpoint(server="sv", namespace="cnasg", guest="cluster-01")))
     assert guest["current-context"] == "cluster-01"

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+from at_cluster import Site
+from kube_api import until
+
+from bfinfra.kinds.workload import manifests
+from bfinfra.model.kind import Change
+from bfinfra.model.plan import Action
+
+DOCUMENT = Path(__file__).parents[2] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
+ADDRESS = "workload/w"
+
+
+def job(**changes):
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "busybox", "command": ["python", "model.py"]}]}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": {"backoffLimit": 0, "template": template, **changes}}
+
+
+@pytest.fixture
+def site(tmp_path, api, space, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+    made.resources = {"workload": {"w": {"cluster": "k", "namespace": space, "manifest": "w.yaml", "wait": "finished"}}}
+    made.manifest = lambda *objects: (tmp_path / "w.yaml").write_text(yaml.safe_dump_all(objects))
+    made.manifest(job())
+    yield made
+    made.apply(destroy=True)
+
+
+def spec(site):
+    return site.resources["workload"]["w"]
+
+
+def with_token(site, space):
+    spec(site)["token_secret"] = "t"
+    site.resources["token_secret"] = {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}
+
+
+def finished(cluster, space, name="train"):
+    found = cluster.get("batch/v1", "Job", name, space)
+    return found and (found.get("status") or {}).get("succeeded")
+
+
+def test_a_job_is_made_waited_for_and_then_agreed(site, cluster, space):
+    site.applied()
+    assert finished(cluster, space)
+    assert site.plan().pending == ()
+
+
+def test_gpus_go_before_the_command(site, cluster, space):
+    with_token(site, space)
+    spec(site).update(gpus=2, fraction=0.8, by="command")
+    site.applied()
+    (container,) = cluster.get("batch/v1", "Job", "train", space)["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["bitfusion", "run", "-n", "2", "-p", "0.8", "--", "python", "model.py"]
+
+
+def test_gpus_go_into_the_environment_over_what_the_manifest_says(site, cluster, space):
+    manifest = job()
+    manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "NUM_GPUS", "value": "7"}, {"name": "USER", "value": "u"}]
+    site.manifest(manifest)
+    with_token(site, space)
+    spec(site).update(gpus=1, fraction=0.5)
+    site.applied()
+    (container,) = cluster.get("batch/v1", "Job", "train", space)["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "USER", "value": "u"}, {"name": "NUM_GPUS", "value": "1"}, {"name": "PARTIAL_GPU", "value": "0.5"}]
+
+
+def test_a_finished_job_that_was_cleaned_up_is_not_run_twice(site, cluster, space):
+    site.applied()
+    cluster.delete("batch/v1", "Job", "train", space)
+    until(lambda: cluster.get("batch/v1", "Job", "train", space) is None)
+    assert site.plan().pending == ()
+    spec(site)["run"] = "again"
+    assert f"create Job/train in namespace {space}" in site.titles(ADDRESS)
+
+
+def test_a_changed_manifest_runs_again_once_what_ended_is_cleared_away(site, cluster, space):
+    site.applied()
+    first = cluster.get("batch/v1", "Job", "train", space)["metadata"]["uid"]
+    site.manifest(job(completions=2))
+    item = site.item(ADDRESS)
+    assert item.action is Action.UPDATE
+    assert item.steps[0].title() == f"clear away Job/train in namespace {space}, which has ended"
+    assert [change.field for change in item.changes] == ["Job/train"]
+    site.applied()
+    assert cluster.get("batch/v1", "Job", "train", space)["metadata"]["uid"] != first
+    assert site.plan().pending == ()
+
+
+def test_the_document_of_the_poc_runs_with_its_claim_and_its_token(site, cluster, space):
+    pod, claim = yaml.safe_load_all(DOCUMENT.read_text())
+    site.manifest(pod, claim)
+    with_token(site, space)
+    spec(site).update(gpus=2, fraction=0.8, wait="ready")
+    titles = site.titles(ADDRESS)
+    assert titles[1:3] == [f"create PersistentVolumeClaim/{claim['metadata']['name']} in namespace {space}",
+                           f"create Pod/{pod['metadata']['name']} in namespace {space}"]
+    site.apply(deadline=0.2)
+    made = cluster.get("v1", "Pod", pod["metadata"]["name"], space)
+    mounts = {mount["mountPath"] for mount in made["spec"]["containers"][0]["volumeMounts"]}
+    assert {"/etc/bitfusion", "/tmp/data/"} <= mounts
+    assert list(site.item(ADDRESS).steps) == []
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)  # a real server's fake nodes write no logs
+def test_what_bitfusion_locked_is_the_note(site, space):
+    with_token(site, space)
+    spec(site).update(gpus=2, fraction=0.8, by="command")
+    (note,) = [ended.note for key, ended in site.applied().endings.items() if str(key) == ADDRESS]
+    assert note == "locked 2 GPUs with partial memory 0.8 (172.24.210.80:56001)"
+
+
+def test_a_claim_can_only_grow(site):
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"},
+             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    site.manifest(claim)
+    spec(site)["wait"] = "ready"
+    site.applied()
+    site.manifest({**claim, "spec": {**claim["spec"], "accessModes": ["ReadWriteMany"]}})
+    (problem,) = site.plan().problems
+    assert "can't be changed" in problem.what
+    bigger = {**claim["spec"], "resources": {"requests": {"storage": "2Gi"}}}
+    site.manifest({**claim, "spec": bigger})
+    assert site.item(ADDRESS).changes[0].field == "PersistentVolumeClaim/c"
+
+
+def test_a_strangers_job_is_not_touched(site, cluster, space):
+    theirs = job()
+    theirs["metadata"]["namespace"] = space
+    cluster.create(theirs)
+    (problem,) = site.plan().problems
+    assert "did not make it" in problem.what
+
+
+def test_what_leaves_the_manifest_goes_and_what_leaves_the_file_too(site, cluster, space):
+    second = job()
+    second["metadata"]["name"] = "second"
+    site.manifest(job(), second)
+    site.applied()
+    site.manifest(job())
+    assert Change("Job/second", site.item(ADDRESS).changes[0].now, None) == site.item(ADDRESS).changes[0]
+    site.applied()
+    assert cluster.get("batch/v1", "Job", "second", space) is None or cluster.get("batch/v1", "Job", "second", space)["metadata"].get("deletionTimestamp")
+    site.resources = {}
+    site.applied()
+    assert cluster.get("v1", "ConfigMap", "bfinfra-workload-w", space) is None
+
+
+def test_a_job_that_fails_says_why(site, cluster, space):
+    site.manifest(job(activeDeadlineSeconds=1, template={"spec": {"restartPolicy": "Never", "containers": [
+        {"name": "a", "image": "busybox", "command": ["sleep", "100"]}], "nodeSelector": {"no": "where"}}}))
+    (ended,) = [ended for key, ended in site.apply(deadline=6).endings.items() if str(key) == ADDRESS]
+    assert ended.ending in ("failed", "still-waiting")
+    assert ended.problem is not None
+    assert ended.problem.why
+
+
+@pytest.mark.parametrize(("change", "manifest", "says"), [
+    ({"gpus": 1, "by": "command"}, {"command": None}, "has no command"),
+    ({"gpus": 1, "by": "command"}, {"command": ["bitfusion", "run"]}, "starts bitfusion already"),
+    ({"token_secret": "t"}, {"volumeMounts": [{"name": "x", "mountPath": "/etc/bitfusion/tls"}]}, "mounts something"),
+])
+def test_what_can_not_be_filled_in_is_refused_at_its_field(site, space, change, manifest, says):
+    site.resources["token_secret"] = {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}
+    spec(site).update(change)
+    body = job()
+    container = body["spec"]["template"]["spec"]["containers"][0]
+    body["spec"]["template"]["spec"]["containers"] = [{k: v for k, v in {**container, **manifest}.items() if v is not None}]
+    site.manifest(body)
+    assert any(says in problem.what for problem in site.plan().problems)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("a: [", "not YAML"),
+    ("[]", "no manifest"),
+    ("", "no manifest"),
+    ("{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}", "made of"),
+    ("{apiVersion: v1, kind: Pod, metadata: {generateName: x}}", "metadata.name"),
+    ("{apiVersion: v1, kind: Pod, metadata: {name: x}}", "no containers"),
+    (("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+     "d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e]"), "aliases"),
+    (("{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {containers: [{name: a}]}}\n---\n"
+     "{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {containers: [{name: a}]}}"), "twice"),
+])
+def test_a_manifest_that_is_none_is_an_error_of_the_file(tmp_path, text, says):
+    (tmp_path / "w.yaml").write_text(text)
+    with pytest.raises(ValueError, match=says):
+        manifests.read(tmp_path / "w.yaml")
