@@ -21,6 +21,7 @@ MANAGERS = {
     "searchIndex": (vim.SearchIndex, "SearchIndex"),
     "fileManager": (vim.FileManager, "FileManager"),
     "ovfManager": (vim.OvfManager, "OvfManager"),
+    "virtualDiskManager": (vim.VirtualDiskManager, "virtualDiskManager"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ class Method:
 
 
 METHODS: dict[tuple[str, str], Method] = {}
+CALLING: ContextVar[Call] = ContextVar("calling")  # for properties that differ by caller
 
 
 def method(kind: str, name: str, *, writes: bool = True, locked: bool = True, raw: bool = False) -> Callable[[Handler], Handler]:

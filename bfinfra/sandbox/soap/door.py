@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.door import Door, Request, Response
 from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl
 from bfinfra.sandbox.soap import handlers, wire
-from bfinfra.sandbox.soap.dispatch import Call, Method, check_rights, info_of, lookup
+from bfinfra.sandbox.soap.dispatch import CALLING, Call, Method, check_rights, info_of, lookup
 from bfinfra.sandbox.soap.faulting import Faulting
 from bfinfra.sandbox.soap.properties import fetch
 
@@ -68,6 +68,7 @@ class _Shop:
         except wire.Malformed as error:
             return Response(500, wire.fault(vmodl.fault.InvalidRequest(msg=str(error)), version), XML)
         call = Call(self.inventory, self.sessions, self.sessions.find(cookie(request)), version, spoken.method, request.headers.get("user-agent", ""), loopback(request))
+        CALLING.set(call)
         try:
             content = self.invoke(call, spoken)
         except vmodl.MethodFault as error:

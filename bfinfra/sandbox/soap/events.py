@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 MANAGER, COLLECTOR = "vim.event.EventManager", "vim.event.EventHistoryCollector"
+DETAILS = [
+    vim.event.EventDescription.EventDetail(
+        key=getattr(vim.event, each), description=each, category="user" if "Session" in each else "info", formatOnDatacenter="", formatOnComputeResource="", formatOnHost="", formatOnVm="", fullFormat="",
+    )
+    for each in (
+        "VmCreatedEvent", "VmBeingDeployedEvent", "VmDeployedEvent", "VmReconfiguredEvent", "VmPoweredOnEvent", "VmPoweredOffEvent", "VmRemovedEvent", "EventEx",
+        "EnteredMaintenanceModeEvent", "ExitMaintenanceModeEvent", "HostConnectionLostEvent", "UserLoginSessionEvent", "BadUsernameSessionEvent", "GeneralUserEvent",
+    )
+]
 UNSTABLE.update({"latestEvent", "latestPage"})
 
 
@@ -123,7 +132,7 @@ def _limit(_: Inventory, __: Managed) -> int:
 
 @computed(MANAGER, "description")
 def _description(_: Inventory, __: Managed) -> Any:
-    return vim.event.EventDescription(category=[vim.ElementDescription(key=each, label=each, summary=each) for each in ("info", "warning", "error", "user")], eventInfo=[])
+    return vim.event.EventDescription(category=[vim.ElementDescription(key=each, label=each, summary=each) for each in ("info", "warning", "error", "user")], eventInfo=DETAILS)
 
 
 @method(MANAGER, "LogUserEvent")

@@ -32,7 +32,7 @@ class Property:
     category: str
     label: str
     description: str
-    least: int
+    least: int  # of a text's length or of a number's value
     most: int | None
 
 
@@ -214,14 +214,14 @@ def properties_of(section: Any) -> list[Property]:
 
 
 def property_of(section: Any, element: Any, category: str) -> Property:
-    """One property; `MinLen` and `MaxLen` of its qualifiers bound its length."""
+    """One property; its qualifiers bound its length or its value."""
     class_id, key, instance_id = attribute(section, "class"), attribute(element, "key"), attribute(section, "instance")
     qualifiers = dict(re.findall(r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""))
-    most = qualifiers.get("MaxLen")
+    least, most = (qualifiers.get(f"{each}Len") or qualifiers.get(f"{each}Value") for each in ("Min", "Max"))
     return Property(
         ".".join(part for part in (class_id, key, instance_id) if part), class_id, instance_id, key, attribute(element, "type") or "string",
         attribute(element, "value"), attribute(element, "userConfigurable") == "true", attribute(element, "password") == "true", category,
-        child(element, "Label"), child(element, "Description"), int(qualifiers.get("MinLen") or 0), int(most) if most else None,
+        child(element, "Label"), child(element, "Description"), int(least or 0), int(most) if most else None,
     )
 
 

@@ -9,6 +9,7 @@ from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap.ovf_descriptor import Descriptor, Property
 
 ADD = "add"
+NUMBERS = ("int", "uint8", "uint16", "uint32", "sint8", "sint16", "sint32")
 
 
 def given(mapping: Any) -> dict[str, str]:
@@ -40,13 +41,21 @@ def wrong(each: Property, value: str) -> str:
     """Why the value doesn't fit the type; "" where it does."""
     if each.type == "boolean" and value.lower() not in ("true", "false"):
         return "the value is neither true nor false"
-    if each.type in ("int", "uint8", "uint16", "uint32", "sint32") and not value.lstrip("-").isdigit():
-        return "the value is no whole number"
+    if each.type in NUMBERS:
+        return number(each, value)
     if each.type == "ip" and value and not is_address(value):
         return "the value is no IP address"
     if value and len(value) < each.least or each.most is not None and len(value) > each.most:
         return f"the value's length is not within {each.least}..{each.most or ''}"
     return ""
+
+
+def number(each: Property, value: str) -> str:
+    """Why the value is no number within the property's bounds."""
+    if not value.lstrip("-").isdigit():
+        return "the value is no whole number"
+    within = int(value) >= each.least and (each.most is None or int(value) <= each.most)
+    return "" if within else f"the value is not within {each.least}..{each.most or ''}"
 
 
 def is_address(text: str) -> bool:
@@ -60,9 +69,9 @@ def is_address(text: str) -> bool:
 
 def vapp_type(each: Property) -> str:
     """The type as a vApp property says it: "string(1..64)", "password(8..)"."""
-    base = "password" if each.password else {"uint8": "int", "uint16": "int", "uint32": "int", "sint32": "int"}.get(each.type, each.type)
+    base = "password" if each.password else "int" if each.type in NUMBERS else each.type
     bounds = f"({each.least or ''}..{each.most or ''})" if each.least or each.most is not None else ""
-    return f"{base}{bounds}" if base in ("string", "password") else base
+    return f"{base}{bounds}" if base in ("string", "password", "int") else base
 
 
 def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:

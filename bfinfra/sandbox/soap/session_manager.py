@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory.computed import UNSTABLE, computed
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.sessions import BadLogin, Session
-from bfinfra.sandbox.soap.dispatch import Call, method, shown_name
+from bfinfra.sandbox.soap.dispatch import CALLING, Call, method, shown_name
 from bfinfra.sandbox.soap.journal import record
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
 
 MANAGER = "vim.SessionManager"
+UNSTABLE.update({"currentSession", "sessionList"})
 
 
 @method(MANAGER, "Login", writes=False)
@@ -42,6 +45,17 @@ def shown(session: Session) -> Any:
 def moment(seconds: float) -> datetime:
     """A time as the API gives it."""
     return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+@computed(MANAGER, "currentSession")
+def _current(_: Inventory, __: Managed) -> Any:
+    session = CALLING.get().session
+    return shown(session) if session else None
+
+
+@computed(MANAGER, "sessionList")
+def _all(_: Inventory, __: Managed) -> Any:
+    return [shown(each) for each in CALLING.get().sessions.all()]
 
 
 @method(MANAGER, "Logout", writes=False)

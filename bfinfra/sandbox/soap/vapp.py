@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
@@ -69,6 +70,17 @@ def merge_property(vm: Managed, old: Any, new: Any) -> Any:
 def full_id(info: Any) -> str:
     """ "class.id.instance", the key of a property mapping."""
     return ".".join(part for part in (info.classId, info.id, info.instanceId) if part)
+
+
+def check_configured(vm: Managed) -> None:
+    """UnconfiguredPropertyValue for the first property that must have a text and has none."""
+    vapp, values = vm["config"].vAppConfig, values_of(vm)
+    for each in vapp.property if vapp else ():
+        if re.match(r"(string|password)\([1-9]", each.type or "") and not values.get(full_id(each)):
+            raise vim.fault.UnconfiguredPropertyValue(
+                id=full_id(each), category=each.category or "", label=each.label or "", type=each.type, value="",
+                msg=f"Property '{each.label or full_id(each)}' must be configured for the VM to power on.",
+            )
 
 
 def values_of(vm: Managed) -> dict[str, str]:

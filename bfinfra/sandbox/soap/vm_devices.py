@@ -153,6 +153,7 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
         backing.datastore, backing.uuid = store.ref, bay.inventory.new_uuid(backing.fileName)
         if size > (free := _free(bay, store)):
             raise vim.fault.NoDiskSpace(file=backing.fileName, datastore=store.name, msg=f"Insufficient disk space on datastore '{store.name}': {size} bytes wanted, {free} free.")
+    disk.deviceInfo = vim.Description(label=disk.deviceInfo.label, summary=f"{disk.capacityInKB:,} KB")
     disk.diskObjectId = f"{bay.vm.moid.removeprefix('vm-')}-{disk.key}"
 
 

@@ -13,6 +13,7 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.guest import start_guest
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_host
+from bfinfra.sandbox.soap.vapp import check_configured
 from bfinfra.sandbox.soap.vm_life import refuse_importing
 from bfinfra.sandbox.soap.vm_pci import claim, passthroughs, release
 
@@ -47,6 +48,7 @@ def boot(call: Call, vm: Managed) -> None:
     inventory, host = call.inventory, call.inventory.get(vm["runtime"].host)
     expect(vm, "poweredOn", "poweredOff", "suspended")
     check_host(host)
+    check_configured(vm)
     check_memory(inventory, vm, host)
     claim(inventory, vm)
     vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOn", now(inventory)

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-GPU_HOST = "esx209-161.aiml.local"
+VALUES = {
+    "hostname": "bf-01.aiml.local", "customer_password": "Secret-123", "vcenter_url": "https://vcsa.aiml.local", "vcenter_guid": "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a",
+    "vcenter_username": "administrator@aiml.local", "vcenter_password": "VMware1!", "vcenter_thumbprint": "AB:CD", "network.ip_cidr.1": "172.24.210.80/24",
+}
+
+
+def values(**changes: str) -> list[Any]:
+    """The property mapping of a server that can run."""
+    return [vim.KeyValue(key=key, value=value) for key, value in {**VALUES, **changes}.items()]
 
 
 def import_spec(client: Any, ovf: str, name: str = "bf-01", **params: Any) -> Any:
@@ -47,7 +55,7 @@ def upload_all(site: Any, lease: Any, result: Any, members: dict[str, bytes]) ->
 
 
 def test_a_whole_import_makes_a_machine_with_its_mark_from_the_first_moment(site: Any, client: Any, ovf: str, members: dict[str, bytes]) -> None:
-    result = import_spec(client, ovf)
+    result = import_spec(client, ovf, propertyMapping=values())
     assert not result.error
     spec = result.importSpec
     spec.configSpec.extraConfig = [*spec.configSpec.extraConfig, vim.option.OptionValue(key="bfinfra.mark", value="m")]
@@ -64,6 +72,26 @@ def test_a_whole_import_makes_a_machine_with_its_mark_from_the_first_moment(site
     assert {each.checksum for each in entries} == {hashlib.sha256(data).hexdigest() for name, data in members.items() if name.endswith(".vmdk")}
     lease.Complete()
     assert lease.state == "done"
+    client.run(vm.PowerOn())
+    client.until(lambda: vm.guest.toolsRunningStatus == "guestToolsRunning")
+    assert (vm.guest.ipAddress, vm.guest.hostName) == ("172.24.210.80", "bf-01.aiml.local")
+
+
+def test_passwords_read_back_empty_and_required_properties_keep_a_machine_off(site: Any, client: Any, ovf: str, members: dict[str, bytes]) -> None:
+    result = import_spec(client, ovf, propertyMapping=[each for each in values() if each.key != "hostname"])
+    lease = begin(client, result.importSpec)
+    upload_all(site, lease, result, members)
+    lease.Complete()
+    vm = client.find("Singapore/vm/bf-01")
+    shown = {each.id: each.value for each in vm.config.vAppConfig.property}
+    assert shown["customer_password"] == ""
+    assert shown["vcenter_username"] == "administrator@aiml.local"
+    with pytest.raises(vim.fault.UnconfiguredPropertyValue) as caught:
+        client.run(vm.PowerOn())
+    assert caught.value.id == "hostname"
+    number = next(each.key for each in vm.config.vAppConfig.property if each.id == "hostname")
+    edit = vim.vApp.PropertySpec(operation="edit", info=vim.vApp.PropertyInfo(key=number, value="bf-01"))
+    client.run(vm.Reconfigure(vim.vm.ConfigSpec(vAppConfig=vim.vApp.VmConfigSpec(property=[edit]))))
     client.run(vm.PowerOn())
 
 
@@ -118,6 +146,9 @@ def test_an_unknown_property_and_a_wrong_value_are_named(client: Any, ovf: str) 
     result = import_spec(client, ovf, propertyMapping=[vim.KeyValue(key="no.such.key", value="1")])
     assert result.importSpec is None
     assert "no.such.key" in result.error[0].msg
+    result = import_spec(client, ovf, propertyMapping=values(nvidia_license_accept="perhaps"))
+    assert isinstance(result.error[0], vim.fault.OvfPropertyValue)
+    assert "nvidia_license_accept" in result.error[0].msg
 
 
 def test_a_second_machine_of_the_name_is_refused(client: Any, ovf: str) -> None:
