@@ -22,15 +22,23 @@ class Sources:
 
     def path(self, text: str) -> Path:
         """The absolute path of a file as written in a site; not checked for existence."""
-        here = (self.base / Path(text).expanduser()).absolute()
+        here = (self.base / _expanded(text)).absolute()
         stand_in = self.overlay / text.lstrip("/") if self.overlay else here
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never outside of them."""
         if self.overlay is None:
-            return (self.base / Path(text).expanduser()).absolute()
+            return (self.base / _expanded(text)).absolute()
         return self.overlay.joinpath(*(part for part in Path(text).parts if part not in ("..", "/", "~"))).absolute()
+
+
+def _expanded(text: str) -> Path:
+    """`~` is the home; `~nobody` stays as it is written, and is not found."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
 
 
 @dataclass(frozen=True, slots=True)

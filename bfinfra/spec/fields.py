@@ -47,7 +47,7 @@ def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Probl
 def _topic(spot: Spot, error: Any) -> tuple[tuple[str, ...], str, Place]:
     path, key, at = spot
     name = str(error["loc"][-1]) if error["type"] in ("missing", "extra_forbidden") else ""
-    return path, name, key if error["type"] == "extra_forbidden" else at
+    return path, name, key if error["type"] == "extra_forbidden" or error["loc"][-1:] == ("[key]",) else at
 
 
 def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], model: Any) -> Problem:
@@ -62,7 +62,8 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
     wanted = list(dict.fromkeys(w for w in map(messages.expected, errors) if w))
     if not wanted or first["type"] == "value_error":
         return Problem(head + next((messages.said(e) for e in errors if e["type"] == "value_error"), messages.said(first)), at)
-    return Problem(f"{head}expected {' or '.join(wanted)}", at, messages.found(first), messages.choice(errors))
+    advice = _documentation(path, model) if first["type"] == "string_pattern_mismatch" else messages.choice(errors)
+    return Problem(f"{head}expected {' or '.join(wanted)}", at, messages.found(first), advice)
 
 
 def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
@@ -88,6 +89,15 @@ def _field_near(path: tuple[str, ...], model: Any) -> str:
     near = nearest(wrong, fields)
     below = [f"{name}.{wrong}" for name, hint in fields.items() if wrong in _fields(_models(hint))]
     return f"did you mean {below[0]}?" if below and not near.startswith("did you mean") else near
+
+
+def _documentation(path: tuple[str, ...], model: Any) -> str:
+    """What is written under a field; of the nearest field above where the place is an item or a key."""
+    for end in range(len(path), 0, -1):
+        for owner in _under(model, path[: end - 1]):
+            if path[end - 1] in owner.model_fields:
+                return owner.model_fields[path[end - 1]].description or ""
+    return ""
 
 
 def _fields(models: Iterable[Any]) -> dict[str, Any]:

@@ -60,6 +60,10 @@ class TreeSpec(kind.Spec):
     """Metres."""
     near: Annotated[str, Ref("tree")] | None = None
     """The tree beside it."""
+    code: Annotated[str, Field(pattern="^[a-z]+$")] | None = None
+    """Lower-case letters, such as oak."""
+    codes: dict[Annotated[str, Field(pattern="^[a-z]+$")], int] = Field(default_factory=dict)
+    """Codes as lower-case letters → how many."""
 
     def warnings(self) -> Iterator[tuple[str, Problem]]:
         """Some things are allowed but unwise."""

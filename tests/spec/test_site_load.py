@@ -171,3 +171,8 @@ def test_what_a_kind_warns_of_is_placed_at_the_field(tmp_path: Path) -> None:
 
 def test_an_optional_reference_may_name_something_of_somebody_else(tmp_path: Path) -> None:
     assert site(tmp_path, "site: g\ntree: {t: }\nnest: {n: {tree: t, over: elsewhere}}\n").resources
+
+
+def test_a_home_of_nobody_is_a_file_that_is_not_there(tmp_path: Path) -> None:
+    found = site(tmp_path, "site: g\ntree: {t: {picture: ~nobody-there/x, key: {file: ~nobody-there/k}}}\n")
+    assert [p.what for p in missing_references(found)] == ["tree/t: key leads nowhere", "tree/t: picture leads nowhere"]

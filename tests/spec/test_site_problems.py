@@ -30,6 +30,8 @@ TREE = "site: g\ntree:\n  oak: "
     ("{trunk: {leaves: many}}", "3:25 tree/oak: trunk.leaves: expected a quantity such as 128GiB (units: B, KiB, MiB, GiB, TiB, PiB, Ki, Mi, Gi, Ti, KB, MB, GB, TB)"),
     ("{device: nvidia}", "3:17 tree/oak: device: expected a PCI id in hexadecimal, such as 0x10de"),
     ("{key: {enc: X}}", "3:9 tree/oak: key: expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}"),
+    ("{code: A1}", "3:15 tree/oak: code: expected text of the form ^[a-z]+$; here stands 'A1'; Lower-case letters, such as oak."),
+    ("{codes: {A1: 2}}", "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; here stands 'A1'; Codes as lower-case letters → how many."),
     ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
 ])
 def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, said: str) -> None:
