@@ -16,7 +16,7 @@ LARGEST = 4 << 20  # bytes of one file
 DEEPEST = 64  # collections within collections
 MOST = 250_000  # nodes once every alias stands for what it names
 SHOWN = 160  # characters of a line that an error shows
-LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
+LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
