@@ -48,9 +48,9 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
 
 def _restore(parts: Parts, saved: Any, state: Path) -> None:
     """Take over a saved state. Unreadable says what to do."""
+    if saved.get("format_version") != folder.FORMAT:
+        raise Unreadable(f"the state in {state} is of another version: reset the sandbox")
     try:
-        if saved["format_version"] != folder.FORMAT:
-            raise ValueError(f"format {saved['format_version']}, not {folder.FORMAT}")
         parts.restore(saved)
     except Exception as error:
         traceback.print_exc()  # the log shows where

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-
 FORMAT = 1
 
 
