@@ -22,6 +22,7 @@ from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between looks at the stop flag
 GOOD = (Ending.DONE, Ending.KEPT)
+WENT = {Ending.FAILED: "failed", Ending.BLOCKED: "is blocked", Ending.STOPPED: "was stopped", Ending.WAITING: "is not ready yet"}
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Apply:
             if ended and ended.ending not in GOOD:
                 still = ended.ending is Ending.WAITING
                 return Verdict(Ending.WAITING if still else Ending.BLOCKED,
-                               problem=Problem(f"{item.key} waits for {key}", why=f"which is {ended.ending}"))
+                               problem=Problem(f"{item.key} waits for {key}", why=f"which {WENT[ended.ending]}"))
         return None
 
     def _end(self, item: Item, verdict: Verdict) -> None:

@@ -42,9 +42,9 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
                              why=f"to {item.action} it would take them along", next=f"move them, or allow it with --allow-delete {item.key}"))
     elif goes and not (allow.every_delete or item.key in allow.delete):
         found.append(Problem(f"the plan would {item.action} {item.key}", next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
-    disrupts = item.action is not Action.DELETE and item.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
-    if disrupts and not (allow.every_disruption or item.key in allow.disrupt):
-        why = "; ".join(dict.fromkeys(s.why for s in item.steps if s.disruption is not Disruption.NONE and s.why))
+    harsh = [s for s in item.steps if s.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE) and not s.asked]
+    if harsh and item.action is not Action.DELETE and not (allow.every_disruption or item.key in allow.disrupt):
+        why = "; ".join(dict.fromkeys(s.why for s in harsh if s.why))
         found.append(Problem(f"the plan means a {item.disruption} for {item.key}", why=why,
                              next=f"allow it with --allow-disruption {item.key}, or --allow-disruption all"))
     return found

@@ -11,8 +11,8 @@ from threading import Lock
 
 from bfinfra.engine.observe import Kinds, World, needs_of
 from bfinfra.engine.plan import Wish, decide
-from bfinfra.engine.retry import Patience
-from bfinfra.model.errors import BfinfraError, Diverged, Problem, RemoteError, Unreachable
+from bfinfra.engine.retry import LOOK, Patience
+from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import Disruption, Step
 from bfinfra.model.plan import Action, Item, agrees, derive, plain
@@ -78,7 +78,7 @@ class Turn:
             self._kinds[key.kind].run(step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done)))
             problem = None
         except BfinfraError as error:
-            problem, again = error.problems[0], isinstance(error, RemoteError)
+            problem, again = error.problems[0], isinstance(error, LOOK)
             raise
         finally:
             self._tell(StepEnded(at=time.time(), key=key, title=step.title(), number=number,

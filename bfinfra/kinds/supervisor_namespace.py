@@ -126,10 +126,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
         self._namespaces = Namespaces(vcenter)
         self._clusters = clusters
+        self._catalog: Catalog | None = None
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """One list, then the details of what is wanted or carries a mark."""
-        catalog, listed = self._namespaces.catalog(), self._namespaces.list()
+        if others or self._catalog is None:  # what namespaces may name does not change while one waits for them
+            self._catalog = self._namespaces.catalog()
+        catalog, listed = self._catalog, self._namespaces.list()
         names = [name for name, text in listed.items() if name in wanted or (others and Mark.decode(text))]
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():

@@ -96,6 +96,8 @@ class Step:
     disruption: ClassVar[Disruption] = Disruption.NONE
     why: ClassVar[str] = ""
     """Why it disrupts."""
+    asked: ClassVar[bool] = False
+    """The site itself asks for the disruption (`reboot: if_needed`): no further allowance is needed."""
     settles: ClassVar[bool] = False
     """The next step waits until the resource is ready again."""
 

@@ -55,7 +55,7 @@ def test_a_missing_right_is_not_tried_again_and_stops_only_what_depends_on_it():
     world = ToyWorld(fail=fail)
     endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
     assert endings == {"box/a": "failed", "lid/top": "blocked", "box/b": "done"}
-    assert problems(events) == ["box/a: no right to make boxes", "lid/top waits for box/a; which is failed"]
+    assert problems(events) == ["box/a: no right to make boxes", "lid/top waits for box/a; which failed"]
 
 
 def test_every_step_is_announced_before_it_runs():

@@ -22,6 +22,8 @@ class Set(_OnHost):
     wanted: Mapping[str, bool]
     before: Mapping[str, bool]
     mark: str
+    again: bool = False
+    """An earlier reboot is noted, which doesn't count for this."""
 
     @property
     def devices(self) -> str:
@@ -49,12 +51,20 @@ class Reboot(_OnHost):
 
     disruption = Disruption.REBOOT
     why = "passthrough takes effect with the next start of the host"
+    asked = True
     settles = True
     boot: str
     maintenance: bool
     """It is in maintenance mode already."""
     stay: bool
     """And was before bfinfra came: it stays so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebootAndWait(Reboot):
+    """reboot host {name} through maintenance mode and wait for it"""
+
+    settles = False  # what is to go has no readiness to wait for
 
 
 @dataclass(frozen=True, kw_only=True)
