@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import model_validator
 
@@ -13,7 +14,7 @@ from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need, Part, Seen
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
 
 
@@ -44,6 +45,8 @@ class Spec(kind.Spec):
 
     source: Source
     """Where the token is."""
+    servers: tuple[Annotated[str, Ref("bitfusion_server")], ...] = ()
+    """Servers of this site that the token leads to: what uses the token waits for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
