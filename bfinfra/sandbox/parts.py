@@ -32,6 +32,7 @@ class Parts:
         self.faults, self.tally = Faults(), Tally()
         self.listeners = Listeners(pki, self.faults, self.tally)
         self.inventory = Inventory(world, self.clock)
+        self.inventory.certificate = pki.certificate
         self.sessions = Sessions(world.users, self.clock)
         self.rest = RestState(world, self.inventory, self.clock, pki, self.faults)
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)

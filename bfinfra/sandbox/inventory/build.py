@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
 
-GREEN = {"overallStatus": "green", "configStatus": "green"}
+GREEN: dict[str, Any] = {"overallStatus": "green", "configStatus": "green"}
 CHILD_TYPES = {
     "vm": ["Folder", "VirtualMachine", "VirtualApp"],
     "host": ["Folder", "ComputeResource"],
@@ -79,7 +79,7 @@ def add_cluster(inventory: Inventory, datacenter: Managed, name: str, cluster: A
             dasConfig=vim.cluster.DasConfigInfo(enabled=False), drsConfig=vim.cluster.DrsConfigInfo(enabled=True, defaultVmBehavior="fullyAutomated", vmotionRate=3),
         ),
     )
-    pool = add_pool(inventory, made.ref, made.ref, "Resources", allocation())
+    pool = add_pool(inventory, made.ref, made.ref, "Resources", (allocation(), allocation()))
     browser = inventory.add(vim.EnvironmentBrowser, f"envbrowser-{moid}", {"owner": moid})
     made["resourcePool"], made["environmentBrowser"] = pool.ref, browser.ref
     for host_name, host in cluster.hosts.items():
@@ -94,10 +94,10 @@ def allocation(reservation: int = 0, limit: int = -1) -> Any:
     )
 
 
-def add_pool(inventory: Inventory, parent: Any, owner: Any, name: str, cpu: Any, memory: Any = None) -> Managed:
-    """A resource pool."""
+def add_pool(inventory: Inventory, parent: Any, owner: Any, name: str, limits: tuple[Any, Any]) -> Managed:
+    """A resource pool; `limits` are its allocations of CPU and of memory."""
     pool = inventory.add(vim.ResourcePool, inventory.new_id("resgroup-", 9), name=name, parent=parent, owner=owner, value=[], **GREEN)
-    pool["config"] = vim.ResourceConfigSpec(entity=pool.ref, changeVersion="1", cpuAllocation=cpu, memoryAllocation=memory or allocation())
+    pool["config"] = vim.ResourceConfigSpec(entity=pool.ref, changeVersion="1", cpuAllocation=limits[0], memoryAllocation=limits[1])
     return pool
 
 

@@ -144,7 +144,6 @@ def _host_summary(inventory: Inventory, host: Managed) -> Any:
         host=host.ref, overallStatus=host["overallStatus"], rebootRequired=bool(host.hidden.get("reboot_required")), runtime=runtime,
         config=vim.host.Summary.ConfigSummary(
             name=host.name, port=902, vmotionEnabled=True, faultToleranceEnabled=False, product=config.product,
-            sslThumbprint=host.hidden.get("thumbprint"),
         ),
         hardware=vim.host.Summary.HardwareSummary(
             vendor=system.vendor, model=system.model, uuid=system.uuid, memorySize=hardware.memorySize, cpuModel="Intel(R) Xeon(R) Gold 6248",

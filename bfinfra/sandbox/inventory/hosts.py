@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.vmtypes import vim
@@ -43,7 +43,7 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
 
 def now(inventory: Inventory) -> datetime:
     """The clock's time as the API gives it."""
-    return datetime.fromtimestamp(inventory.clock.now(), timezone.utc)
+    return datetime.fromtimestamp(inventory.clock.now(), UTC)
 
 
 def signed(value: int, bits: int = 16) -> int:
@@ -92,3 +92,16 @@ def hardware(inventory: Inventory, name: str, host: Any, devices: list[Any]) -> 
         ],
         memorySize=int(host.memory), pciDevice=devices,
     )
+
+
+def come_back(inventory: Inventory, host: Managed) -> None:
+    """The end of a reboot: connected again, passthrough as it was configured."""
+    with inventory.lock:
+        if inventory.objects.get(host.moid) is not host:
+            return
+        runtime = host["runtime"]
+        runtime.connectionState, runtime.powerState, runtime.bootTime = "connected", "poweredOn", now(inventory)
+        for each in host["config"].pciPassthruInfo:
+            each.passthruActive = each.passthruEnabled
+        host.hidden["reboot_required"] = False
+        inventory.touch(host)

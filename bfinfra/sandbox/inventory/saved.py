@@ -33,14 +33,14 @@ ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTI
 
 def lasts(managed: Managed) -> bool:
     """Whether the object survives a restart of vCenter."""
-    return not managed.is_a(*PASSING) and not managed.kind.startswith("Property")
+    return not managed.is_a(*PASSING) and "session" not in managed.hidden
 
 
 def written(managed: Managed) -> dict[str, Any]:
     """The object as JSON values; property values as pyVmomi's XML."""
     kinds = {name: field(type(managed.ref), name).type for name in managed.props}
     props = {
-        name: SoapAdapter.SerializeToStr(typed(value, kinds[name]), ANY, NEWEST)  # type: ignore[no-untyped-call]
+        name: SoapAdapter.SerializeToStr(typed(value, kinds[name]), ANY, NEWEST)
         for name, value in managed.props.items() if value is not None
     }
     return {"kind": managed.kind, "moid": managed.moid, "props": props, "hidden": managed.hidden}
@@ -54,10 +54,10 @@ def read(data: dict[str, Any]) -> Managed:
 def parsed(xml: str) -> Any:
     """One value from pyVmomi's XML."""
     parser = ParserCreate(namespace_separator=SoapAdapter.NS_SEP)
-    reader = SoapAdapter.SoapDeserializer()  # type: ignore[no-untyped-call]
-    reader.Deserialize(parser, object)  # type: ignore[no-untyped-call]
+    reader = SoapAdapter.SoapDeserializer()
+    reader.Deserialize(parser, object)
     parser.Parse(xml)
-    return reader.GetResult()  # type: ignore[no-untyped-call]
+    return reader.GetResult()
 
 
 def dump(inventory: Inventory) -> dict[str, Any]:

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory import saved
+from bfinfra.sandbox.inventory.guest import start_guest
+from bfinfra.sandbox.inventory.hosts import come_back
 from bfinfra.sandbox.inventory.managed import Managed
+from bfinfra.sandbox.inventory.vmtypes import moid as moid_of
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl, wsdl_type
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ class Inventory:
         self.objects: dict[str, Managed] = {}
         self.counters: dict[str, int] = defaultdict(int)
         self.events: list[Any] = []
+        self.certificate: Callable[[str], str] | None = None  # a host's certificate as PEM, where there are any
         self._power_hooks: list[PowerHook] = []
         self._remembered: tuple[int, dict[str, Any]] = (0, {})
         self._build = build
@@ -66,10 +70,10 @@ class Inventory:
 
     def get(self, ref: Any) -> Managed:
         """The object of a reference. ManagedObjectNotFound where it is gone."""
-        found = self.objects.get(ref._moId)  # noqa: SLF001 - pyVmomi's public name
+        found = self.objects.get(moid_of(ref))
         if found is None:
             raise vmodl.fault.ManagedObjectNotFound(
-                obj=ref, msg=f"The object '{type(ref).__name__}:{ref._moId}' has already been deleted or has not been completely created",  # noqa: SLF001
+                obj=ref, msg=f"The object '{type(ref).__name__}:{moid_of(ref)}' has already been deleted or has not been completely created",
             )
         return found
 
@@ -86,7 +90,7 @@ class Inventory:
         index: dict[str, list[Managed]] = defaultdict(list)
         for each in self.objects.values():
             if each.parent is not None:
-                index[each.parent._moId].append(each)  # noqa: SLF001 - pyVmomi's public name
+                index[moid_of(each.parent)].append(each)
         return index
 
     def remembered(self, name: str, make: Callable[[], Any]) -> Any:
@@ -100,7 +104,7 @@ class Inventory:
 
     def parent(self, managed: Managed) -> Managed | None:
         """The object's parent, or None."""
-        return self.objects.get(managed.parent._moId) if managed.parent is not None else None  # noqa: SLF001
+        return self.objects.get(moid_of(managed.parent)) if managed.parent is not None else None
 
     def ancestors(self, managed: Managed) -> list[Managed]:
         """The object, its parent, and so on to the root."""
@@ -165,13 +169,20 @@ class Inventory:
             return {"counters": dict(self.counters), "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)]}
 
     def restore(self, data: dict[str, Any]) -> None:
-        """The inventory as it was saved; the guests of running machines are up."""
+        """The inventory as it was saved. What was on its way arrives: hosts come back from a reboot, guests finish booting."""
         with self.lock:
             self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
             self.counters = defaultdict(int, data["counters"])
             self.touch(*self.objects.values())
-            running = [vm for vm in self.vms() if vm["runtime"].powerState == "poweredOn"]
-        for vm in running:
+            for host in self.hosts():
+                if host["runtime"].connectionState == "notResponding":
+                    come_back(self, host)
+            on = [vm for vm in self.vms() if vm["runtime"].powerState == "poweredOn"]
+            up = [vm for vm in on if vm["guest"].guestState == "running"]
+            for vm in on:
+                if vm not in up:
+                    start_guest(self, vm)
+        for vm in up:
             self.powered(vm, on=True)
 
     def reset(self) -> None:

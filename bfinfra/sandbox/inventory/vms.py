@@ -18,8 +18,9 @@ GUESTS = {
 }
 
 
-def add_vm(inventory: Inventory, name: str, folder: Managed, pool: Managed, host: Managed, datastore: Managed) -> Managed:
-    """A machine that is off, with the devices that every machine has."""
+def add_vm(inventory: Inventory, name: str, folder: Managed, place: tuple[Managed, Managed, Managed]) -> Managed:
+    """A machine that is off, with the devices that every machine has; `place`: pool, host and datastore."""
+    pool, host, datastore = place
     moid = inventory.new_id("vm-", 1001)
     directory = f"[{datastore.name}] {name}"
     return inventory.add(

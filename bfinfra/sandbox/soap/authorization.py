@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import computed
@@ -19,20 +20,20 @@ READ = ("System.Anonymous", "System.View", "System.Read")
 
 def privilege_ids() -> list[str]:
     """Every privilege that the API's methods name."""
-    return KNOWN or KNOWN.extend(sorted(collected())) or KNOWN
+    return sorted(collected())
 
 
-KNOWN: list[str] = []
 KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.ResourcePool, vim.Datastore, vim.Network, vim.CustomFieldsManager)
 
 
-def collected() -> set[str]:
+@functools.cache
+def collected() -> frozenset[str]:
     """From the metadata of the types that the sandbox has."""
     found = set(READ)
     for kind in KINDS:
         for info in kind._GetMethodList():  # noqa: SLF001 - pyVmomi's public name
             found |= {info.privId, *(param.privId for param in info.params)} - {None}
-    return found
+    return frozenset(found)
 
 
 def roles(inventory: Inventory) -> dict[str, tuple[int, str, list[str]]]:
@@ -92,7 +93,7 @@ def entity_permissions(call: Call, _: Managed, args: Any) -> Any:
 
 
 def user_named(call: Call, name: str) -> Any:
-    """The world's user "name@domain" or "DOMAIN\\name". NotFound."""
+    """The world's user, by either form of the name. UserNotFound."""
     for user in call.inventory.world.users:
         if name.lower() in (user.name.lower(), shown_name(user.name).lower()):
             return user

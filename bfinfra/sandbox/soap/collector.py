@@ -72,8 +72,16 @@ def own(call: Call, kind: Any, **props: Any) -> Managed:
     """A new object that belongs to the caller's session."""
     if call.session is None:
         raise vim.fault.NotAuthenticated(object=call.inventory.objects["SessionManager"].ref, privilegeId="System.View")
+    drop_orphans(call)
     moid = call.inventory.new_id(f"session[{call.session.key}]{support.GetWsdlName(kind)}-")
     return call.inventory.add(kind, moid, {"session": call.session.key}, **props)
+
+
+def drop_orphans(call: Call) -> None:
+    """Forget what belonged to sessions that are over."""
+    living = {each.key for each in call.sessions.all()}
+    for each in [managed for managed in call.inventory.objects.values() if "session" in managed.hidden and managed.hidden["session"] not in living]:
+        call.inventory.objects.pop(each.moid, None)
 
 
 @method(COLLECTOR, "DestroyPropertyCollector", writes=False)

@@ -66,7 +66,7 @@ class Call:
 
     @property
     def user(self) -> str:
-        """The caller's name as the API shows it: DOMAIN\\name."""
+        """The caller's name as the API shows it, its domain first."""
         return shown_name(self.session.user.name) if self.session else ""
 
     def need(self, privilege: str | None, *entities: Managed) -> None:
@@ -83,7 +83,7 @@ class Call:
 
 
 def shown_name(name: str) -> str:
-    """ "administrator@aiml.local" as vCenter shows it: "AIML.LOCAL\\administrator"."""
+    """A user as vCenter shows it: the domain in capitals, a backslash, the name."""
     user, _, domain = name.partition("@")
     return f"{domain.upper()}\\{user}" if domain else user
 

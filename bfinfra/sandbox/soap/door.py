@@ -26,7 +26,7 @@ COOKIE = "vmware_soap_session"
 VERSIONS = ("9.1.0.0", "9.0.0.0", "8.0.3.0", "8.0.2.0", "8.0.1.0", "8.0.0.0", "7.0.3.0", "7.0.2.0", "7.0.1.0", "7.0.0.0", "6.7", "6.5", "6.0")
 
 
-def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Door:
+def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Door:  # noqa: ARG001 - the form that all doors have
     """The door. `faults` and `tally` may be None: nothing is injected or counted then."""
     handlers.load()
     shop = _Shop(inventory, sessions, Faulting(faults, tally))

@@ -38,7 +38,7 @@ def matching(call: Call, wanted: Any) -> list[Any]:
     """Events by entity, time, user and type."""
     entities = entity_ids(call.inventory, wanted.entity) if wanted.entity else None
     users = {each.lower() for each in wanted.userName.userList} if wanted.userName else None
-    types = {*(wanted.eventTypeId or []), *(wanted.type and [support.GetWsdlName(each) for each in wanted.type] or [])}
+    types = {*(wanted.eventTypeId or []), *((wanted.type and [support.GetWsdlName(each) for each in wanted.type]) or [])}
     begin, end = (wanted.time.beginTime, wanted.time.endTime) if wanted.time else (None, None)
     found = [
         event for event in call.inventory.events

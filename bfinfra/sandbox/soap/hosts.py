@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.inventory.hosts import come_back
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
@@ -116,28 +116,15 @@ def go_down(call: Call, host: Managed) -> None:
     inventory.clock.after(tasks.duration_of(inventory, "reboot", 20), lambda: come_back(inventory, host))
 
 
-def come_back(inventory: Inventory, host: Managed) -> None:
-    """Connected again; passthrough is as it was configured."""
-    with inventory.lock:
-        if host.moid not in inventory.objects:
-            return
-        runtime = host["runtime"]
-        runtime.connectionState, runtime.powerState, runtime.bootTime = "connected", "poweredOn", now(inventory)
-        for each in host["config"].pciPassthruInfo:
-            each.passthruActive = each.passthruEnabled
-        host.hidden["reboot_required"] = False
-        inventory.touch(host)
-
-
 @method(HOST, "DisconnectHost_Task")
 def disconnect(call: Call, this: Managed, _: Any) -> Any:
-    """vCenter stops speaking to the host."""
+    """VCenter stops speaking to the host."""
     return tasks.start(call, this, "HostSystem.disconnect", lambda: set_connection(call, this, "disconnected"))
 
 
 @method(HOST, "ReconnectHost_Task")
 def reconnect(call: Call, this: Managed, _: Any) -> Any:
-    """vCenter speaks to the host again."""
+    """VCenter speaks to the host again."""
     return tasks.start(call, this, "HostSystem.reconnect", lambda: set_connection(call, this, "connected"))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import ssl
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
-from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
@@ -30,7 +32,7 @@ def import_vapp(call: Call, this: Managed, args: Any) -> Any:
     inventory = call.inventory
     folder = inventory.get(args.folder) if args.folder else root_folder(inventory, this)
     host = inventory.get(args.host) if args.host else None
-    vm = make(call, folder, this, host, args.spec.configSpec)
+    vm = make(call, folder, (this, host, None), args.spec.configSpec)
     lease = inventory.add(
         vim.HttpNfcLease, f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}", {"vm": vm.moid, "files": {}, "local": call.local},
         state="initializing", initializeProgress=0, transferProgress=0, mode="pushOrGet", capabilities=vim.HttpNfcLease.Capabilities(pullModeSupported=False, corsSupported=False),
@@ -63,7 +65,7 @@ def import_task(call: Call, vm: Managed, lease: Managed) -> Managed:
 def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
     """From initializing to ready: the upload addresses are known. A fault rule's fault ends it instead."""
     with inventory.lock:
-        if lease["state"] != "initializing":
+        if lease["state"] != "initializing" or inventory.objects.get(lease.moid) is not lease:
             return
         if injected is not None:
             fail(inventory, lease, injected)
@@ -87,8 +89,16 @@ def device_url(inventory: Inventory, lease: Managed, vm: Managed, disk: Any, ind
     where = "*" if lease.hidden["local"] else host.name
     return vim.HttpNfcLease.DeviceUrl(
         key=f"/{vm.moid}/{address}", importKey=f"/{vm.name}/{address}", url=f"https://{where}/nfc/{public_id(lease)}/{name}",
-        sslThumbprint="" if lease.hidden["local"] else str(host.hidden.get("thumbprint") or ""), disk=True, targetId=name, datastoreKey=disk.backing.datastore._moId, fileSize=0,  # noqa: SLF001
+        sslThumbprint="" if lease.hidden["local"] else thumbprint(inventory, host), disk=True, targetId=name, datastoreKey=moid(disk.backing.datastore), fileSize=0,
     )
+
+
+def thumbprint(inventory: Inventory, host: Managed) -> str:
+    """SHA-1 of the host's certificate: "AB:CD:…"; "" where hosts have none."""
+    if inventory.certificate is None:
+        return ""
+    digest = hashlib.sha1(ssl.PEM_cert_to_DER_cert(inventory.certificate(host.name)), usedforsecurity=False).hexdigest().upper()
+    return ":".join(digest[at:at + 2] for at in range(0, len(digest), 2))
 
 
 def public_id(lease: Managed) -> str:
@@ -116,7 +126,7 @@ def watch(inventory: Inventory, lease: Managed) -> None:
     def check() -> None:
         with inventory.lock:
             lease.hidden["watched"] = False
-            if lease["state"] not in ("initializing", "ready"):
+            if lease["state"] not in ("initializing", "ready") or inventory.objects.get(lease.moid) is not lease:
                 return
             if time.monotonic() >= lease.hidden["deadline"]:
                 fail(inventory, lease, vim.fault.Timedout(msg="The lease timed out: no progress was reported in time."))
@@ -160,7 +170,7 @@ def need(lease: Managed, *states: str) -> None:
 def progress(call: Call, this: Managed, args: Any) -> None:
     """Per cent done: keeps the lease alive."""
     need(this, "initializing", "ready")
-    if not 0 <= args.percent <= 100:  # noqa: PLR2004 - per cent
+    if not 0 <= args.percent <= 100:
         raise vmodl.fault.InvalidArgument(invalidProperty="percent", msg=f"A specified parameter was not correct: percent {args.percent}")
     this["transferProgress"] = args.percent
     task = call.inventory.get(vim.Task(this.hidden["task"]))

@@ -136,7 +136,8 @@ def parse_xml(text: str) -> Any:
         root = etree.fromstring(text.encode(), SAFE)
     except etree.XMLSyntaxError as error:
         raise vim.fault.OvfXmlFormat(lineNumber=error.lineno or 1, description=str(error)[:200], msg=f"The OVF descriptor is not XML: {error}"[:300]) from None
-    if root.getroottree().docinfo.doctype:
+    docinfo: Any = root.getroottree().docinfo
+    if docinfo.doctype:
         raise vim.fault.OvfXmlFormat(lineNumber=1, description="document type", msg="The OVF descriptor has a document type, which is not allowed.")
     if root.tag != f"{{{OVF}}}Envelope":
         raise vim.fault.OvfMissingElement(lineNumber=1, name="Envelope", msg="The OVF descriptor has no Envelope")

@@ -95,7 +95,7 @@ def import_keys(name: str, changes: list[Any]) -> dict[int, str]:
 
 
 def disk_address(device: Any, controller: Any) -> str:
-    """ "VirtualLsiLogicController0:0"."""
+    """Where a disk is attached: "VirtualLsiLogicController0:0"."""
     kind = type(controller).__name__.rpartition(".")[2] if controller is not None else "VirtualIDEController"
     bus = controller.busNumber if controller is not None else device.controllerKey - 200
     return f"{kind}{bus}:{device.unitNumber}"

@@ -34,7 +34,9 @@ def create_import_spec(call: Call, manager: Managed, args: Any) -> Any:
         if result.error:
             return result
         name = params.entityName or descriptor.name
-        spec = config_spec(call, descriptor, name, call.inventory.get(args.datastore), networks, values, thin=provision in ("thin", "sparse", "seSparse"))
+        devices = ovf_hardware.device_changes(descriptor, networks, thin=provision in ("thin", "sparse", "seSparse"))
+        spec = config_spec(descriptor, name, call.inventory.get(args.datastore), values)
+        spec.deviceChange = devices
     except vim.fault.OvfFault as error:
         result.error = [*result.error, error]
         return result
@@ -82,15 +84,14 @@ def map_networks(call: Call, descriptor: Descriptor, params: Any, host: Managed)
     return mapped, warnings
 
 
-def config_spec(call: Call, descriptor: Descriptor, name: str, store: Managed, networks: dict[str, str], values: dict[str, str], *, thin: bool) -> Any:
-    """The machine's specification."""
+def config_spec(descriptor: Descriptor, name: str, store: Managed, values: dict[str, str]) -> Any:
+    """The machine's specification, its devices left out."""
     config = descriptor.config
     return vim.vm.ConfigSpec(
         name=name, version=descriptor.family.split()[0] if descriptor.family else None, guestId=guest_id(descriptor.os_type), annotation=descriptor.annotation or None,
         files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"), numCPUs=ovf_hardware.quantity(descriptor, ovf_hardware.CPU, 1),
         memoryMB=ovf_hardware.quantity(descriptor, ovf_hardware.MEMORY, 512), firmware=config.get("firmware"),
         memoryHotAddEnabled=flag(config, "memoryHotAddEnabled"), cpuHotAddEnabled=flag(config, "cpuHotAddEnabled"),
-        deviceChange=ovf_hardware.device_changes(descriptor, networks, thin=thin),
         extraConfig=[vim.option.OptionValue(key=key, value=value) for key, value in descriptor.extra.items()],
         vAppConfig=ovf_properties.vapp_spec(descriptor, values) if descriptor.products or descriptor.eulas else None,
     )

@@ -45,7 +45,7 @@ def wrong(each: Property, value: str) -> str:
         return number(each, value)
     if each.type == "ip" and value and not is_address(value):
         return "the value is no IP address"
-    if value and len(value) < each.least or each.most is not None and len(value) > each.most:
+    if (value and len(value) < each.least) or (each.most is not None and len(value) > each.most):
         return f"the value's length is not within {each.least}..{each.most or ''}"
     return ""
 

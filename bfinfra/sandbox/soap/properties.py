@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.soap.dispatch import Call
 
 def fetch(call: Call, this: Managed, name: str) -> str:
-    """pyVmomi's attribute access: one property in its declared type. InvalidProperty where the type has none."""
+    """PyVmomi's attribute access: one property in its declared type. InvalidProperty where the type has none."""
     try:
         info = field(type(this.ref), name)
     except (AttributeError, KeyError):

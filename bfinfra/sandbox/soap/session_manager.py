@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import UNSTABLE, computed
@@ -44,7 +44,7 @@ def shown(session: Session) -> Any:
 
 def moment(seconds: float) -> datetime:
     """A time as the API gives it."""
-    return datetime.fromtimestamp(seconds, timezone.utc)
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 @computed(MANAGER, "currentSession")

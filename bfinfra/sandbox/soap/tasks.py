@@ -86,13 +86,11 @@ def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injecte
     """Do the work; the task says how it went."""
     with inventory.lock:
         info = task["info"]
-        if info.state not in ("queued", "running"):
+        if info.state not in ("queued", "running") or inventory.objects.get(task.moid) is not task:
             return
         info.startTime = info.startTime or now(inventory)
         try:
-            if injected is not None:
-                raise injected
-            info.result = work()
+            info.result = outcome(work, injected)
             info.state, info.progress = "success", None
         except vmodl.MethodFault as error:
             info.state, info.error = "error", error
@@ -103,6 +101,13 @@ def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injecte
             info.completeTime, info.cancelable = now(inventory), False
             entity = inventory.objects.get(moid(info.entity)) if info.entity else None
             inventory.touch(task, *([entity] if entity else []))
+
+
+def outcome(work: Callable[[], Any], injected: Any) -> Any:
+    """What the work gives; a fault rule's fault in its place."""
+    if injected is not None:
+        raise injected
+    return work()
 
 
 @method("vim.Task", "CancelTask")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory.vapp import full_id, values_of
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 
 if TYPE_CHECKING:
@@ -67,11 +68,6 @@ def merge_property(vm: Managed, old: Any, new: Any) -> Any:
     return found
 
 
-def full_id(info: Any) -> str:
-    """ "class.id.instance", the key of a property mapping."""
-    return ".".join(part for part in (info.classId, info.id, info.instanceId) if part)
-
-
 def check_configured(vm: Managed) -> None:
     """UnconfiguredPropertyValue for the first property that must have a text and has none."""
     vapp, values = vm["config"].vAppConfig, values_of(vm)
@@ -81,10 +77,3 @@ def check_configured(vm: Managed) -> None:
                 id=full_id(each), category=each.category or "", label=each.label or "", type=each.type, value="",
                 msg=f"Property '{each.label or full_id(each)}' must be configured for the VM to power on.",
             )
-
-
-def values_of(vm: Managed) -> dict[str, str]:
-    """What the guest reads: values by full id, the default where none is set, passwords included."""
-    vapp = vm["config"].vAppConfig
-    shown = {full_id(each): each.value or each.defaultValue or "" for each in vapp.property} if vapp else {}
-    return {**shown, **vm.hidden.get("passwords", {})}

@@ -122,7 +122,7 @@ def merged(old: Any, new: Any) -> Any:
 
 
 def extra(old: Any, changes: Any) -> Any:
-    """extraConfig after the changes: an empty value removes the key."""
+    """ExtraConfig after the changes: an empty value removes the key."""
     found = {each.key: each for each in old}
     for each in changes:
         if each.value in (None, ""):

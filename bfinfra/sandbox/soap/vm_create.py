@@ -24,7 +24,7 @@ def create_vm(call: Call, this: Managed, args: Any) -> Any:
     host = call.inventory.get(args.host) if args.host else None
     check_name(call.inventory, this, args.config.name)
     datastore_for(call.inventory, host_for(call.inventory, pool, host, args.config), args.config.files and args.config.files.vmPathName)
-    return tasks.start(call, this, "Folder.createVm", lambda: make(call, this, pool, host, args.config).ref, lock=False)
+    return tasks.start(call, this, "Folder.createVm", lambda: make(call, this, (pool, host, None), args.config).ref, lock=False)
 
 
 def check_folder(folder: Managed) -> None:
@@ -33,13 +33,13 @@ def check_folder(folder: Managed) -> None:
         raise vmodl.fault.NotSupported(msg=f"The folder {folder.name} holds no virtual machines.")
 
 
-def make(call: Call, folder: Managed, pool: Managed, host: Managed | None, spec: Any, *, store: Managed | None = None) -> Managed:
-    """The machine, at once. All faults of placing and of the specification; nothing is left behind then."""
-    inventory = call.inventory
+def make(call: Call, folder: Managed, place: tuple[Managed, Managed | None, Managed | None], spec: Any) -> Managed:
+    """The machine, at once; `place`: pool, host and datastore, the latter two chosen where None. All faults of placing and of the specification; nothing is left behind then."""
+    (pool, host, store), inventory = place, call.inventory
     check_name(inventory, folder, spec.name)
     home = host_for(inventory, pool, host, spec)
     store = store or datastore_for(inventory, home, spec.files and spec.files.vmPathName)
-    vm = add_vm(inventory, spec.name, folder, pool, home, store)
+    vm = add_vm(inventory, spec.name, folder, (pool, home, store))
     try:
         apply(inventory, vm, spec)
     except Exception:

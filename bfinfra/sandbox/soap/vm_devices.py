@@ -90,7 +90,7 @@ def free_key(bay: Bay, first: int, asked: int) -> int:
 def place(bay: Bay, device: Any, index: int) -> None:
     """Controller and unit. InvalidDeviceSpec where the controller isn't there or the unit is taken."""
     if isinstance(device, DEVICE.VirtualController):
-        bus = [each.busNumber for each in bay.devices if isinstance(each, type(device).__mro__[1])]
+        bus = [each.busNumber for each in bay.devices if isinstance(each, family_of(device))]
         device.busNumber = device.busNumber if device.busNumber not in bus else max(bus) + 1
         if isinstance(device, DEVICE.VirtualSCSIController):
             device.scsiCtlrUnitNumber, device.sharedBus = SCSI_ITSELF, device.sharedBus or "noSharing"
@@ -110,6 +110,11 @@ def place(bay: Bay, device: Any, index: int) -> None:
         device.unitNumber = next(unit for unit in range(7 if isinstance(device, DEVICE.VirtualEthernetCard) else 0, 4096) if unit not in taken)
     elif device.unitNumber in taken and isinstance(device, DEVICE.VirtualDisk):
         raise invalid(index, "device.unitNumber", f"the unit {device.unitNumber} of the controller {device.controllerKey} is taken")
+
+
+def family_of(controller: Any) -> Any:
+    """The type whose members count their buses together."""
+    return next((kind for kind, *_ in KEYS if isinstance(controller, kind)), type(controller))
 
 
 def default_controller(bay: Bay, device: Any) -> int | None:

@@ -116,7 +116,7 @@ def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -
     pool = inventory.get(where.pool or source["resourcePool"] or _refuse_pool())
     host = inventory.get(where.host) if where.host else None
     store = inventory.get(where.datastore or source["datastore"][0])
-    copy_of = make(call, folder, pool, host, vim.vm.ConfigSpec(name=name), store=store)
+    copy_of = make(call, folder, (pool, host, store), vim.vm.ConfigSpec(name=name))
     old, new = source["config"], copy_of["config"]
     kept = {each: getattr(new, each) for each in ("name", "uuid", "instanceUuid", "files", "createDate", "changeVersion")}
     copy_of["config"] = copy.deepcopy(old)

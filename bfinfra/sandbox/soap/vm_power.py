@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import MIB
+from bfinfra.sandbox.inventory.guest import start_guest
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vms import stopped_guest
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
-from bfinfra.sandbox.soap.guest import start_guest
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_host
 from bfinfra.sandbox.soap.vapp import check_configured
@@ -140,7 +140,7 @@ def shut_down(call: Call, this: Managed, _: Any) -> None:
 
     def off() -> None:
         with inventory.lock:
-            if this.moid in inventory.objects and this["runtime"].powerState == "poweredOn":
+            if inventory.objects.get(this.moid) is this and this["runtime"].powerState == "poweredOn":
                 stop(call, this)
 
     inventory.clock.after(tasks.duration_of(inventory, "shutdown", tasks.duration_of(inventory)), off)

@@ -40,8 +40,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
 def privileges(spec: Any) -> list[str]:
     """The privileges that the set parts of a specification need."""
     found = [privilege for name, privilege in PRIVILEGES.items() if getattr(spec, name) not in (None, [])]
-    for change in spec.deviceChange or []:
-        found.append(device_privilege(change))
+    found += [device_privilege(each) for each in spec.deviceChange or []]
     return sorted(set(found)) or ["VirtualMachine.Config.Settings"]
 
 

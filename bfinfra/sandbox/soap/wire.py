@@ -44,7 +44,8 @@ def parse(data: bytes, version: str) -> Invocation:
         root = etree.fromstring(data, SAFE)
     except etree.XMLSyntaxError as error:
         raise Malformed(f"the envelope is not XML: {error}") from None
-    if root.getroottree().docinfo.doctype:
+    docinfo: Any = root.getroottree().docinfo
+    if docinfo.doctype:
         raise Malformed("a document type is not allowed in an envelope")
     body = root.find(f"{{{SOAP}}}Body")
     call = next(iter(body), None) if body is not None else None
@@ -93,16 +94,16 @@ def argument(elements: list[Any], param: Any) -> Any:
 def value(element: Any, kind: Any) -> Any:
     """One element as a typed value."""
     parser = ParserCreate(namespace_separator=SoapAdapter.NS_SEP)
-    reader = SoapAdapter.SoapDeserializer()  # type: ignore[no-untyped-call]
-    reader.Deserialize(parser, kind)  # type: ignore[no-untyped-call]
-    parser.Parse(etree.tostring(element, with_tail=False, encoding="utf-8"), True)  # noqa: FBT003 - expat's interface
-    return reader.GetResult()  # type: ignore[no-untyped-call]
+    reader = SoapAdapter.SoapDeserializer()
+    reader.Deserialize(parser, kind)
+    parser.Parse(etree.tostring(element, with_tail=False, encoding="utf-8"), True)
+    return reader.GetResult()
 
 
 def written(name: str, result: Any, kind: Any, version: str, flags: int = 0) -> str:
     """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
-    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, PREFIXES), version)  # type: ignore[no-untyped-call]
+    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, PREFIXES), version)
 
 
 def as_a_server(text: str, version: str) -> str:
@@ -123,7 +124,7 @@ def fault(error: Any, version: str) -> bytes:
     info = support.Object(name=name, type=object, version=version, flags=0)
     error.msg = None
     try:
-        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, PREFIXES), version)  # type: ignore[no-untyped-call]
+        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, PREFIXES), version)
     finally:
         error.msg = message
     detail = detail.replace(f"<{name} ", f'<{name} xmlns="{NS}" ', 1)

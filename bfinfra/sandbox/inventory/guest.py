@@ -6,8 +6,8 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim
-from bfinfra.sandbox.soap.vapp import full_id, values_of
+from bfinfra.sandbox.inventory.vapp import full_id, values_of
+from bfinfra.sandbox.inventory.vmtypes import moid, vim
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -26,7 +26,7 @@ def start_guest(inventory: Inventory, vm: Managed) -> None:
 
     def up() -> None:
         with inventory.lock:
-            alive = vm.moid in inventory.objects and vm["runtime"].powerState == "poweredOn" and vm["runtime"].bootTime == started
+            alive = inventory.objects.get(vm.moid) is vm and vm["runtime"].powerState == "poweredOn" and vm["runtime"].bootTime == started
             if alive:
                 vm["guest"], vm["guestHeartbeatStatus"] = running_guest(inventory, vm), "green"
                 inventory.touch(vm)
@@ -51,7 +51,7 @@ def running_guest(inventory: Inventory, vm: Managed) -> Any:
 
 def nic_info(inventory: Inventory, nic: Any, address: Any) -> Any:
     """One adapter as the guest sees it."""
-    network = inventory.objects.get(nic.backing.network._moId) if getattr(nic.backing, "network", None) else None  # noqa: SLF001
+    network = inventory.objects.get(moid(nic.backing.network)) if getattr(nic.backing, "network", None) else None
     shown = [str(address.ip)] if address else []
     ip = [vim.net.IpConfigInfo.IpAddress(ipAddress=str(address.ip), prefixLength=address.network.prefixlen, state="preferred")] if address else []
     return vim.vm.GuestInfo.NicInfo(
