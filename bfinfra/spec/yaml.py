@@ -15,6 +15,7 @@ from bfinfra.model.errors import Place, Problem
 LARGEST = 4 << 20  # bytes of one file
 DEEPEST = 64  # collections within collections
 MOST = 250_000  # nodes once every alias stands for what it names
+LONGEST_KEY = 512  # characters
 SHOWN = 160  # characters of a line that an error shows
 LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -151,6 +152,7 @@ class _Composer:
         self._count(1, at)
         frame = self.frames[-1] if self.frames else None
         if frame and isinstance(frame.value, dict) and frame.key is None:
+            self._check_key(event.value, at)
             frame.key = ("<<" if event.implicit[0] else "\0<<", at) if event.value == "<<" else (event.value, at)
             return
         null = event.style in (None, "") and event.implicit[0] and event.value in NULLS
@@ -221,6 +223,11 @@ class _Composer:
         self.total += values
         if self.total > MOST:
             self._refuse(f"the file holds more than {MOST:,} values up to here", at, "its aliases are counted as what they stand for")
+
+    def _check_key(self, key: str, at: Place) -> None:
+        if len(key) > LONGEST_KEY or not key.isprintable():
+            what = f"a key has {len(key)} characters" if key.isprintable() else "a key holds a character that can't be seen"
+            self._refuse(what, at, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
 
     def _no_tag(self, event: Any, at: Place) -> None:
         if event.tag not in (None, "!"):
