@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
+import ipaddress
 import ssl
 import subprocess
 import threading
@@ -37,18 +38,16 @@ class Echo:
 
 def certificate(folder: Path, name: str = "127.0.0.1") -> tuple[str, Path]:
     """A self-signed certificate for `name` (and 127.0.0.1); its PEM, and a file with its key."""
-    import ipaddress
-
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     names: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     if name != "127.0.0.1":
         names = [x509.DNSName(name)]
     made = (
         x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1)).add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .serial_number(x509.random_serial_number()).not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1)).add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem = made.public_bytes(serialization.Encoding.PEM)
@@ -83,7 +82,7 @@ def echo_named(tmp_path):
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = handle_one
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = handle_one  # noqa: N815 - the names that http.server calls
 
             def log_message(self, *args: Any) -> None:
                 pass

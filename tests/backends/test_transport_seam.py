@@ -5,6 +5,7 @@ import pytest
 
 from bfinfra.backends.transport import Seam, WriteRefused
 from bfinfra.model.errors import Unanswered, Unreachable, Untrusted
+from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Trust
 
 
@@ -75,8 +76,6 @@ def test_plain_http_is_refused(seam):
 
 
 def test_an_authority_file_without_a_certificate_is_named(seam, tmp_path):
-    from bfinfra.model.sources import LocalFile
-
     (tmp_path / "ca.pem").write_text("nothing\n")
     with pytest.raises(Untrusted, match=r"ca\.pem"):
         seam.client("https://vc.test", Trust(ca_file=LocalFile("ca.pem", tmp_path / "ca.pem")))

@@ -114,15 +114,26 @@ class Hosts:
 
         self._session.write(write)
 
-    def set_attributes(self, moid: str, values: Mapping[str, str]) -> None:
-        """Set custom attributes of a host; "" empties one. The attributes are defined where they aren't yet."""
+    def set_attribute(self, moid: str, name: str, value: str) -> None:
+        """Set a custom attribute of a host; it is defined for hosts where it isn't yet."""
 
         def write(content: Any) -> None:
             manager = content.customFieldsManager
-            host = _host(content, moid)
-            for name, value in values.items():
-                keys = {n: k for k, n in _fields(content).items()}
-                manager.SetField(host, keys[name] if name in keys else _define(manager, name, content), value)
+            keys = {known: key for key, known in _fields(content).items()}
+            manager.SetField(_host(content, moid), keys[name] if name in keys else _define(manager, name, content), value)
+
+        self._session.write(write)
+
+    def drop_attribute(self, moid: str, name: str) -> None:
+        """Empty a custom attribute of a host; the last host to do so takes its definition along."""
+        elsewhere = any(value and other != moid for other, value in self.notes(name).values())
+
+        def write(content: Any) -> None:
+            for key in (key for key, known in _fields(content).items() if known == name):
+                if elsewhere:
+                    content.customFieldsManager.SetField(_host(content, moid), key, "")
+                else:
+                    content.customFieldsManager.RemoveCustomFieldDef(key)
 
         self._session.write(write)
 
@@ -147,6 +158,15 @@ class Hosts:
 
         host = _host(self._session.content(), moid)
         self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING)
+
+    def await_boot(self, moid: str, boot: str, limit: int) -> None:
+        """Wait until a host that started at `boot` has started again and is connected; `limit` in seconds."""
+
+        def back(values: Mapping[str, Any]) -> bool:
+            return values.get("runtime.connectionState") == "connected" and _time(values.get("runtime.bootTime")) != boot
+
+        host = _host(self._session.content(), moid)
+        self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), back, "the restart of the host", limit=limit)
 
 
 def _host(content: Any, moid: str) -> Any:

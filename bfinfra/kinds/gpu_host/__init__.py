@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.kinds.gpu_host import decide, state, steps
 from bfinfra.kinds.gpu_host.spec import Spec
-from bfinfra.kinds.gpu_host.state import BEFORE, MARK, REBOOT, Facts, State
+from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_MARK, Facts, State
 from bfinfra.model import kind
 from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
@@ -27,10 +27,10 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The notes of all hosts, then everything of those that are wanted or noted."""
-        notes = self._vcenter.hosts.notes(MARK)
+        notes = self._vcenter.hosts.notes(ATTRIBUTE)
         names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        found = self._vcenter.hosts.read([notes[n][0] for n in sorted(names)], MARK)
+        found = self._vcenter.hosts.read([notes[n][0] for n in sorted(names)], VM_MARK)
         clusters = {c.moid: c.name for c in self._vcenter.inventory.read().clusters} if found else {}
         return Seen({d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}, Facts(tuple(sorted(notes))))
 
@@ -60,20 +60,22 @@ class GpuHost(kind.Kind[Spec, State]):
         hosts = self._vcenter.hosts
         match step:
             case steps.Set(moid=moid):
-                hosts.set_attributes(moid, {MARK: step.mark, BEFORE: state.note(step.before), REBOOT: ""})
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
                 hosts.set_passthrough(moid, step.wanted)
             case steps.ShutDown():
                 self._vcenter.machines.stop(step.vm_moid)
             case steps.Reboot(moid=moid):
-                hosts.set_attributes(moid, {REBOOT: f"from {step.boot}{' stay' if step.stay else ''}"})
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
                 if not step.maintenance:
                     hosts.enter_maintenance(moid)
                 hosts.reboot(moid, step.boot)
+                if not step.settles:
+                    hosts.await_boot(moid, step.boot, self.deadline)
             case steps.Leave(moid=moid):
                 if not step.stay:
                     hosts.exit_maintenance(moid)
-                hosts.set_attributes(moid, {REBOOT: f"after {step.boot}"})
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Seal(moid=moid):
-                hosts.set_attributes(moid, {MARK: step.mark})
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Forget(moid=moid):
-                hosts.set_attributes(moid, {BEFORE: "", REBOOT: "", MARK: ""})
+                hosts.drop_attribute(moid, ATTRIBUTE)

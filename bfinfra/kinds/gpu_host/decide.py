@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bfinfra.kinds.gpu_host.cards import chosen, ours
 from bfinfra.kinds.gpu_host.spec import Spec
-from bfinfra.kinds.gpu_host.state import Facts, State
-from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, Seal, Set, ShutDown
+from bfinfra.kinds.gpu_host.state import Facts, Note, State
+from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, RebootAndWait, Seal, Set, ShutDown
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change, Step
@@ -32,9 +33,9 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
     cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
     wanted = dict.fromkeys(cards, True) | {a: on for a, on in state.before.items() if a not in cards and state.device(a)}
     found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
-    steps = [*_pending(name, state, found)] or _effects(name, state, wanted, mark, found, spec)
+    steps = [*_pending(name, state, mark, wanted, found)] or _effects(name, state, wanted, mark, found, spec)
     if state.mark is None or state.mark.applied != spec.applied():
-        steps.append(Seal(name=name, moid=state.detail.moid, mark=mark.seal(spec.applied()).encode(), changes=found))
+        steps.append(Seal(name=name, moid=state.detail.moid, note=replace(_note(state, mark), mark=mark.seal(spec.applied())).encode(), changes=found))
     return steps
 
 
@@ -47,8 +48,10 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     applied = (state.mark.applied if state.mark else None) or {}
     spec = Spec(reboot=applied.get("reboot", "never"), reboot_in_use=bool(applied.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
-    steps = [*_pending(name, state, found)] or _effects(name, state, wanted, mark, found, spec)
+    kept = state.mark or mark  # sealed: it says whether a reboot is allowed
+    steps = [*_pending(name, state, mark, wanted, found)] or _effects(name, state, wanted, kept, found, spec)
     owed = spec.reboot == "never" and any(getattr(state.device(a), "active", on) != on for a, on in wanted.items())
+    steps = [RebootAndWait(**vars(step)) if isinstance(step, Reboot) else step for step in steps]
     return [*steps, Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else "")]
 
 
@@ -72,37 +75,43 @@ def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes
     steps: list[Step] = []
     if unset:
         before = {a: not wanted[a] for a in unset} | dict(state.before)
-        steps.append(
-            Set(name=name, moid=state.detail.moid, wanted={a: wanted[a] for a in unset}, before=before, mark=mark.encode(), changes=found)
-        )
+        note = Note(mark, before).encode()
+        steps.append(Set(name=name, moid=state.detail.moid, wanted={a: wanted[a] for a in unset}, note=note, changes=found))
     inert = [a for a, on in wanted.items() if _active(state, a) != on]
     if inert and spec.reboot == "if_needed" and (unset or not state.tried):
         _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
         running = [h for h in state.detail.holders if h.on]
         steps += [ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found) for vm in running]
-        steps += _reboot(name, state, found)
+        steps += _reboot(name, state, mark, found)
     return steps
 
 
-def _pending(name: str, state: State, found: Changes) -> Sequence[Step]:
+def _pending(name: str, state: State, mark: Mark, wanted: Wanted, found: Changes) -> Sequence[Step]:
     """What is left of a reboot that was begun."""
     if not state.rebooting:
         return ()
     if state.detail.connected and not state.back:
-        return _reboot(name, state, found)
-    return (_leave(name, state),)
+        return _reboot(name, state, mark, found)
+    return (_leave(name, state, wanted),)
 
 
-def _reboot(name: str, state: State, found: Changes) -> list[Step]:
+def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
     stay = state.detail.maintenance and (not state.rebooting or state.stays)
-    begin = Reboot(
-        name=name, moid=state.detail.moid, boot=state.detail.boot, maintenance=state.detail.maintenance, stay=stay, changes=found
-    )
-    return [begin, Leave(name=name, moid=state.detail.moid, boot="", stay=stay)]
+    noted = f"from:{state.detail.boot}" + (":stay" if stay else "")
+    note = replace(_note(state, mark), reboot=noted).encode()
+    moid, maintenance = state.detail.moid, state.detail.maintenance
+    begin = Reboot(name=name, moid=moid, boot=state.detail.boot, maintenance=maintenance, note=note, changes=found)
+    return [begin, Leave(name=name, moid=moid, note="", stay=stay)]
 
 
-def _leave(name: str, state: State) -> Leave:
-    return Leave(name=name, moid=state.detail.moid, boot=state.detail.boot, stay=state.stays or not state.detail.maintenance)
+def _leave(name: str, state: State, wanted: Wanted) -> Leave:
+    helped = all(_active(state, a) == on for a, on in wanted.items())
+    note = replace(state.note, reboot="" if helped else f"after:{state.detail.boot}").encode() if state.note else ""
+    return Leave(name=name, moid=state.detail.moid, note=note, stay=state.stays or not state.detail.maintenance)
+
+
+def _note(state: State, mark: Mark) -> Note:
+    return state.note or Note(mark)
 
 
 def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:

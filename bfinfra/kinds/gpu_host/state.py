@@ -9,38 +9,74 @@ from bfinfra.backends.vcenter.hosts import HostDetail, PciDevice
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
 
-MARK, BEFORE, REBOOT = "bfinfra.mark", "bfinfra.before", "bfinfra.reboot"
-"""Custom attributes of a host: the mark; each device we changed and how it was; the boot before, then after, a reboot of ours."""
+ATTRIBUTE = "bfinfra"
+"""The custom attribute of a host that holds the note."""
+VM_MARK = "bfinfra.mark"
+"""The extraConfig key of VMs' marks."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot of its own.
+
+    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not help.
+    """
+
+    mark: Mark
+    before: Mapping[str, bool] = field(default_factory=dict)
+    reboot: str = ""
+
+    def encode(self) -> str:
+        """The line."""
+        before = ",".join(f"{address}={int(on)}" for address, on in sorted(self.before.items()))
+        return self.mark.encode() + (f" before={before}" if before else "") + (f" reboot={self.reboot}" if self.reboot else "")
+
+    @classmethod
+    def decode(cls, text: str) -> Note | None:
+        """The note, or None where there is no mark."""
+        mark = Mark.decode(text)
+        words = dict(word.split("=", 1) for word in text.split() if word.startswith(("before=", "reboot=")))
+        noted = dict(part.split("=", 1) for part in words.get("before", "").split(",") if "=" in part)
+        return cls(mark, {address: on == "1" for address, on in noted.items()}, words.get("reboot", "")) if mark else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """What vCenter says. `before`: the devices that bfinfra changed, and how they were; `reboot`: the note of a reboot."""
+    """What vCenter says, and the note on the host."""
 
     detail: HostDetail
     cluster: str
-    before: Mapping[str, bool] = field(default_factory=dict)
-    reboot: str = ""
+    note: Note | None = None
+
+    @property
+    def before(self) -> Mapping[str, bool]:
+        """The devices that bfinfra changed, and how they were."""
+        return self.note.before if self.note else {}
+
+    @property
+    def reboot(self) -> str:
+        """The note of a reboot."""
+        return self.note.reboot if self.note else ""
 
     @property
     def rebooting(self) -> bool:
         """A reboot of ours was begun, and its maintenance mode isn't left yet."""
-        return self.reboot.startswith("from ")
+        return self.reboot.startswith("from:")
 
     @property
     def back(self) -> bool:
         """The host has started since the noted boot."""
-        return self.detail.connected and self.reboot.split()[1:2] != [self.detail.boot]
+        return self.detail.connected and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
 
     @property
     def stays(self) -> bool:
         """It was in maintenance mode before our reboot, and stays there."""
-        return self.reboot.endswith(" stay")
+        return self.reboot.endswith(":stay")
 
     @property
     def tried(self) -> bool:
         """It was rebooted for what is set now."""
-        return self.reboot == f"after {self.detail.boot}"
+        return self.reboot == f"after:{self.detail.boot}"
 
     def device(self, address: str) -> PciDevice | None:
         """The device at an address."""
@@ -56,16 +92,5 @@ class Facts:
 
 def read(detail: HostDetail, cluster: str) -> State:
     """The state of a host in the cluster of that name."""
-    noted = dict(part.split("=", 1) for part in detail.attributes.get(BEFORE, "").split() if "=" in part)
-    return State(
-        mark=Mark.decode(detail.attributes.get(MARK)),
-        detail=detail,
-        cluster=cluster,
-        before={address: value == "1" for address, value in noted.items()},
-        reboot=detail.attributes.get(REBOOT, ""),
-    )
-
-
-def note(before: Mapping[str, bool]) -> str:
-    """`before` as a custom attribute holds it: `0000:3b:00.0=0 …`."""
-    return " ".join(f"{address}={int(on)}" for address, on in sorted(before.items()))
+    note = Note.decode(detail.attributes.get(ATTRIBUTE, ""))
+    return State(mark=note.mark if note else None, detail=detail, cluster=cluster, note=note)

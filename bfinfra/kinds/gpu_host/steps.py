@@ -20,10 +20,7 @@ class Set(_OnHost):
     """set passthrough on host {name}"""
 
     wanted: Mapping[str, bool]
-    before: Mapping[str, bool]
-    mark: str
-    again: bool = False
-    """An earlier reboot is noted, which doesn't count for this."""
+    note: str
 
     @property
     def devices(self) -> str:
@@ -56,8 +53,7 @@ class Reboot(_OnHost):
     boot: str
     maintenance: bool
     """It is in maintenance mode already."""
-    stay: bool
-    """And was before bfinfra came: it stays so."""
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +67,7 @@ class RebootAndWait(Reboot):
 class Leave(_OnHost):
     """take host {name} out of maintenance mode"""
 
-    boot: str
+    note: str
     stay: bool
 
     def title(self) -> str:
@@ -83,7 +79,7 @@ class Leave(_OnHost):
 class Seal(_OnHost):
     """note on host {name} what was applied"""
 
-    mark: str
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from pyVmomi import vim
 from vcsim_peer import ENV
 
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter, properties
+from bfinfra.backends.vcenter import VCenter, properties, soap
 from bfinfra.backends.vcenter.devices import Attach
 from bfinfra.backends.vcenter.hardware import Hardware
 from bfinfra.backends.vcenter.ovf import Import
@@ -100,9 +100,16 @@ def test_an_object_that_is_gone_is_missing(vcenter):
 
 def test_a_host_keeps_notes_in_custom_attributes(vcenter, place):
     moid = place[1].moid
-    vcenter.hosts.set_attributes(moid, {"bfinfra.test": "one"})
-    vcenter.hosts.set_attributes(moid, {"bfinfra.test": "two"})
+    other = place[0].host("DC0_C0_H1").moid
+    vcenter.hosts.set_attribute(moid, "bfinfra.test", "one")
+    vcenter.hosts.set_attribute(moid, "bfinfra.test", "two")
+    vcenter.hosts.set_attribute(other, "bfinfra.test", "three")
     assert vcenter.hosts.notes("bfinfra.test")["DC0_C0_H0"] == (moid, "two")
+    vcenter.hosts.drop_attribute(moid, "bfinfra.test")
+    assert vcenter.hosts.notes("bfinfra.test")["DC0_C0_H0"] == (moid, "")
+    assert vcenter.hosts.notes("bfinfra.test")["DC0_C0_H1"] == (other, "three")
+    vcenter.hosts.drop_attribute(other, "bfinfra.test")
+    assert vcenter.hosts.notes("bfinfra.test")["DC0_C0_H1"] == (other, "")
 
 
 def test_passthrough_takes_effect_with_a_reboot(vcenter, place):
@@ -184,8 +191,6 @@ def test_a_half_imported_machine_is_discarded_and_a_finished_one_is_not(vcenter,
 
 
 def test_an_api_older_than_seven_is_refused(vcsim, monkeypatch):
-    from bfinfra.backends.vcenter import soap
-
     monkeypatch.setattr(soap, "OLDEST", (99, 0))
     vcenter = vcsim.vcenter()
     with pytest.raises(Rejected, match="too old"):
