@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -54,9 +56,14 @@ def find() -> tuple[Tool | None, str]:
 
 
 def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
-    """Run to the end. Rejected where it fails, with the last lines that it printed."""
+    """Run to the end. Rejected where it fails, with the last lines that it printed.
+
+    In a session of its own: the first SIGINT on the terminal asks bfinfra to finish what runs, so it must not end the build.
+    """
     try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - found by name, no shell
+        process = subprocess.Popen(  # noqa: S603 - found by name, no shell
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )
     except OSError as error:
         raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
     with process, _killed_after(process, limit) as overdue:
@@ -76,7 +83,7 @@ def _killed_after(process: subprocess.Popen[bytes], limit: float) -> Iterator[th
 
     def stop() -> None:
         overdue.set()
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
 
     timer = threading.Timer(limit, stop)
     timer.start()
@@ -85,7 +92,7 @@ def _killed_after(process: subprocess.Popen[bytes], limit: float) -> Iterator[th
     finally:
         timer.cancel()
         if process.poll() is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _printable(line: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,17 @@ def test_a_build_that_takes_too_long_is_stopped(path: Path) -> None:
 def test_a_tool_that_vanished_is_an_error_of_ours(path: Path) -> None:
     with pytest.raises(Rejected, match="did not start"):
         tools.run((str(path / "docker"), "build"), "the build")
+
+
+def test_a_build_is_out_of_reach_of_the_terminal_s_signals(path: Path) -> None:
+    program(path, "docker", "read -r line < /proc/$$/stat; echo session $line; exit 1")
+    with pytest.raises(Rejected) as caught:
+        tools.run((str(path / "docker"),), "the build")
+    said = caught.value.problems[0].why.partition("session ")[2].split()
+    assert said[5] == said[0] != str(os.getsid(0))
+
+
+def test_what_a_stopped_build_had_started_stops_too(path: Path) -> None:
+    program(path, "docker", "(while :; do :; done) & wait")
+    with pytest.raises(Rejected, match="was stopped"):  # the child holds the pipe: this ends only because the child does
+        tools.run((str(path / "docker"),), "the build", limit=0.3)
