@@ -40,9 +40,9 @@ class Running(Steering):
     state: Path
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
-        """Where "host:port" really listens; None where the sandbox has no such address. An unknown one is looked for anew."""
+        """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time: guests come and go."""
         name = f"{host}:{port}"
-        if name not in self.addresses and (fresh := running(self.state)):
+        if fresh := running(self.state):
             self.addresses = fresh.addresses
         found = self.addresses.get(name)
         if found is None:

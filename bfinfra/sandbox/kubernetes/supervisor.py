@@ -14,7 +14,7 @@ from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.guests import PORT, Guests
 from bfinfra.sandbox.kubernetes.login import Login
-from bfinfra.sandbox.kubernetes.objects import Object, name_of, stamp
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, stamp
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import release
 from bfinfra.sandbox.kubernetes.supervisor_rights import bindings, extend_roles
@@ -107,6 +107,15 @@ class Supervisor:
         found = self.cluster.get("", "namespaces", name)
         if found:
             self.cluster.remove(found)
+        self._sweep(but=name)
+
+    def _sweep(self, but: str) -> None:
+        """A storage class goes with the last namespace that offers its policy."""
+        quotas = [each for each in self.cluster.all("", "resourcequotas") if namespace_of(each) != but]
+        used = {key.partition(".")[0] for each in quotas for key in dig(each, "spec", "hard") or {}}
+        for thing in self.cluster.all("storage.k8s.io", "storageclasses"):
+            if name_of(thing) not in used:
+                self.cluster.remove(thing)
 
     def namespaces(self) -> list[str]:
         """Names of the namespaces that came from vCenter."""
@@ -165,9 +174,10 @@ class Supervisor:
             for each in spec.vm_classes])  # fmt: skip
 
     def _settle(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
-        names = {name_of(each) for each in wanted}
+        fixed = {name_of(each): each.get("roleRef") for each in wanted}  # a binding's role can't change: it is made anew
         for each in self.cluster.all(group, plural, namespace):
-            if name_of(each) not in names and any(entry.get("manager") == WCP for entry in each["metadata"].get("managedFields", [])):
+            kept = name_of(each) in fixed and each.get("roleRef") == fixed[name_of(each)]
+            if not kept and any(entry.get("manager") == WCP for entry in each["metadata"].get("managedFields", [])):
                 self.cluster.remove(each)
         for each in wanted:
             live = self.cluster.ensure(each, WCP)
