@@ -15,7 +15,7 @@ from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.model.errors import Exists
 
 DETAIL = [
-    "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime", "hardware.systemInfo.uuid",
+    "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
     "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
 ]  # fmt: skip
 LEAVING = 900  # seconds that a host may take to go down
@@ -49,7 +49,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class HostDetail:
-    """One host. `boot` is when it started, ISO 8601 or ""; `attributes`: custom attributes by name; `running`: VMs that are on."""
+    """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name.
+
+    `system_id`: what a fixed card's backing calls the host, "" before a card is active.
+    """
 
     moid: str
     name: str
@@ -97,7 +100,7 @@ class Hosts:
             for vm in properties.of(content, machines, paths):
                 if attached := devices.attached(vm["config.hardware.device"]):
                     held.setdefault(refs.moid(vm["runtime.host"]), []).append(_holder(vm, attached, mark))
-            return [_detail(row, keys, tuple(held.get(row.moid, ()))) for row in rows]
+            return [_detail(row, keys, tuple(held.get(row.moid, ())), _system_id(content, row)) for row in rows]
 
         return self._session.read(read)
 
@@ -173,7 +176,7 @@ def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
-def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> HostDetail:
+def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...], system_id: str) -> HostDetail:
     return HostDetail(
         moid=row.moid,
         name=str(row["name"]),
@@ -181,7 +184,7 @@ def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> H
         connected=row["runtime.connectionState"] == "connected",
         maintenance=bool(row["runtime.inMaintenanceMode"]),
         boot=_time(row["runtime.bootTime"]),
-        system_id=str(row["hardware.systemInfo.uuid"] or ""),
+        system_id=system_id,
         devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
         vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
         attributes=_attributes(row, keys),
@@ -190,6 +193,16 @@ def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> H
         networks=frozenset(refs.moid(n) for n in row["network"] or ()),
         ref=row.ref,
     )
+
+
+def _system_id(content: Any, row: Row) -> str:
+    """What vCenter calls the host in the backing of a fixed card; known once a card is active."""
+    active = any(getattr(p, "passthruActive", False) for p in row["config.pciPassthruInfo"] or ())
+    if not active or row["parent"] is None or row["runtime.connectionState"] != "connected":
+        return ""
+    browser = properties.one(content, row["parent"], ["environmentBrowser"])["environmentBrowser"]
+    found = browser.QueryConfigTarget(row.ref) if browser is not None else None
+    return next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
 
 
 def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice, ...]:

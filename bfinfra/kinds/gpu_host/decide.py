@@ -42,6 +42,8 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
 def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     """Put back what was there before, then take the notes off."""
     wanted = {a: on for a, on in state.before.items() if state.device(a)}
+    strangers = tuple(h for h in state.detail.holders if not ours(h, mark.site))  # this site's servers go before their host
+    state = replace(state, detail=replace(state.detail, holders=strangers))
     for address in _unset(wanted, state):
         if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
             raise Refusal(f"passthrough of {address} can't be put back", why=f"the VM {owner} uses the card", next="delete that VM first")
