@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import come_back
-from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
@@ -91,7 +91,7 @@ def leave(call: Call, this: Managed, _: Any) -> Any:
 def need_connected(host: Managed) -> None:
     """HostNotConnected where vCenter can't reach the host."""
     if host["runtime"].connectionState != "connected":
-        raise vim.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
+        raise vmodl.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
 
 
 @method(HOST, "RebootHost_Task")

@@ -50,7 +50,7 @@ def usable(host: Managed) -> bool:
 def check_host(host: Managed) -> None:
     """HostNotConnected or InvalidState where the host takes no machine."""
     if host["runtime"].connectionState != "connected":
-        raise vim.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
+        raise vmodl.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
     if host["runtime"].inMaintenanceMode:
         raise vim.fault.InvalidState(msg=f"The operation is not allowed in the current state: {host.name} is in maintenance mode.")
 
