@@ -95,7 +95,7 @@ def _patch(cluster: Cluster, target: Target, request: Request, options: Options)
         return writer.patch(target, lambda live: strategic_patch(target.resource.type, live, said), options), 200
     if kind == JSON:
         return writer.patch(target, lambda live: json_patch(live, said), options), 200
-    raise unsupported_media_type()
+    raise unsupported_media_type(f"{JSON}, {MERGE}, {APPLY}" if target.resource.custom else "")
 
 
 def _delete_options(request: Request) -> Object:
@@ -138,6 +138,5 @@ def _protobuf(data: bytes) -> Any:
     except ValueError as broken:
         raise bad_request(f"the object provided is unrecognized: {broken}") from broken
     if found is None:
-        raise Refused(415, "UnsupportedMediaType", "the body of the request was in an unknown format - accepted media types include: "
-                      "application/json, application/yaml")  # fmt: skip
+        raise unsupported_media_type("application/json, application/yaml")
     return found

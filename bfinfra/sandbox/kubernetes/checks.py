@@ -34,7 +34,7 @@ def required(field: str, what: str = "") -> Cause:
 
 def wrong(field: str, value: Any, why: str) -> Cause:
     """A value that may not be."""
-    return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {why}", field)
+    return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value, separators=(',', ':'))}: {why}", field)
 
 
 def immutable(field: str, value: Any) -> Cause:

@@ -158,6 +158,15 @@ def _binding(thing: Object) -> None:
             _fill(subject, apiGroup="rbac.authorization.k8s.io")
 
 
+def _definition(thing: Object) -> None:
+    spec = thing.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    kind = names.get("kind", "")
+    _fill(names, singular=kind.lower(), listKind=f"{kind}List")
+    _fill(spec, conversion={"strategy": "None"})
+    thing.setdefault("status", {})
+
+
 RULES: dict[str, Callable[[Object], None]] = {
     "Pod": _pod,
     "Deployment": _deployment,
@@ -172,6 +181,7 @@ RULES: dict[str, Callable[[Object], None]] = {
     "StorageClass": _storage_class,
     "MutatingWebhookConfiguration": _mutating,
     "ValidatingWebhookConfiguration": _validating,
+    "CustomResourceDefinition": _definition,
     "RoleBinding": _binding,
     "ClusterRoleBinding": _binding,
 }

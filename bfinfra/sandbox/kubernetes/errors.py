@@ -104,8 +104,11 @@ def not_allowed() -> Refused:
     return Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
-def unsupported_media_type() -> Refused:
+def unsupported_media_type(accepted: str = "") -> Refused:
     """415: a patch of an unknown kind."""
+    if accepted:
+        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        return Refused(415, "UnsupportedMediaType", message)
     return Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 

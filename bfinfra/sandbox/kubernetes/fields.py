@@ -11,6 +11,8 @@ from bfinfra.sandbox.kubernetes.objects import copied
 from bfinfra.sandbox.kubernetes.types import Type
 
 GO = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+JSON_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+JSON_NAMES_OF = {"map": "object", "list": "array"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,12 @@ class Problem:
         if not self.wanted:
             return f".{self.path}: field not declared in schema"
         return f".{self.path}: expected {self.wanted}, got &value.valueUnstructured{{Value:{go_value(self.value)}}}"
+
+    @property
+    def validated(self) -> str:
+        """As the validation of a custom resource tells it."""
+        kind = JSON_NAMES.get(type(self.value), "null")
+        return f'Invalid value: "{kind}": {self.path} in body must be of type {JSON_NAMES_OF.get(self.wanted, self.wanted)}: "{kind}"'
 
     @property
     def decoded(self) -> str:

@@ -11,7 +11,7 @@ from bfinfra.sandbox.kubernetes.types import Type
 
 ALWAYS_THERE = {
     tuple(f"f:{name}" for name in path.split("."))
-    for path in ("spec", "status", "spec.template", "spec.template.metadata", "spec.template.spec", "spec.template.spec.containers",
+    for path in ("spec", "status", "spec.names", "spec.finalizers", "spec.template", "spec.template.metadata", "spec.template.spec", "spec.template.spec.containers",
                  "spec.containers", "spec.strategy", "spec.updateStrategy", "spec.resources", "spec.jobTemplate",
                  "spec.jobTemplate.spec", "spec.jobTemplate.spec.template", "spec.jobTemplate.spec.template.spec",
                  "spec.jobTemplate.spec.template.spec.containers", "spec.jobTemplate.metadata", "spec.jobTemplate.spec.template.metadata")

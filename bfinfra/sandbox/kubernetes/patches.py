@@ -135,4 +135,4 @@ def _remove(target: Any, path: list[str]) -> Any:
 
 
 def _unprocessable(why: str) -> Refused:
-    return Refused(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})
+    return Refused(422, "Invalid", "the server rejected our request due to an error in our request", {"causes": [{"message": why}]})

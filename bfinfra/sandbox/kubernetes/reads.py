@@ -61,6 +61,8 @@ def listed(cluster: Cluster, target: Target, request: Request) -> Response:
         last = things[limit - 1]
         metadata |= {"continue": _token(revision, last), "remainingItemCount": len(things) - limit}
         things = things[:limit]
+    if resource.custom:
+        metadata.setdefault("continue", "")
     things = [resource.read(thing) for thing in things]
     if wants_table(request):
         return as_json(as_table(resource, things, cluster.clock.now(), metadata))
@@ -87,7 +89,7 @@ def selection(target: Target, request: Request) -> Match:
     """Labels and fields that a list, watch or deletecollection asks for."""
     params = request.params
     labels = by_labels(params.get("labelSelector", ""))
-    fields = by_fields(params.get("fieldSelector", ""), target.resource.kind, target.resource.api_version)
+    fields = by_fields(params.get("fieldSelector", ""), target.resource.kind)
     return lambda thing: labels(thing) and fields(thing) and (not target.name or name_of(thing) == target.name)
 
 

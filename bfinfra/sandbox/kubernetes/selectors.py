@@ -43,7 +43,7 @@ def by_selector(selector: Mapping[str, Any] | None) -> Match:
     return match
 
 
-def by_fields(text: str, kind: str, api_version: str) -> Match:
+def by_fields(text: str, kind: str) -> Match:
     """A field selector's text as a predicate. Refused (400) for a field that a server doesn't select by."""
     known = ("metadata.name", "metadata.namespace", *FIELDS.get(kind, ()))
     terms = [(found["path"].strip(), found["op"] != "!=", found["value"]) for found in FIELD_TERM.finditer(text)]
@@ -51,7 +51,8 @@ def by_fields(text: str, kind: str, api_version: str) -> Match:
         raise bad_request(f"invalid selector: {text!r}; can't understand {text!r}")
     for path, _, _ in terms:
         if path not in known:
-            raise bad_request(f'Unable to find "{api_version}, Kind={kind}" that match field selector "{text}": field label not supported: {path}')
+            told = ", ".join(f'"{each}"' for each in sorted(known))
+            raise bad_request(f'"{path}" is not a known field selector: only {told}')
     return lambda thing: all((str(dig(thing, *path.split("."), default="")) == value) is wanted for path, wanted, value in terms)
 
 

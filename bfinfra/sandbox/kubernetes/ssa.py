@@ -77,7 +77,8 @@ def _merged_list(declared: Type, live: list[Any], said: list[Any]) -> list[Any]:
     left, right, done = list(theirs), list(ours), {}
     while left or right:
         if left and left[0] not in ours:
-            done[left[0]] = theirs[left.pop(0)]
+            key = left.pop(0)
+            done[key] = theirs[key]
         elif left and left[0] in done:
             left.pop(0)
         elif right:

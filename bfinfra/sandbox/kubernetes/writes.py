@@ -184,7 +184,8 @@ class Writer:
             raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): not a JSON object")
         version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
         if kind != resource.kind:
-            raise bad_request(f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {resource.kind}')
+            head = f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {resource.kind}: '
+            raise bad_request(f"{head}converting ({version}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion")
         if version != resource.api_version:
             raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
         self._strict(resource, body, options)
@@ -195,11 +196,10 @@ class Writer:
         wrong = [each for each in found if each.wanted]
         head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
         if wrong and not resource.custom:
-            raise bad_request(head + wrong[0].decoded)
+            raise bad_request(head + wrong[0].decoded.replace("field ", f"field {resource.kind}."))
         if wrong:
             raise invalid(resource.kind, resource.group, name_of(body), [
-                Cause("FieldValueTypeInvalid", f"Invalid value: {each.value!r}: {each.path} in body must be of type {each.wanted}", each.path)
-                for each in wrong])  # fmt: skip
+                Cause("FieldValueTypeInvalid", each.validated, each.path) for each in wrong])  # fmt: skip
         unknown = [each.decoded for each in found if not each.wanted]
         if unknown and options.validation == "Strict":
             raise bad_request(f"{head}strict decoding error: {', '.join(unknown)}")

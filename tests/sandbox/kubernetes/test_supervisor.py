@@ -157,10 +157,11 @@ def test_a_namespace_has_its_storage_as_quota_and_its_classes_as_bindings(world:
 
 def test_a_cluster_comes_up_with_its_nodes_and_its_own_api(world: World) -> None:
     client = world.served(world.token("dev@x.test"))
+    since = world.supervisor.cluster.store.revision
     made = client.create(cluster())
     assert made.spec["distribution"] == {"version": "v1.20.2", "fullVersion": RELEASES[1]}
     phases = [made.status["phase"] if made.status else ""]
-    watched = client.watch(TKC, namespace="ns", resource_version="0")
+    watched = client.watch(TKC, namespace="ns", resource_version=str(since))
     for _, each in watched:
         phases.append((each.status or {}).get("phase", ""))
         if phases[-1] == "running":

@@ -164,7 +164,7 @@ def machines(thing: Object) -> Iterator[tuple[str, str]]:
     version = dig(thing, "spec", "distribution", "fullVersion", default="")
     for role in ROLES:
         spec = thing["spec"]["topology"][role]
-        seed = f"{uid_of(thing)} {role} {version} {spec.get('class')} {spec.get('storageClass')} {spec.get('volumes')}"
+        seed = f"{namespace_of(thing)}/{name_of(thing)} {role} {version} {spec.get('class')} {spec.get('storageClass')} {spec.get('volumes')}"
         group = hashlib.sha256(seed.encode()).hexdigest()
         for number in range(spec.get("count", 0)):
             own = hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:5]

@@ -1,0 +1,217 @@
+"""A cluster in which things run: pods with Bitfusion clients, jobs, claims, workloads, quotas, garbage, own resources."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+from kube_serving import Served, until
+
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.kubernetes.controllers.claims import storage_class
+from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.server import Listeners
+
+HOME = "/api/v1/namespaces/default"
+SERVER = SimpleNamespace(uuid="6e9df987-a6e8-4d18-9476-9ea12a419e83", version="3.0.0-f95ba24a", memory=(32510, 32510))
+UP = {"172.24.210.80:56001": SERVER}
+OUTSIDE = Outside(
+    ca_pem="CA", registries={"reg.test": SimpleNamespace(username="u", password="p")}, gpu_server=UP.get, gpu_servers=lambda: UP,
+    images={"printer:*": SimpleNamespace(output="one\ntwo\n", seconds=None, exit_code=0), "broken": SimpleNamespace(output="no", seconds=None, exit_code=3)},
+)  # fmt: skip
+
+
+@pytest.fixture
+def guest(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[RunningCluster]:
+    running = RunningCluster("g", "v1.27.5", clock, OUTSIDE)
+    running.start()
+    running.add_node("n1", cpus=4, memory=2**35, version="v1.27.5")
+    running.cluster.ensure(storage_class("gold"))
+    until(lambda: running.cluster.get("", "serviceaccounts", "default", "default"))
+    yield running
+    running.cluster.close()
+
+
+@pytest.fixture
+def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
+    port = listeners.open("g.local:6443", guest.cluster.door)
+    with Served(guest.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+        yield client
+
+
+def pod(name: str = "p", image: str = "x:1", **more: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": image, **more.pop("container", {})}
+    return {"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container], **more}}
+
+
+def created(http: httpx2.Client, path: str, body: Any) -> Any:
+    answer = http.post(path, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def phase(http: httpx2.Client, name: str = "p") -> str:
+    return str(http.get(f"{HOME}/pods/{name}").json()["status"]["phase"])
+
+
+def waiting(http: httpx2.Client, name: str = "p") -> str:
+    states = http.get(f"{HOME}/pods/{name}").json()["status"].get("containerStatuses") or [{}]
+    return str(states[0].get("state", {}).get("waiting", {}).get("reason", ""))
+
+
+def servers_conf(http: httpx2.Client, text: str) -> dict[str, Any]:
+    data = {"servers.conf": base64.b64encode(text.encode()).decode()}
+    created(http, f"{HOME}/secrets", {"metadata": {"name": "servers"}, "data": data})
+    return {"volumes": [{"name": "s", "secret": {"secretName": "servers"}}]}
+
+
+MOUNTED = {"volumeMounts": [{"name": "s", "mountPath": "/etc/bitfusion"}]}
+GPUS = {"env": [{"name": "NUM_GPUS", "value": "2"}, {"name": "PARTIAL_GPU", "value": "0.8"}]}
+
+
+def test_a_pod_with_bitfusion_locks_gpus_and_says_so(http: httpx2.Client) -> None:
+    volumes = servers_conf(http, "servers:\n- reachable: 172.24.210.80:56001\n")
+    created(http, f"{HOME}/pods", pod(container={**MOUNTED, **GPUS, "command": ["/run.sh"]}, **volumes))
+    until(lambda: phase(http) == "Succeeded")
+    log = http.get(f"{HOME}/pods/p/log?follow=true").text
+    assert "Requesting GPUs [0 1] with 26008 MiB of memory from server 0, with version 3.0.0-f95ba24a..." in log
+    assert "Locked 2 GPUs with partial memory 0.8, configuration saved to '/tmp/bitfusion" in log
+    assert f"172.24.210.80 55001 {SERVER.uuid} 56001 3.0.0-f95ba24a" in log
+    assert len(http.get(f"{HOME}/pods/p/log?tailLines=2").text.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("servers", "says"),
+    [("servers:\n- reachable: 10.9.9.9:56001\n", "none of the servers responded"), ("servers:\n- reachable:172.24.210.80:56001\n", "Failed to parse")],
+)
+def test_a_pod_fails_whose_servers_are_unreachable_or_unreadable(http: httpx2.Client, servers: str, says: str) -> None:
+    created(http, f"{HOME}/pods", pod(container={**MOUNTED, "command": ["bitfusion", "run", "-n", "1", "--", "nvidia-smi"]}, **servers_conf(http, servers)))
+    until(lambda: phase(http) == "Failed")
+    assert says in http.get(f"{HOME}/pods/p/log").text
+
+
+def test_a_command_line_asks_for_memory_too(http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(container={"command": ["/bin/bash", "-c", "bitfusion run -n 1 -m 8000 -- python x.py"]}))
+    until(lambda: phase(http) == "Succeeded")
+    log = http.get(f"{HOME}/pods/p/log").text
+    assert "Requesting GPUs [0] with 8000 MiB" in log
+    assert "Running client command 'python x.py' on 1 GPUs" in log
+
+
+def test_a_pod_waits_for_its_secret(http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(volumes=[{"name": "s", "secret": {"secretName": "late"}}]))
+    until(lambda: waiting(http) == "ContainerCreating")
+    assert http.get(f"{HOME}/pods/p/log").status_code == 400
+    created(http, f"{HOME}/secrets", {"metadata": {"name": "late"}})
+    until(lambda: phase(http) == "Succeeded")
+
+
+def test_a_pod_waits_for_a_credential_of_its_registry(http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(image="reg.test/a/b:1", imagePullSecrets=[{"name": "cred"}]))
+    until(lambda: waiting(http) == "ImagePullBackOff")
+    auth = base64.b64encode(json.dumps({"auths": {"reg.test": {"username": "u", "password": "p"}}}).encode()).decode()
+    created(http, f"{HOME}/secrets", {"metadata": {"name": "cred"}, "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": auth}})
+    until(lambda: phase(http) == "Succeeded")
+
+
+def test_a_pod_waits_for_its_claim_and_the_claim_for_its_class(http: httpx2.Client, guest: RunningCluster) -> None:
+    created(http, f"{HOME}/pods", pod(volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]))
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "silver", "resources": {"requests": {"storage": "1Gi"}}}
+    created(http, f"{HOME}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
+    until(lambda: "unbound immediate" in http.get(f"{HOME}/pods/p").text)
+    guest.cluster.ensure(storage_class("silver"))
+    until(lambda: phase(http) == "Succeeded")
+    claim = http.get(f"{HOME}/persistentvolumeclaims/c").json()
+    assert (claim["status"]["phase"], claim["status"]["capacity"]) == ("Bound", {"storage": "1Gi"})
+    http.delete(f"{HOME}/persistentvolumeclaims/c")
+    until(lambda: not guest.cluster.all("", "persistentvolumeclaims") and not guest.cluster.all("", "persistentvolumes"))
+
+
+def test_a_pod_that_asks_for_more_than_a_node_has_is_not_scheduled(http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(container={"resources": {"limits": {"bitfusion.io/gpu": "50"}}}))
+    until(lambda: "1 Insufficient bitfusion.io/gpu" in http.get(f"{HOME}/pods/p").text)
+
+
+def test_images_print_what_the_world_says(http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(image="printer:2"))
+    until(lambda: phase(http) == "Succeeded")
+    assert http.get(f"{HOME}/pods/p/log").text == "one\ntwo\n"
+
+
+def test_a_job_completes_and_takes_its_pods_along(http: httpx2.Client, guest: RunningCluster) -> None:
+    spec = {"completions": 3, "parallelism": 2, "template": {"spec": pod()["spec"]}}
+    created(http, "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": "j"}, "spec": spec})
+    job = until(lambda: next((j for j in guest.cluster.all("batch", "jobs") if j["status"].get("conditions")), None))
+    assert (job["status"]["succeeded"], job["status"]["conditions"][-1]["type"], len(guest.cluster.all("", "pods"))) == (3, "Complete", 3)
+    http.delete("/apis/batch/v1/namespaces/default/jobs/j?propagationPolicy=Background")
+    until(lambda: not guest.cluster.all("", "pods"))
+
+
+def test_a_job_fails_beyond_its_backoff_limit(http: httpx2.Client, guest: RunningCluster) -> None:
+    spec = {"backoffLimit": 1, "template": {"spec": pod(image="broken")["spec"]}}
+    created(http, "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": "j"}, "spec": spec})
+    job = until(lambda: next((j for j in guest.cluster.all("batch", "jobs") if j["status"].get("conditions")), None))
+    assert (job["status"]["failed"], job["status"]["conditions"][-1]["reason"]) == (2, "BackoffLimitExceeded")
+
+
+def test_a_deployment_becomes_available_and_rolls(http: httpx2.Client, guest: RunningCluster) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    created(http, path, {"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    ready = lambda: http.get(f"{path}/d").json()["status"].get("availableReplicas") == 2  # noqa: E731
+    until(ready)
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}}}
+    http.patch(f"{path}/d", content=json.dumps(patch), headers={"content-type": "application/strategic-merge-patch+json"})
+    until(lambda: [each["spec"]["containers"][0]["image"] for each in guest.cluster.all("", "pods")] == ["x:2", "x:2"] and ready())
+    http.delete(f"{path}/d?propagationPolicy=Foreground")
+    until(lambda: not guest.cluster.all("", "pods") and http.get(f"{path}/d").status_code == 404)
+
+
+def test_a_quota_refuses_what_goes_beyond_it(http: httpx2.Client, guest: RunningCluster) -> None:
+    created(http, f"{HOME}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "1", "requests.bitfusion.io/gpu": "100"}}})
+    created(http, f"{HOME}/secrets", {"metadata": {"name": "a"}})
+    answer = http.post(f"{HOME}/secrets", json={"metadata": {"name": "b"}})
+    assert (answer.status_code, answer.json()["message"]) == (
+        403, 'secrets "b" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=1, limited: secrets=1')  # fmt: skip
+    assert http.post(f"{HOME}/pods", json=pod(container={"resources": {"limits": {"bitfusion.io/gpu": "101"}}})).status_code == 403
+    until(lambda: http.get(f"{HOME}/resourcequotas/q").json().get("status", {}).get("used", {}).get("secrets") == "1")
+
+
+def test_a_namespace_goes_with_all_that_is_in_it(http: httpx2.Client) -> None:
+    created(http, "/api/v1/namespaces", {"metadata": {"name": "x"}})
+    created(http, "/api/v1/namespaces/x/configmaps", {"metadata": {"name": "a", "finalizers": ["x.test/hold"]}})
+    assert http.delete("/api/v1/namespaces/x").json()["status"]["phase"] == "Terminating"
+    assert http.post("/api/v1/namespaces/x/configmaps", json={"metadata": {"name": "b"}}).status_code == 403
+    http.patch("/api/v1/namespaces/x/configmaps/a", content='{"metadata":{"finalizers":null}}', headers={"content-type": "application/merge-patch+json"})
+    until(lambda: http.get("/api/v1/namespaces/x").status_code == 404)
+
+
+def test_a_definition_is_served_checked_and_gone(http: httpx2.Client) -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "minimum": 1}, "s": {"type": "string", "default": "d"}}}}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    crd = {"metadata": {"name": "foos.x.test"}, "spec": {"group": "x.test", "names": {"kind": "Foo", "plural": "foos"}, "scope": "Namespaced", "versions": versions}}
+    created(http, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    path = "/apis/x.test/v1/namespaces/default/foos"
+    until(lambda: http.get(path).status_code == 200)
+    assert created(http, path, {"metadata": {"name": "f"}, "spec": {"n": 1, "bogus": 2}})["spec"] == {"n": 1, "s": "d"}
+    refused = http.post(path, json={"metadata": {"name": "g"}, "spec": {"n": 0}})
+    assert refused.json()["message"] == 'Foo.x.test "g" is invalid: spec.n: Invalid value: 0: spec.n in body should be greater than or equal to 1'
+    http.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.x.test")
+    until(lambda: http.get(path).status_code == 404)
+
+
+def test_logs_and_objects_survive_a_restart(http: httpx2.Client, guest: RunningCluster, clock: Clock) -> None:
+    created(http, f"{HOME}/pods", pod(image="printer:2"))
+    until(lambda: phase(http) == "Succeeded")
+    again = RunningCluster("g", "v1.27.5", clock, OUTSIDE)
+    again.restore(json.loads(json.dumps(guest.save())))
+    again.start()
+    assert again.cluster.dump() == guest.cluster.dump()
+    assert again.save()["logs"] == guest.save()["logs"]
