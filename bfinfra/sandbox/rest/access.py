@@ -64,6 +64,4 @@ def _find(call: Call, namespace: str, who: dict[str, str]) -> dict[str, Any] | N
 
 def _put(call: Call, namespace: str, who: dict[str, str], entries: list[dict[str, Any]]) -> None:
     call.need(PRIVILEGE, namespace)
-    with call.state.lock:
-        others = [each for each in one(call.state, namespace)["access_list"] if not who.items() <= each.items()]
-        change(call, namespace, {"access_list": [*others, *entries]})
+    change(call, namespace, lambda info: {"access_list": [*(each for each in info["access_list"] if not who.items() <= each.items()), *entries]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -81,7 +82,8 @@ def create_v2(call: Call) -> None:
 def replace(call: Call, namespace: str) -> None:
     """Set all that can be set; what isn't given is cleared."""
     call.need(PRIVILEGE, namespace)
-    change(call, namespace, {**EMPTY, "content_libraries": [], **check(call.spec, SETTABLE)})
+    spec = check(call.spec, SETTABLE)
+    change(call, namespace, lambda _: {**EMPTY, "content_libraries": [], **spec})
 
 
 @route("PATCH", PATH + "/{namespace}")
@@ -89,10 +91,7 @@ def update(call: Call, namespace: str) -> None:
     """Change what is given; lists are replaced whole, limits one by one."""
     call.need(PRIVILEGE, namespace)
     spec = check(call.spec, UPDATE)
-    if "resource_spec" in spec:
-        with call.state.lock:
-            spec["resource_spec"] = _quota(one(call.state, namespace).get("resource_spec", {}), spec["resource_spec"])
-    change(call, namespace, spec)
+    change(call, namespace, lambda info: {**spec, "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {}))})
 
 
 @route("DELETE", PATH + "/{namespace}")
@@ -159,13 +158,14 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
     resume(state, name)
 
 
-def change(call: Call, name: str, spec: dict[str, Any]) -> None:
-    """Set fields of a namespace. Refused where it is gone or going, or what they name isn't there."""
-    _check_names(call, spec)
+def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Set the fields that `fields` makes of the namespace as it is. Refused where it is gone or going, or what they name isn't there."""
     with call.state.lock:
         info = one(call.state, name)
         if info["config_status"] == "REMOVING":
             raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", f"Namespace '{name}' is being removed.")
+        spec = fields(info)
+        _check_names(call, spec)
         call.state.namespaces[name] = {**info, **spec}
     if info["config_status"] == "RUNNING":
         call.state.told(name)

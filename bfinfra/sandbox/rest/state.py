@@ -27,6 +27,7 @@ class RestState:
     def __init__(self, world: World, inventory: Inventory, clock: Clock, pki: Pki, faults: Faults) -> None:
         self.world, self.inventory, self.clock, self.pki, self.faults = world, inventory, clock, pki, faults
         self.lock = threading.RLock()
+        self._telling = threading.RLock()  # the hooks hear of changes in their order; `lock` is free meanwhile
         self.namespaces: dict[str, Info] = {}
         self.vm_classes: dict[str, Info] = {}
         self.libraries: dict[str, Info] = {}
@@ -54,17 +55,19 @@ class RestState:
 
     def told(self, name: str) -> None:
         """Tell the hooks of a namespace as it is."""
-        with self.lock:
-            info = copy.deepcopy(self.namespaces.get(name))
-        for hook in self.namespace_hooks:
-            hook(name, info)
+        with self._telling:
+            with self.lock:
+                info = copy.deepcopy(self.namespaces.get(name))
+            for hook in self.namespace_hooks:
+                hook(name, info)
 
     def told_class(self, name: str) -> None:
         """Tell the hooks of a VM class as it is."""
-        with self.lock:
-            info = copy.deepcopy(self.vm_classes.get(name))
-        for hook in self.class_hooks:
-            hook(name, info)
+        with self._telling:
+            with self.lock:
+                info = copy.deepcopy(self.vm_classes.get(name))
+            for hook in self.class_hooks:
+                hook(name, info)
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart, as JSON values."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 from asking import Rest
-from judge import cis_client, content_client, misfits, namespace_management_client, namespaces_client, storage_client, user_client, vcenter_client
+from judge import (
+    cis_client,
+    content_client,
+    misfits,
+    namespace_management_client,
+    namespaces_client,
+    storage_client,
+    user_client,
+    vcenter_client,
+)
 from namespace_specs import made, supervisor
 
 LISTS = {

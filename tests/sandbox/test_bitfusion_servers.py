@@ -1,0 +1,75 @@
+"""A Bitfusion machine with GPUs answers on its port while it is on; other machines don't."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import Told, read
+from pyVmomi import vim
+
+from bfinfra.sandbox import SMALL_WORLD
+from bfinfra.sandbox.bitfusion import BitfusionServers, Server
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.server import Listeners
+from bfinfra.sandbox.tally import Tally
+from bfinfra.sandbox.world import load
+
+ADDRESS = "10.2.0.5:56001"
+
+
+class Farm:
+    def __init__(self, folder: Path) -> None:
+        self.pki = Pki(folder)
+        self.listeners = Listeners(self.pki, Faults(), Tally())
+        self.inventory = Inventory(load(SMALL_WORLD, Passwords(b"seed")), Clock(0))
+        self.servers = BitfusionServers(self.inventory, self.listeners)
+
+    def machine(self, product: str = "VMware vSphere Bitfusion Server", gpu: str | None = "0000:3b:00.0", ip: str | None = "10.2.0.5") -> Any:
+        host = self.inventory.hosts()[0]
+        device = vim.vm.device.VirtualPCIPassthrough(key=13000, backing=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+            id=gpu or "", deviceId="1eb8", systemId="", vendorId=0x10DE, deviceName="T4"))
+        return self.inventory.add(
+            vim.VirtualMachine, self.inventory.new_id("vm-", 1001), name="bf", runtime=vim.vm.RuntimeInfo(host=host.ref, powerState="poweredOn"),
+            guest=vim.vm.GuestInfo(ipAddress=ip),
+            config=vim.vm.ConfigInfo(
+                instanceUuid="5000-uuid", vAppConfig=vim.vApp.VmConfigInfo(product=[vim.vApp.ProductInfo(key=0, name=product, version="3.0.0")]),
+                hardware=vim.vm.VirtualHardware(device=[device] if gpu else []),
+            ),
+        )
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Iterator[Farm]:
+    found = Farm(tmp_path)
+    yield found
+    found.listeners.close_all()
+
+
+def test_it_answers_claims_while_it_is_on(farm: Farm) -> None:
+    vm = farm.machine()
+    farm.inventory.powered(vm, on=True)
+    assert farm.servers.running == {ADDRESS: Server("5000-uuid", "3.0.0-f95ba24a", (16160,))}
+    client = Told("10.2.0.5", farm.listeners.ports()[ADDRESS], str(farm.pki.ca_file))
+    client.request("GET", "/claim_id")
+    assert read(client).data == b"5000-uuid"
+    farm.inventory.powered(vm, on=False)
+    assert (farm.servers.running, farm.listeners.ports()) == ({}, {})
+    with pytest.raises((OSError, http.client.HTTPException, ssl.SSLError)):
+        client.request("GET", "/claim_id")
+        client.getresponse()
+    client.close()
+
+
+@pytest.mark.parametrize("what", [{"product": "Photon"}, {"gpu": None}, {"ip": None}])
+def test_a_machine_that_is_no_server_answers_nothing(what: dict[str, Any], farm: Farm) -> None:
+    farm.inventory.powered(farm.machine(**what), on=True)
+    assert farm.listeners.ports() == {}
