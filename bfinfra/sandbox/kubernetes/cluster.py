@@ -12,6 +12,7 @@ from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.door import Request, Response
 from bfinfra.sandbox.kubernetes import api
 from bfinfra.sandbox.kubernetes.deletion import delete
+from bfinfra.sandbox.kubernetes.dump import dump
 from bfinfra.sandbox.kubernetes.identity import MASTERS, Tokens, User
 from bfinfra.sandbox.kubernetes.objects import Object, copied, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.rbac import Authorizer
@@ -168,20 +169,8 @@ class Cluster:
 
     def dump(self) -> dict[str, Any]:
         """What the cluster holds without generated ids, versions and times: two equal clusters dump equal."""
-        return {f"{plural}.{group}" if group else plural: [_bare(thing) for thing in self.store.all((group, plural))]
-                for group, plural in self.store.held() if plural != "events"}  # fmt: skip
+        return dump(self.store)
 
     def close(self) -> None:
         """End every watch."""
         self.store.close()
-
-
-def _bare(thing: Any) -> Any:
-    if isinstance(thing, list):
-        return [_bare(each) for each in thing]
-    if not isinstance(thing, dict):
-        return thing
-    hidden = {"uid", "resourceVersion", "managedFields", "time"}
-    return {key: _bare(value) for key, value in sorted(thing.items()) if key not in hidden and not key.endswith(("Timestamp", "Time"))}
-
-

@@ -17,7 +17,7 @@ PUBLIC = ("/version", *HEALTH)
 """Paths that need no token."""
 
 
-def answer(request: Request, registry: Registry, version: str) -> Response:
+def answer(request: Request, registry: Registry, version: str) -> Response:  # noqa: PLR0911 - one answer a path
     """The answer to a path that is no resource."""
     path = request.path.rstrip("/")
     parts = path.strip("/").split("/")

@@ -28,7 +28,7 @@ from bfinfra.sandbox.kubernetes.registry import Convert, Registry
 class RunningCluster:
     """A cluster in which things happen. `cluster` is its API; `save` and `restore` hold its logs too."""
 
-    def __init__(self, name: str, version: str, clock: Clock, outside: Outside, *,
+    def __init__(self, name: str, version: str, clock: Clock, outside: Outside, *,  # noqa: PLR0913 - one decision's whole input
                  tokens: Tokens | None = None, converts: Mapping[str, Convert] | None = None) -> None:  # fmt: skip
         self.cluster = Cluster(name, version, clock, tokens=tokens)
         self.loop = Loop(self.cluster, outside.durations)
@@ -46,7 +46,7 @@ class RunningCluster:
         bootstrap(self.cluster)
         self.loop.look_at_all()
 
-    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:
+    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:  # noqa: PLR0913 - one decision's whole input
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())
         room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}

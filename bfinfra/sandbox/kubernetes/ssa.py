@@ -24,7 +24,7 @@ def apply(declared: Type, live: Object, said: Object) -> tuple[Object, Paths]:
     return merge(declared, live, said), tracked(owned(declared, said))
 
 
-def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, owners: Owners, me: Manager) -> Object:
+def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, owners: Owners, me: Manager) -> Object:  # noqa: PLR0913 - one decision's whole input
     """The object without what this manager said before, doesn't say now, and nobody else owns."""
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
     kept = _with_parents(said) | _with_parents(frozenset(others))
@@ -32,7 +32,7 @@ def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, o
     return dict(_pruned(declared, merged, gone, ())) if gone else merged
 
 
-def settle(owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool) -> Owners:
+def settle(owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool) -> Owners:  # noqa: PLR0913 - one decision's whole input
     """The owners after the apply. Refused (409) where others own what it changes, unless forced."""
     changed, removed = moved
     clashes = {each: paths & changed for each, (paths, _) in owners.items() if each != me and paths & changed}

@@ -48,7 +48,7 @@ class NamespaceSpec:
 class Supervisor:
     """Opens <address>:443 (login, and the API behind it) and <address>:6443 (the API)."""
 
-    def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),
+    def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),  # noqa: PLR0913 - one decision's whole input
                  pool: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:  # fmt: skip
         self.address, self.releases, self._hosts, self._outside = address, tuple(releases), tuple(hosts), outside
         self.running = RunningCluster(address, version, clock, outside)

@@ -48,7 +48,7 @@ def _list(item: Mapping[str, Any], *keys: str) -> Object:
     return {"type": "array", "items": dict(item), **merged}
 
 
-def _definition(group: str, kind: str, plural: str, schema: Object, *, short: str = "", namespaced: bool = True, status: bool = False,
+def _definition(group: str, kind: str, plural: str, schema: Object, *, short: str = "", namespaced: bool = True, status: bool = False,  # noqa: PLR0913 - one decision's whole input
                 columns: list[Object] | None = None) -> Object:  # fmt: skip
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower(), **({"shortNames": [short]} if short else {})}
     version = {

@@ -107,7 +107,7 @@ class Writer:
         _same_uid(target.resource, live, said)
         return self._end(target, stored, live, said, options, lambda after: self._update_managed(target, live, after, options))
 
-    def _end(self, target: Target, stored: Object, live: Object, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:
+    def _end(self, target: Target, stored: Object, live: Object, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:  # noqa: PLR0913 - one decision's whole input
         resource = target.resource
         after = own(self._normal(resource, self._split(target, live, said)))
         after = self._admitted(target, live, after, options)

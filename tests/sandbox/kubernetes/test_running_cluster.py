@@ -215,3 +215,18 @@ def test_logs_and_objects_survive_a_restart(http: httpx2.Client, guest: RunningC
     again.start()
     assert again.cluster.dump() == guest.cluster.dump()
     assert again.save()["logs"] == guest.save()["logs"]
+
+
+def test_two_clusters_with_the_same_history_dump_equal(clock: Clock) -> None:
+    dumps = []
+    for _ in range(2):
+        running = RunningCluster("g", "v1.27.5", clock, OUTSIDE)
+        running.start()
+        running.add_node("n1", cpus=4, memory=2**35, version="v1.27.5")
+        until(lambda running=running: len(running.cluster.all("", "serviceaccounts")) == 4)
+        spec = {"completions": 2, "template": {"spec": pod()["spec"]}}
+        running.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"}, "spec": spec})
+        until(lambda running=running: running.cluster.all("batch", "jobs")[0].get("status", {}).get("succeeded") == 2)
+        dumps.append(running.cluster.dump())
+    assert dumps[0] == dumps[1]
+    assert len(dumps[0]["pods"]) == 2
