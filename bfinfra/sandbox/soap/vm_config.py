@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vms import GUESTS, change_version
-from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.vapp import change_vapp
 from bfinfra.sandbox.soap.vm_devices import change_devices
 
@@ -136,8 +136,17 @@ def settle(inventory: Inventory, vm: Managed) -> None:
     """What follows from a changed configuration: networks, datastores, change version."""
     config = vm["config"]
     backings = [each.backing for each in config.hardware.device]
-    vm["network"] = list({each.network._moId: each.network for each in backings if getattr(each, "network", None)}.values())  # noqa: SLF001
+    networks = [ref for each in backings if (ref := network_of(inventory, each)) is not None]
+    vm["network"] = list({moid(each): each for each in networks}.values())
     stores = [*vm["datastore"][:1], *(each.datastore for each in backings if getattr(each, "datastore", None))]
-    vm["datastore"] = list({each._moId: each for each in stores}.values())  # noqa: SLF001
+    vm["datastore"] = list({moid(each): each for each in stores}.values())
     config.modified, config.changeVersion = now(inventory), change_version(inventory)
     inventory.touch(vm)
+
+
+def network_of(inventory: Inventory, backing: Any) -> Any:
+    """The network that a backing stands on, or None."""
+    if isinstance(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+        group = inventory.objects.get(backing.port.portgroupKey or "")
+        return group.ref if group else None
+    return getattr(backing, "network", None)

@@ -178,7 +178,13 @@ def back_nic(bay: Bay, nic: Any, index: int) -> None:
             raise invalid(index, "device.backing.deviceName", f"the host {host.name} has no network {backing.deviceName!r}")
         backing.network = network.ref
         nic.deviceInfo = vim.Description(label=nic.deviceInfo.label, summary=network.name)
-    elif not isinstance(backing, DEVICE.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+    elif isinstance(backing, DEVICE.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+        host, key = bay.inventory.get(bay.vm["runtime"].host), backing.port.portgroupKey or ""
+        group = bay.inventory.objects.get(key)
+        if group is None or group.ref not in host["network"]:
+            raise invalid(index, "device.backing.port.portgroupKey", f"the host {host.name} has no port group {key!r}")
+        nic.deviceInfo = vim.Description(label=nic.deviceInfo.label, summary=f"DVSwitch: {backing.port.switchUuid}")
+    else:
         raise invalid(index, "device.backing", "an adapter needs a network")
     if not nic.macAddress:
         digest = bay.inventory.new_uuid(f"mac {bay.vm.moid} {nic.key}").replace("-", "")

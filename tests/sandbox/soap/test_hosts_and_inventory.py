@@ -156,3 +156,24 @@ def test_search_finds_by_uuid_name_and_address(client: Any) -> None:
     assert index.FindByDnsName(None, "a", True) == vm
     assert index.FindByDatastorePath(client.find("Singapore"), "[gpu-local] a/a.vmx") == vm
     assert index.FindChild(client.find("Singapore/vm"), "a") == vm
+
+
+def test_port_groups_take_adapters_and_refuse_to_go_while_used(client: Any) -> None:
+    switch = client.run(client.find("Singapore/network").CreateDVS_Task(vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs"))))
+    client.run(switch.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="rocev2", type="earlyBinding")]))
+    group = client.find("Singapore/network/rocev2")
+    assert switch.portgroup == [group]
+    assert group in client.host.network
+    port = vim.dvs.PortConnection(switchUuid=switch.uuid, portgroupKey=group.key)
+    card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port))
+    vm = client.vm("a", deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="add", device=card)])
+    assert vm.network == [group]
+    client.run(vm.PowerOn())
+    client.until(lambda: vm.guest.toolsRunningStatus == "guestToolsRunning")
+    with pytest.raises(vim.fault.ResourceInUse):
+        client.run(group.Destroy())
+    stale = group.config.configVersion
+    client.run(group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="roce", configVersion=stale)))
+    assert group.name == "roce"
+    with pytest.raises(vim.fault.ConcurrentAccess):
+        group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="x", configVersion=stale))
