@@ -43,13 +43,19 @@ def _pace(parts: Parts, body: Any) -> None:
     parts.clock.pace = float(body["pace"])
 
 
+def _world(parts: Parts, _: Any) -> Any:
+    """Not in the middle of what a reset or a request set off."""
+    parts.clock.rest()
+    return parts.dump()
+
+
 ACTIONS: dict[tuple[str, str], Action] = {
     ("GET", "/tally"): lambda parts, _: parts.tally.read(),
     ("DELETE", "/tally"): lambda parts, _: parts.tally.clear(),
     ("GET", "/faults"): lambda parts, _: parts.faults.read(),
     ("POST", "/faults"): lambda parts, body: parts.faults.add(body),
     ("DELETE", "/faults"): lambda parts, _: parts.faults.clear(),
-    ("GET", "/world"): lambda parts, _: parts.dump(),
+    ("GET", "/world"): _world,
     ("POST", "/reset"): lambda parts, _: parts.reset(),
     ("POST", "/pace"): _pace,
     ("POST", "/change"): change,
