@@ -23,10 +23,12 @@ from bfinfra.sandbox.state import Busy, Unreadable
 from bfinfra.sandbox.world import World, load
 
 __all__ = ["Busy", "Unreadable", "serve"]
+ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def serve(world_file: Path, state: Path, pace: float | None) -> None:
     """Serve until SIGTERM or SIGINT. BadWorld, Busy, OSError before any door is open."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # before any thread is there: they inherit it
     with folder.hold(state):
         world = load(world_file, Passwords.kept_in(state))
         pki = Pki(state / "pki")
@@ -37,11 +39,8 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
         if saved is not None:
             _restore(parts, saved, state)
         endpoints = _Endpoints(state, pki, parts, open_plain(control_door(parts)))
-        ended = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: ended.set())
         endpoints.follow()
-        ended.wait()
+        signal.sigwait(ENDING)
         folder.write(state / "state.json", {"format_version": folder.FORMAT, **parts.save()})
         (state / "endpoints.json").unlink(missing_ok=True)
 
