@@ -10,11 +10,10 @@ import binascii
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, home_of, real_name
 from bfinfra.model import kind
@@ -24,6 +23,9 @@ from bfinfra.model.kind import Around, Change, Later, Need, Seen
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
 
 Content = Mapping[str, Mapping[str, bytes]]
 """Secret name → key → value."""

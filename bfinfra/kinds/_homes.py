@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from pydantic import StringConstraints
 
-from bfinfra.backends.kubernetes import Cluster, Clusters
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Need
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.refs import Key
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster, Clusters
 
 CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster")
 DnsLabel = Annotated[str, StringConstraints(pattern=f"^{DNS_LABEL}$")]

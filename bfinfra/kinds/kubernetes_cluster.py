@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bfinfra.backends.kubernetes import Clusters
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
@@ -13,6 +13,9 @@ from bfinfra.model.kind import Need, Readiness, Ready, Seen
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
 
 
 class Spec(kind.Spec):

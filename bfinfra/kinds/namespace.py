@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Answers, DnsLabel, Home, Places, home_of
 from bfinfra.model import kind
@@ -18,6 +17,9 @@ from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, P
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
 
 CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
 PREFIX = "pod-security.kubernetes.io/"

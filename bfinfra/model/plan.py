@@ -83,7 +83,7 @@ def step_data(step: Step) -> dict[str, Any]:
     return {"step": type(step).__name__, "title": step.title(), "fields": fields, "changes": [plain(c) for c in step.changes]}
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
     """Anything a step may hold as JSON: secrets as references, later values as {"later": [key, field]}."""
     if isinstance(value, Secret):
         return {"secret": value.reference()}

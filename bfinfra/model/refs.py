@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import inspect
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -129,5 +132,12 @@ def _ref(hint: Any) -> Ref | None:
 
 @functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
-    names = set(cls.model_fields) if issubclass(cls, BaseModel) else {f.name for f in dataclasses.fields(cls)}
-    return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in names}
+    if issubclass(cls, BaseModel):
+        return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in cls.model_fields}
+    fields = {field.name for field in dataclasses.fields(cls)}
+    found = {}
+    for base in reversed(cls.__mro__):
+        for name, text in inspect.get_annotations(base).items():
+            with contextlib.suppress(NameError):  # imported for the type checker only: no reference
+                found[name] = eval(text, vars(sys.modules[base.__module__])) if isinstance(text, str) else text  # noqa: S307 - our own source
+    return {name: hint for name, hint in found.items() if name in fields}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
-
-import httpx2
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+
+if TYPE_CHECKING:
+    import httpx2
 
 LONGEST = 600  # characters of a server's own words
 NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")

@@ -19,7 +19,7 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
     if state is not None and state.importing:
-        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, None, around)
+        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
     if state is None:
         return _create(name, spec, None, around)
     target = resolve(name, spec, state, around)
@@ -30,8 +30,9 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
 
 
 def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
-    target = resolve(name, spec, None, around)
-    changes = differences(None, spec.applied()) if state is None else ()
+    """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
+    target = resolve(name, spec, state, around)
+    changes = () if state is not None and not state.importing else differences(None, spec.applied())
     seal = around.mark.seal(spec.applied()).encode()
     return (
         Deploy(name=name, target=target, mark=around.mark.encode(), changes=changes),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked
 from bfinfra.kinds._homes import Home, Places
@@ -18,6 +17,9 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Readiness, Ready, Report, Seen, differences, failed, waiting
 from bfinfra.model.refs import Key, Ref
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
 
 API = "run.tanzu.vmware.com/v1alpha1"
 KIND = "TanzuKubernetesCluster"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes import Cluster
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
 
 VM_OPERATOR = "vmoperator.vmware.com/v1alpha1"
 RELEASES = "run.tanzu.vmware.com/v1alpha1"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Home, Places, home_of, real_name
@@ -20,6 +19,9 @@ from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
 
 KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
 ADDRESS = "workload/"
