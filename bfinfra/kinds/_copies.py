@@ -40,9 +40,9 @@ class Spec(kind.Spec):
     namespaces: Annotated[tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)]
     """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there anyway."""
 
+    @abstractmethod
     def names(self, name: str) -> tuple[str, ...]:
         """The Secrets in each namespace, for the resource `name`."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
