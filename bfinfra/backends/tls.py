@@ -57,11 +57,11 @@ def unverified() -> ssl.SSLContext:
 def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -> None:
     """Show our own certificate (PEM, with its key) to the server. Raises Untrusted where they don't fit."""
     with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads a chain from files only; the folder is ours alone (0700)
-        paths = [Path(folder) / name for name in ("certificate.pem", "key.pem")]
-        for path, pem in zip(paths, (certificate, key), strict=True):
-            path.write_text(pem)
+        shown, own = Path(folder) / "certificate.pem", Path(folder) / "key.pem"
+        shown.write_text(certificate)
+        own.write_text(key)
         try:
-            context.load_cert_chain(*paths, password="")
+            context.load_cert_chain(shown, own, password="")  # an empty password: never ask on the terminal
         except (OSError, ValueError):
             raise Untrusted("the client certificate can't be used", server=server, why="certificate and key don't fit, or are no PEM",
                             next="make the kubeconfig anew") from None
