@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from asking import Answer, Rest, Told, basic, control, generated, read, until
@@ -83,6 +84,17 @@ def test_a_restart_keeps_the_cluster_and_removing_the_namespace_ends_it(small: R
     assert Rest(again).call("DELETE", "/api/vcenter/namespaces/instances/ns").status == 204
     until(lambda: Rest(again).call("GET", "/api/vcenter/namespaces/instances/ns").status == 404)
     until(lambda: (found := running(again.state)) and f"{host}:6443" not in found.addresses)
+
+
+def test_two_worlds_that_went_the_same_way_are_equal(small: Running, tmp_path: Path) -> None:
+    other = start(SMALL_WORLD, tmp_path / "other")
+    try:
+        for world in (small, other):
+            namespace(world)
+            cluster_runs(world)
+        until(lambda: control(small, "GET", "/world").data == control(other, "GET", "/world").data)
+    finally:
+        stop(tmp_path / "other")
 
 
 def test_a_reset_closes_the_guest(small: Running) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SESSION, OLD_SESSION = "/api/session", "/rest/com/vmware/cis/session"
 HEADER = "vmware-api-session-id"
-COOKIE = "vmware_soap_session"
 
 
 def rest_door(inventory: Inventory, sessions: Sessions, state: RestState) -> Door:
@@ -59,14 +58,10 @@ def _body(request: Request) -> Any:
 
 
 def _open(request: Request, sessions: Sessions) -> Session:
-    session = sessions.find(_key(request))
+    session = sessions.find(request.headers.get(HEADER))
     if session is None:
         raise Refused("UNAUTHENTICATED", "Authentication required.")
     return session
-
-
-def _key(request: Request) -> str | None:
-    return request.headers.get(HEADER)
 
 
 def _session(request: Request, sessions: Sessions, *, old: bool) -> Response:

@@ -37,7 +37,7 @@ class RestState:
 
     def _fill(self) -> None:
         from bfinfra.sandbox.rest.content import library_of  # noqa: PLC0415 - they know how their records look
-        from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415
+        from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415 - as above
 
         self.namespaces = {}
         self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
