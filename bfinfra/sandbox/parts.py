@@ -10,6 +10,7 @@ from bfinfra.sandbox.bitfusion import BitfusionServers
 from bfinfra.sandbox.certs import certs_door
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.inventory import Inventory
 from bfinfra.sandbox.rest import RestState, rest_door
@@ -38,6 +39,7 @@ class Parts:
         self.rest = RestState(world, self.inventory, self.clock, pki, self.faults)
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
         self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
+        self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)
@@ -48,20 +50,22 @@ class Parts:
         for host in self.world.hosts:
             self.listeners.open(f"{host}:443", self._esx_door, "esx")
         self.supervisors.open()
+        self.elsewhere.open()
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save()}
+        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save(), "elsewhere": self.elsewhere.save()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
         self.inventory.restore(data["inventory"])
         self.supervisors.restore(data["supervisors"])
+        self.elsewhere.restore(data.get("elsewhere", {}))
         self.rest.restore(data["rest"])
 
     def dump(self) -> Any:
         """The whole world without generated ids and times: two equal worlds dump equal."""
-        found = {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump()}
+        found = {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump(), "elsewhere": self.elsewhere.dump()}
         return json.loads(json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate"))
 
     def reset(self) -> None:
@@ -72,6 +76,7 @@ class Parts:
         self.inventory.reset()
         self.rest.reset()
         self.supervisors.reset()
+        self.elsewhere.reset()
         self.tally.clear()
 
     def expire(self) -> None:

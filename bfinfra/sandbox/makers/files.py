@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bfinfra.sandbox.elsewhere import make_kubeconfig
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.ova import make_ova
 from bfinfra.sandbox.makers.token import make_token
@@ -22,7 +23,12 @@ def make_files(files: Mapping[str, File], folder: Path, ca_pem: str) -> None:
     def make_ca(path: Path) -> None:
         make_text(path, text=ca_pem)
 
-    makers: dict[str, Maker] = {"ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca}
+    def make_access(path: Path, **options: Any) -> None:
+        make_kubeconfig(path, ca_pem=ca_pem, **options)
+
+    makers: dict[str, Maker] = {
+        "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access,
+    }
     for name, file in files.items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
