@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from at_cluster import Site
+
+from bfinfra.model.plan import Action
+
+
+@pytest.fixture
+def site(tmp_path, api, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    return Site(tmp_path, api, "one-cluster")
+
+
+def test_it_is_read_and_its_version_is_the_note(site):
+    assert site.item("kubernetes_cluster/k").action is Action.READ
+    (note,) = [ended.note for key, ended in site.applied().endings.items() if key.kind == "kubernetes_cluster"]
+    assert note.startswith("v1.")
+
+
+def test_one_that_does_not_let_us_in_is_unreadable_and_its_token_stays_unsaid(site):
+    config = json.loads((site.folder / "kubeconfig").read_text())
+    config["users"][0]["user"] = {"token": "s3cret"}
+    (site.folder / "kubeconfig").write_text(json.dumps(config))
+    plan = site.plan()
+    assert "login is not accepted" in str(plan.unreadable)
+    assert "s3cret" not in str(plan.unreadable)
+
+
+def test_a_kubeconfig_that_would_run_a_program_is_not_used(site):
+    config = json.loads((site.folder / "kubeconfig").read_text())
+    config["users"][0]["user"] = {"exec": {"command": "touch", "args": [str(site.folder / "ran")]}}
+    (site.folder / "kubeconfig").write_text(json.dumps(config))
+    assert "exec" in str(site.plan().unreadable)
+    assert not (site.folder / "ran").exists()
