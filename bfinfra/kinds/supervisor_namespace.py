@@ -129,11 +129,14 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         self._catalog: Catalog | None = None
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list, then the details of what is wanted or carries a mark."""
+        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no more than the list."""
+        listed = self._namespaces.list()
+        names = [name for name, text in listed.items() if name in wanted or (others and Mark.decode(text))]
+        if not names and not any(wanted.values()):
+            return Seen({})
         if others or self._catalog is None:  # what namespaces may name does not change while one waits for them
             self._catalog = self._namespaces.catalog()
-        catalog, listed = self._catalog, self._namespaces.list()
-        names = [name for name, text in listed.items() if name in wanted or (others and Mark.decode(text))]
+        catalog = self._catalog
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():
             spec = wanted.get(name)

@@ -32,13 +32,32 @@ class Supervisor:
 
 
 @dataclass(frozen=True, slots=True)
+class VmClass:
+    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent."""
+
+    cpus: int
+    memory: int
+    cpu_reservation: int = 0
+    memory_reservation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest host."""
+
+    cpu: int
+    memory: int
+    core: int
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
-    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM class ids."""
+    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM classes by name."""
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
-    vm_classes: frozenset[str] = frozenset()
+    vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,15 +105,15 @@ class Namespaces:
 
     def catalog(self) -> Catalog:
         """What a namespace may name: four lists, and the details of each supervisor."""
-        found = [(s["cluster_name"], self._rest.get(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"]) for s in self._list(SUPERVISORS)]
+        found = [(s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"]) for s in self._list(SUPERVISORS)]
         supervisors = {
             name: Supervisor(identity, details.get("api_server_cluster_endpoint", ""), details.get("config_status") == "RUNNING")
             for name, details, identity in found
         }
-        libraries = (self._rest.get(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
+        libraries = (self._object(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
         return Catalog(
             supervisors, {p["name"]: p["policy"] for p in self._list(POLICIES)}, {lib["name"]: lib["id"] for lib in libraries},
-            frozenset(c["id"] for c in self._list(VM_CLASSES)),
+            {c["id"]: _vm_class(c) for c in self._list(VM_CLASSES)},
         )
 
     def list(self) -> Mapping[str, str]:
@@ -138,6 +157,12 @@ class Namespaces:
             raise Malformed(f"GET {path} answered no list", server=self._server, why=type(found).__name__)
         return found
 
+    def _object(self, path: str) -> Mapping[str, Any]:
+        found = self._rest.get(path)
+        if not isinstance(found, dict):
+            raise Malformed(f"GET {path} answered no object", server=self._server, why=type(found).__name__)
+        return found
+
     def _details(self, name: str, catalog: Catalog) -> Namespace | None:
         try:
             return _namespace(name, self._rest.get(f"{INSTANCES}/{quote(name)}"), catalog)
@@ -167,6 +192,11 @@ def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespac
         endpoint=supervisor.endpoint if supervisor else "",
         creator=f"{creator['subject']}@{creator['domain']}" if creator else "",
     )
+
+
+def _vm_class(info: Mapping[str, Any]) -> VmClass:
+    memory = (info.get("memory_MB") or 0) * MIB
+    return VmClass(info.get("cpu_count") or 0, memory, info.get("cpu_reservation") or 0, info.get("memory_reservation") or 0)
 
 
 def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:
