@@ -197,7 +197,7 @@ func main() {
 	esx := flag.Bool("esx", false, "")
 	gpus := flag.Int("gpus", 0, "")
 	passthru := flag.Bool("passthru", false, "GPUs are passed through from the start")
-	wcp := flag.Bool("wcp", false, "the last cluster is called WCP-compute, so that it has a supervisor")
+	wcp := flag.Bool("wcp", false, "the cluster DC0_C1 is called WCP-compute, so that it has a supervisor")
 	fast := flag.Int("fastvm", 0, "")
 	shim := flag.Bool("shim", false, "")
 	user := flag.String("username", "", "")
@@ -254,9 +254,11 @@ func main() {
 		}
 	}
 	if *wcp {
-		clusters := m.Map().All("ClusterComputeResource")
-		last := clusters[len(clusters)-1].(*simulator.ClusterComputeResource)
-		last.Name = "WCP-compute"
+		for _, each := range m.Map().All("ClusterComputeResource") { // in no order
+			if cluster := each.(*simulator.ClusterComputeResource); cluster.Name == "DC0_C1" {
+				cluster.Name = "WCP-compute"
+			}
+		}
 	}
 	m.Service.RegisterEndpoints = true
 	m.Service.Listen = &url.URL{Host: *l}
