@@ -1,3 +1,23 @@
+"""Fixtures of the sandbox for every test; `--peers` for the tests that need real peers (script/peers up)."""
+
 from __future__ import annotations
 
-pytest_plugins = ["bfinfra.testing"]
+from typing import Any
+
+import pytest
+from peers.found import NotUp, find
+
+pytest_plugins = ["bfinfra.testing", "peers.left_out"]
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--peers", action="store_true", help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl (script/peers up)")
+
+
+@pytest.fixture(scope="session")
+def peers(request: pytest.FixtureRequest) -> Any:
+    """The real peers, running; a test that asks for them is marked `peers`."""
+    try:
+        return find()
+    except NotUp as error:
+        pytest.fail(str(error), pytrace=False)

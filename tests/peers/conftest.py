@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import hashlib
+import ssl
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from peers.found import USER, Peers
+from peers.site_files import SPECS, SiteFile
+
+from bfinfra.sandbox.makers.ova import make_ova
+
+WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "2", "-host", "3", "-standalone-host", "0", "-vm", "0", "-gpus", "2", "-wcp"]
+"""As script/peers starts the shared one."""
+
+
+@dataclass
+class Vcsim:
+    """A vcsim of the test's own, and govc on it."""
+
+    peers: Peers
+
+    def govc(self, *words: str) -> str:
+        return self.peers.govc(*words)
+
+
+@pytest.fixture(scope="session")
+def ova(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ova") / "bitfusion-server.ova"
+    make_ova(path)
+    return path
+
+
+@pytest.fixture
+def vcsim(peers: Peers) -> Iterator[Vcsim]:
+    """Started for one test from the binary of the peers: a second or less."""
+    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", peers.password]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = []
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith("URL="):
+                    break
+            else:
+                pytest.fail(f"vcsim does not start: {''.join(said)}")
+            yield Vcsim(replace(peers, vcsim=said[-1].split("@")[-1].split("/")[0]))
+        finally:
+            process.kill()
+
+
+def vcsim_site(peers: Peers, folder: Path, ova: Path) -> SiteFile:
+    """specs/peers/vcsim.yaml for the vcsim of these peers."""
+    site = SiteFile(SPECS / "peers/vcsim.yaml", folder)
+    host, _, port = peers.vcsim.rpartition(":")
+    pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
+    site.given["vcenter"] |= {"server": peers.vcsim, "trust": {"sha256": pin}}
+    site.put("vcsim.password", peers.password)
+    site.put("customer.password", "of-the-customer-1!")
+    (folder / "bitfusion-server.ova").symlink_to(ova)
+    return site
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journal and locks of the test's own."""
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))

@@ -1,0 +1,79 @@
+"""A site of specs/peers in a folder of the test's own, with the addresses of this run; and bfinfra on it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.engine.guard import Allow
+from bfinfra.engine.retry import Patience
+from bfinfra.model.events import Event
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+
+SPECS = Path(__file__).parents[2] / "specs"
+PATIENCE = Patience(attempts=3, pause=0.05, longest=0.5)
+SETTING = app.Setting(patience=PATIENCE)
+
+
+class SiteFile:
+    """`given` is the site as a mapping; change it, and the next call writes it anew."""
+
+    def __init__(self, source: Path, folder: Path) -> None:
+        self.folder, self.path = folder, folder / source.name
+        self.given: dict[str, Any] = yaml.load(source.read_text(), yaml.BaseLoader)  # scalars stay text: 0x10de is no number
+
+    def put(self, name: str, text: str) -> None:
+        """A file beside the site's."""
+        (self.folder / name).write_text(text)
+
+    def take(self, name: str) -> None:
+        """A file of specs/ beside the site's."""
+        target = self.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SPECS / name, target)
+
+    def load(self) -> Any:
+        """The site as bfinfra reads it."""
+        self.path.write_text(yaml.safe_dump(self.given, sort_keys=False))
+        return app.load(self.path)
+
+    def plan(self) -> Plan:
+        """What an apply would do, and what drift reports."""
+        return app.plan(self.load(), around=SETTING)
+
+    def changes(self) -> dict[str, set[str]]:
+        """Address → the fields that differ; empty: all agrees."""
+        found = self.plan()
+        assert not found.problems, found.problems
+        return fields(found)
+
+    def apply(self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any) -> app.Outcome:
+        """Everything is allowed."""
+        options = Options(patience=PATIENCE, deadline=deadline)
+        return app.apply(self.load(), approve=everything, options=options, on_event=on_event, around=SETTING, **how)
+
+
+def everything(plan: Plan) -> Allow:
+    return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items))
+
+
+def fields(plan: Plan) -> dict[str, set[str]]:
+    return {str(item.key): {change.field for step in item.steps for change in step.changes} for item in plan.pending}
+
+
+def endings(found: app.Outcome | Mapping[Key, Any]) -> dict[str, str]:
+    """Address → how it ended, with why where it isn't well."""
+    ended = found.endings if isinstance(found, app.Outcome) else found
+    return {str(key): f"{each.ending}" + (f": {each.problem}" if each.problem else "") for key, each in ended.items()}
+
+
+def all_are(found: app.Outcome | Mapping[Key, Any], *allowed: str) -> None:
+    bad = {address: how for address, how in endings(found).items() if how not in allowed}
+    assert not bad, bad

@@ -1,0 +1,134 @@
+"""A GPU host and a Bitfusion server on vcsim: applied, changed, changed behind bfinfra's back with govc, destroyed."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peers.conftest import Vcsim, vcsim_site
+from peers.found import USER, Peers
+from peers.site_files import SiteFile, all_are, endings, fields
+from pyVim.connect import Disconnect, SmartConnect
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+
+HOST, SERVER = "gpu_host/DC0_C0_H0", "bitfusion_server/bf-01"
+GUEST = {"toolsRunningStatus": "guestToolsRunning", "ipAddress": "10.9.0.5", "hostName": "bf-01.example.local"}
+
+
+@pytest.fixture
+def site(vcsim: Vcsim, tmp_path: Path, ova: Path) -> SiteFile:
+    return vcsim_site(vcsim.peers, tmp_path, ova)
+
+
+def guest_starts(vcsim: Vcsim) -> None:
+    """vcsim has no guests: what VMware Tools would report is set from outside."""
+    vcsim.govc("vm.change", "-vm", "bf-01", *(word for key, value in GUEST.items() for word in ("-e", f"SET.guest.{key}={value}")))
+
+
+def applied(site: SiteFile, vcsim: Vcsim) -> None:
+    """Applied until nothing is left; the guest starts once its VM is on."""
+    first = site.apply(deadline=1)
+    assert endings(first)[SERVER].startswith("still-waiting"), endings(first)
+    guest_starts(vcsim)
+    all_are(site.apply(), "done", "kept")
+
+
+def machine(vcsim: Vcsim) -> dict[str, Any]:
+    (found,) = json.loads(vcsim.govc("vm.info", "-json", "bf-01"))["virtualMachines"]
+    return found
+
+
+def cards(vcsim: Vcsim) -> list[str]:
+    backings = [device.get("backing", {}) for device in machine(vcsim)["config"]["hardware"]["device"]]
+    return sorted(backing["id"] for backing in backings if "systemId" in backing)
+
+
+def attach(peers: Peers, name: str, address: str) -> None:
+    """govc asks vcsim for the devices of no host in particular, and gets none; pyVmomi attaches what it is told."""
+    host, _, port = peers.vcsim.rpartition(":")
+    trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))
+    si = SmartConnect(host=host, port=int(port), user=USER, pwd=peers.password, sslContext=trust, httpConnectionTimeout=20)
+    backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(id=address, deviceId="1db6", systemId="", vendorId=0x10DE, deviceName="gpu")
+    card = vim.vm.device.VirtualDeviceSpec(operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing))
+    found = si.content.searchIndex.FindByInventoryPath(f"DC0/vm/{name}")
+    WaitForTask(found.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[card])))
+    Disconnect(si)
+
+
+def passthrough(vcsim: Vcsim, name: str = "DC0_C0_H0") -> list[tuple[bool, bool]]:
+    found = json.loads(vcsim.govc("object.collect", "-json", f"/DC0/host/DC0_C0/{name}", "config.pciPassthruInfo"))
+    return [(d["passthruEnabled"], d["passthruActive"]) for d in found[0]["val"]["_value"]]
+
+
+def test_a_plan_on_the_shared_one_writes_nothing(peers: Peers, tmp_path: Path, ova: Path) -> None:
+    found = vcsim_site(peers, tmp_path, ova).plan()
+    assert not found.problems, found.problems
+    assert set(fields(found)) <= {HOST, SERVER}
+
+
+def test_apply_makes_what_govc_sees_and_a_second_one_writes_nothing(site: SiteFile, vcsim: Vcsim) -> None:
+    applied(site, vcsim)
+    assert passthrough(vcsim) == [(True, True)] * 2
+    found = machine(vcsim)
+    assert (found["runtime"]["powerState"], found["config"]["hardware"]["memoryMB"], found["config"]["firmware"]) == ("poweredOn", 32768, "efi")
+    assert cards(vcsim) == ["0000:17:00.0", "0000:28:00.0"]
+    extra = {each["key"]: each["value"] for each in found["config"]["extraConfig"]}
+    assert extra["pciPassthru.64bitMMIOSizeGB"] == "128"
+    assert "customer" not in extra["bfinfra.mark"]
+    again = site.apply()
+    all_are(again, "kept")
+    assert again.writes == 0
+    assert site.changes() == {}
+
+
+def test_one_field_that_changes_is_the_one_that_is_written(site: SiteFile, vcsim: Vcsim) -> None:
+    applied(site, vcsim)
+    site.given["bitfusion_server"]["bf-01"]["memory"] = "48GiB"
+    assert site.changes() == {SERVER: {"memory"}}
+    all_are(site.apply(), "done", "kept")
+    assert machine(vcsim)["config"]["hardware"]["memoryMB"] == 48 * 1024
+    assert machine(vcsim)["runtime"]["powerState"] == "poweredOn"
+    assert site.changes() == {}
+
+
+def test_what_govc_changes_is_drift_and_is_put_right(site: SiteFile, vcsim: Vcsim) -> None:
+    applied(site, vcsim)
+    vcsim.govc("vm.power", "-off", "bf-01")
+    vcsim.govc("vm.change", "-vm", "bf-01", "-m", "8192", "-c", "2", "-e", "pciPassthru.64bitMMIOSizeGB=16")
+    card = next(each for each in vcsim.govc("device.ls", "-vm", "bf-01").split() if each.startswith("pcipassthrough"))
+    vcsim.govc("device.remove", "-vm", "bf-01", card)
+    assert site.changes() == {SERVER: {"power", "memory", "cpus", "mmio", "gpus"}}
+    all_are(site.apply(), "done", "kept")
+    hardware = machine(vcsim)["config"]["hardware"]
+    assert (hardware["memoryMB"], hardware["numCPU"], cards(vcsim)) == (32768, 8, ["0000:17:00.0", "0000:28:00.0"])
+    assert site.changes() == {}
+
+
+def test_a_server_that_somebody_deletes_is_deployed_again(site: SiteFile, vcsim: Vcsim) -> None:
+    applied(site, vcsim)
+    vcsim.govc("vm.destroy", "bf-01")
+    assert set(site.changes()) == {SERVER}
+    applied(site, vcsim)
+    assert site.changes() == {}
+
+
+def test_destroy_leaves_the_host_as_it_was(site: SiteFile, vcsim: Vcsim) -> None:
+    before = passthrough(vcsim)
+    applied(site, vcsim)
+    all_are(site.apply(destroy=True), "done")
+    assert passthrough(vcsim) == before == [(False, False)] * 2
+    assert vcsim.govc("find", "-type", "m", "/") == ""
+    assert '"bfinfra' not in vcsim.govc("object.collect", "-json", "/DC0/host/DC0_C0/DC0_C0_H0", "customValue")
+    assert "Maintenance" not in vcsim.govc("find", "/", "-type", "h", "-runtime.inMaintenanceMode", "true")
+
+
+def test_somebody_elses_vm_with_the_card_stops_the_plan(site: SiteFile, vcsim: Vcsim) -> None:
+    vcsim.govc("vm.create", "-on=false", "-host", "DC0_C0_H0", "-ds", "LocalDS_0", "-net", "VM Network", "theirs")
+    attach(vcsim.peers, "theirs", "0000:17:00.0")
+    found = site.plan()
+    assert found.problems
+    assert any("theirs" in str(problem) for problem in found.problems)

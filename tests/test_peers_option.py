@@ -1,0 +1,49 @@
+"""--peers: what needs real peers is left out and said; with it and without peers the tests fail and say what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("BFINFRA_", "KUBECONFIG", "PYTEST_"))}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/peers/test_vcsim.py", *words]
+    return subprocess.run(command, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_without_it_the_tests_are_left_out_and_the_summary_says_so(workers: tuple[str, ...]) -> None:
+    found = run(*workers)
+    assert found.returncode == 5, "no tests ran"
+    assert "tests with real peers were left out; to run them: script/peers up && script/test --peers" in found.stdout
+
+
+def test_with_it_and_no_peers_up_they_fail_with_what_to_do(tmp_path: Path) -> None:
+    found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path))
+    assert found.returncode == 1
+    assert f"--peers: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up" in found.stdout
+
+
+def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(tmp_path: Path) -> None:
+    found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path), KUBECONFIG=str(tmp_path / "mine"))
+    assert "there is no" in found.stdout
+
+
+def test_a_peer_that_went_is_named(tmp_path: Path) -> None:
+    for name in ("vcsim", "govc", "kubectl"):
+        (tmp_path / name).touch()
+    (tmp_path / "password").write_text("x")
+    (tmp_path / "kubeconfig").write_text('{"clusters": [{"cluster": {"server": "https://127.0.0.1:1"}}]}')
+    (tmp_path / "env").write_text(
+        f"export KUBECONFIG={tmp_path}/kubeconfig\nexport BFINFRA_VCSIM_URL=https://127.0.0.1:1/sdk\n"
+        f"export BFINFRA_VCSIM_PASSWORD_FILE={tmp_path}/password\nexport BFINFRA_PEERS_BIN={tmp_path}\n"
+    )
+    found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path))
+    assert "vcsim at 127.0.0.1:1: Connection refused" in found.stdout
