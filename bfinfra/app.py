@@ -62,6 +62,7 @@ class Setting:
 
 
 THE_WORLD = Setting()
+MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
 
 
 def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
@@ -188,7 +189,7 @@ def _make(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
             raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
                                     next="add vcenter: with server, username, password and trust"))
         return None
-    return cls(**{k: provide(v) for k, v in backends.items()})
+    return cls(**{k: provide(v.removesuffix(MAYBE)) if site.vcenter or not v.endswith(MAYBE) else None for k, v in backends.items()})
 
 
 def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.machines import Machines
@@ -32,6 +33,7 @@ class VCenter:
         self.session = SoapSession(settings, seam, env)
         self.rest = Rest(settings, seam, env)
         self.tasks = Tasks(self.session)
+        self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)
         self.hosts = Hosts(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked
 from bfinfra.kinds._homes import Home, Places
+from bfinfra.kinds.tanzu_cluster import fit, offers
 from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster import offers
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -20,6 +20,7 @@ from bfinfra.model.refs import Key, Ref
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
 
 API = "run.tanzu.vmware.com/v1alpha1"
 KIND = "TanzuKubernetesCluster"
@@ -98,8 +99,10 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     deadline = 3600
 
-    def __init__(self, clusters: Clusters) -> None:
+    def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
         self._clusters = clusters
+        self._vcenter = vcenter
+        self._ground = fit.Ground()
         self._places = Places(clusters, HOMES)
         self._offers: dict[str, offers.Offer] = {}
         self._authorities: dict[str, str] = {}
@@ -116,7 +119,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
                     self._places.saw(name, key)
                     states[name] = self._with_contents(state, wanted.get(name))
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
-        return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities)), answers.unreadable)
+        if others:
+            self._survey_ground(wanted, needs, states)
+        return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities), self._ground), answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -174,6 +179,20 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 self._offers[spec.namespace] = offers.read(home.cluster, home.namespace)
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.trust.values()})
 
+    def _survey_ground(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]) -> None:
+        """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces that are still to be made."""
+        if self._vcenter is None or not any(spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()):
+            return
+        self._ground = fit.read(self._vcenter, needs)
+        for name in {spec.namespace for spec in wanted.values() if spec is not None} & self._ground.absent:
+            supervisor = self._ground.supervisor(name)
+            if supervisor is not None:
+                self._offers[name] = offers.of_new(self._clusters.at(Endpoint(server=supervisor.endpoint)))
+
+
+def _moves(spec: Spec, state: State | None) -> bool:
+    return state is None or state.mark is None or state.mark.applied != spec.applied()
+
 
 def _create(name: str, spec: Spec, around: Around) -> Create:
     authorities = _check(spec, around)
@@ -218,6 +237,7 @@ def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -
 def _check(spec: Spec, around: Around) -> dict[str, str]:
     facts: offers.Facts = around.facts or offers.Facts()
     offers.check(spec, facts.offers.get(spec.namespace, offers.Offer()), around.needs["namespace"].spec)
+    fit.check(spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground)
     return _authorities(spec, facts)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.kinds.tanzu_cluster.fit import Ground
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.suggest import nearest
@@ -31,10 +32,11 @@ class Offer:
 
 @dataclass(frozen=True)
 class Facts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`)."""
+    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`); `ground`: what clusters stand on."""
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
     authorities: Mapping[str, str] = field(default_factory=dict)
+    ground: Ground = field(default_factory=Ground)
 
 
 def read(cluster: Cluster, namespace: str) -> Offer:
@@ -42,8 +44,13 @@ def read(cluster: Cluster, namespace: str) -> Offer:
     return Offer(
         _asked(lambda: _classes(cluster, namespace)),
         _asked(lambda: _storage(cluster, namespace)),
-        _asked(lambda: (_version(r) for r in cluster.list(RELEASES, "TanzuKubernetesRelease"))),
+        _asked(lambda: _releases(cluster)),
     )
+
+
+def of_new(supervisor: Cluster) -> Offer:
+    """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's releases."""
+    return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
 
 
 def check(spec: Spec, offer: Offer, promised: Any) -> None:
@@ -52,7 +59,13 @@ def check(spec: Spec, offer: Offer, promised: Any) -> None:
     _check_names(spec.storage, offer.storage_classes, getattr(promised, "storage", {}), "storage class", "storage")
     if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
         raise Refusal(f"the supervisor has no release {spec.version}", field="version",
-                      why=nearest(spec.version, offer.versions), next="choose one of these, or subscribe the content library that holds it")
+                      why=_there(offer.versions), next="choose one of these, or subscribe the content library that holds it")
+
+
+def _there(versions: Iterable[str]) -> str:
+    """All versions, each once, without the builder's suffix, the newest last."""
+    short = {_numbers(v): v.partition("+")[0] for v in versions}
+    return f"there are: {', '.join(short[numbers] for numbers in sorted(short))}"
 
 
 def matches(full: str, wanted: str) -> bool:
@@ -109,6 +122,10 @@ def _storage(cluster: Cluster, namespace: str) -> list[str]:
     quotas = cluster.list("v1", "ResourceQuota", namespace)
     found = [m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))]
     return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
+
+
+def _releases(cluster: Cluster) -> list[str]:
+    return [_version(release) for release in cluster.list(RELEASES, "TanzuKubernetesRelease")]
 
 
 def _version(release: Mapping[str, Any]) -> str:

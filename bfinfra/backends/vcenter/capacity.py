@@ -1,0 +1,37 @@
+"""What clusters have to give: the sum of their hosts that run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter.namespaces import Capacity
+from bfinfra.backends.vcenter.session import SoapSession
+
+MIB = 2**20
+PATHS = {
+    vim.ClusterComputeResource: ["summary.effectiveCpu", "summary.effectiveMemory"],
+    vim.HostSystem: ["parent", "summary.hardware.cpuMhz"],
+}
+
+
+class Capacities:
+    """Reads them. Raises RemoteError."""
+
+    def __init__(self, session: SoapSession) -> None:
+        self._session = session
+
+    def read(self) -> Mapping[str, Capacity]:
+        """Every cluster's by its id, in one bulk read."""
+        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS))
+        clock: dict[str, int] = {}
+        for row in rows:
+            if isinstance(row.ref, vim.HostSystem) and (found := row["summary.hardware.cpuMhz"]):
+                home = refs.moid(row["parent"])
+                clock[home] = min(found, clock.get(home, found))
+        return {
+            row.moid: Capacity(row["summary.effectiveCpu"] or 0, (row["summary.effectiveMemory"] or 0) * MIB, clock.get(row.moid, 0))
+            for row in rows if isinstance(row.ref, vim.ClusterComputeResource)
+        }
