@@ -43,7 +43,7 @@ class Workload(kind.Kind[Spec, State]):
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str] = {}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """Four lists a cluster; for a workload that isn't there yet also what stands in its places. The facts: manifests by name."""
+        """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The facts: manifests by name."""
         for name, spec in wanted.items():
             if spec is not None:
                 self._documents[name] = _documents(spec)
@@ -109,9 +109,10 @@ class Workload(kind.Kind[Spec, State]):
     def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
         found = [o for api, thing in KINDS for o in home.cluster.list(api, thing, home.namespace, selector(self._site))]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
+        complete = {(o["metadata"]["namespace"], o["metadata"]["name"]) for o in found if o["kind"] == "ConfigMap" and _sealed(o)}
         for name, spec in wanted.items():
             namespace = _namespace(spec, home.key, needs)
-            if not namespace or ("ConfigMap", namespace, record_name(name)) in have:
+            if not namespace or (namespace, record_name(name)) in complete:
                 continue
             for manifest in self._manifests(name):
                 api, thing, real = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
@@ -148,6 +149,11 @@ class Workload(kind.Kind[Spec, State]):
             return self._clusters.at(state.home).log(thing.pods[-1], namespace=state.namespace)
         except RemoteError:
             return ""
+
+
+def _sealed(obj: Object) -> bool:
+    mark = mark_of(obj)
+    return mark is not None and mark.applied is not None
 
 
 def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str:
