@@ -15,7 +15,7 @@ from bfinfra.backends.vcenter.hardware import Hardware, config_spec
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks
-from bfinfra.model.errors import Busy, Missing
+from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
     "name", "parent", "resourcePool", "datastore", "runtime.powerState", "runtime.host", "runtime.connectionState", "config.instanceUuid",
@@ -139,13 +139,18 @@ class Machines:
         """Delete a VM that is off, with its disks."""
         self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).Destroy_Task(), "deleting")
 
-    def discard(self, moid: str, flag: str) -> None:
-        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was finished, and stays."""
-        with contextlib.suppress(Missing):  # an import that lapses takes its VM along
+    def discard(self, moid: str, flag: str, *, cancel: bool) -> None:
+        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was finished, and stays.
+
+        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease lapses.
+        """
+        with contextlib.suppress(Missing):  # an import that ends takes its VM along
+            for task in (task for found in self.read([moid], [flag]) for task in found.tasks):
+                if cancel:
+                    with contextlib.suppress(Rejected):  # it is over, or can't be cancelled
+                        task.CancelTask()
+                self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
             self._tasks.watch(self._ref(moid), ("disabledMethod",), _deletable, "an earlier import", limit=LAPSE)
-            for found in self.read([moid], [flag]):
-                for task in found.tasks:
-                    self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
             if any(found.extra for found in self.read([moid], [flag])):
                 self.stop(moid)
                 self._delete_or_lapse(moid)

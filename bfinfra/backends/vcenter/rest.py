@@ -12,8 +12,8 @@ import httpx2
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
-from bfinfra.backends.vcenter.session import credentials
-from bfinfra.model.errors import Denied, Expired, RemoteError
+from bfinfra.backends.vcenter.session import credentials, refused
+from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.site import VCenterSettings
 
 SESSION = "/api/session"
@@ -119,7 +119,7 @@ class Rest:
                 break
         self._door = door
         if answer.status_code in (401, 403):
-            raise Denied("vCenter refused the login", server=self.server, next="check vcenter.username and vcenter.password")
+            raise refused(who.username, self.server)
         if not answer.is_success:
             raise faults.of_answer(answer, "vCenter refused the login", self.server)
         found = answer.json() if answer.content else None

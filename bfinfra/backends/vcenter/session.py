@@ -46,6 +46,12 @@ def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None)
     return Credentials(username, Secret("env", named, Sources(env=env)))
 
 
+def refused(username: str, server: str) -> Denied:
+    """A login that both APIs refuse in words of their own."""
+    return Denied(f"vCenter refused the login of {username}", server=server, why="it does not accept this user name and password",
+                  next="check vcenter.username, and what vcenter.password refers to")
+
+
 class SoapSession:
     """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything."""
 
@@ -106,5 +112,10 @@ class SoapSession:
             self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": "bfinfra"})
         stub = soap.Stub(self._http, self.server, soap.negotiate(self._http, self.server))
         content = soap.service_instance(stub).RetrieveContent()
-        content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
+        try:
+            content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
+        except Denied as error:
+            if error.privilege:
+                raise
+            raise refused(who.username, self.server) from None
         return content

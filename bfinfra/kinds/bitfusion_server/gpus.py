@@ -26,7 +26,7 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     cards = chosen(host.spec, host.state, around.mark.site) if host.spec is not None else ()
     servers = {n: (s, t) for n, (s, t) in around.peers.items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
     servers[name] = (spec, state)
-    given = _share(cards, servers, _elsewhere(host.state, around.peers, state))
+    given = _share(cards, servers, _elsewhere(host.state, around, state))
     mine = given.get(name, ())
     if len(mine) < spec.gpus:
         others = [f"{n} has {len(g)}" for n, g in sorted(given.items()) if n != name and g]
@@ -60,10 +60,11 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
     return None if None in listed else sum(size or 0 for size in listed)
 
 
-def _elsewhere(host: HostState, peers: Mapping[str, tuple[Spec | None, State | None]], state: State | None) -> set[str]:
+def _elsewhere(host: HostState, around: Around, state: State | None) -> set[str]:
     """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as free."""
-    servers = {t.machine.moid for _, t in peers.values() if t is not None} | ({state.machine.moid} if state else set())
-    return {address for holder in host.detail.holders if holder.moid not in servers for address in holder.addresses}
+    servers = {t.machine.moid for _, t in around.peers.values() if t is not None} | ({state.machine.moid} if state else set())
+    there = around.facts.machines  # the host was looked at earlier: what held a card then may be gone
+    return {a for h in host.detail.holders if h.moid not in servers and (there is None or h.moid in there) for a in h.addresses}
 
 
 def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:

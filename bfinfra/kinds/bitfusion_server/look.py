@@ -44,7 +44,7 @@ class Looks:
                 states[name] = seen
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {spec.ova.file.text: self._ova(spec) for spec in specs.values()}
-        return Seen(states, Facts(inventory, ovas, self._secrets(specs, states, ovas)))
+        return Seen(states, Facts(inventory, ovas, self._secrets(specs, states, ovas), frozenset(b.moid for b in briefs)))
 
     def _ova(self, spec: Spec) -> ova.Ova | str:
         """The descriptor, read once for each state of the file; or why it can't be read."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import uuid
 from collections.abc import Mapping
 
 from bfinfra.backends import ova
@@ -33,7 +36,7 @@ class Runs:
         values = _revealed(target.properties)
         sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
-        notes = {MARK: step.mark, IMPORTING: target.release, OVA: target.release} | _kept(mark, sealed)
+        notes = {MARK: step.mark, IMPORTING: _importer(), OVA: target.release} | _kept(mark, sealed)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
@@ -67,7 +70,7 @@ class Runs:
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):
-                machines.discard(moid, IMPORTING)
+                self._discard(moid)
             case steps.Stop(moid=moid):
                 machines.stop(moid)
             case steps.Configure():
@@ -81,6 +84,11 @@ class Runs:
             case steps.Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)
+
+    def _discard(self, moid: str) -> None:
+        for found in self._vcenter.machines.read([moid], [IMPORTING]):
+            if found.extra:
+                self._vcenter.machines.discard(moid, IMPORTING, cancel=_dead(found.extra[IMPORTING]))
 
     def _configure(self, step: steps.Configure) -> None:
         values = _revealed(step.properties)
@@ -103,6 +111,28 @@ class Runs:
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
+
+
+def _importer() -> str:
+    """Who imports: this machine and this process."""
+    return f"{socket.gethostname()}/{uuid.getnode():x}/{os.getpid()}"
+
+
+def _dead(importer: str) -> bool:
+    """Whether an importer surely works no more: a process of this machine that has ended, or this one, which now does something else."""
+    machine, _, pid = importer.rpartition("/")
+    mine, _, me = _importer().rpartition("/")
+    if machine != mine or not pid.isdigit():
+        return False
+    if pid == me:
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def _revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:

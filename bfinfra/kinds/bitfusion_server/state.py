@@ -16,7 +16,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Ref
 
 MARK, SECRETS, IMPORTING, OVA = "bfinfra.mark", "bfinfra.secrets", "bfinfra.importing", "bfinfra.ova"
-"""extraConfig keys: the mark; digests of write-only properties; set until an import is whole; what was imported."""
+"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was imported."""
 MMIO, MMIO_SIZE = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 KEYS = (MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE)
@@ -29,6 +29,7 @@ class State(kind.State):
     machine: Machine
     host: Annotated[str, Ref("gpu_host")]
     importing: bool = False
+    """Its import did not come to its end."""
 
     @property
     def digests(self) -> Mapping[str, str]:
@@ -47,11 +48,12 @@ class SecretSeen:
 
 @dataclass(frozen=True)
 class Facts:
-    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property."""
+    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property; ids of all VMs."""
 
     inventory: Inventory = field(default_factory=Inventory)
     ovas: Mapping[str, Ova | str] = field(default_factory=dict)
     secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
+    machines: frozenset[str] | None = None
 
 
 def identity(site: str, name: str) -> str:

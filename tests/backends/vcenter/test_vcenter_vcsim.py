@@ -183,10 +183,10 @@ def test_a_half_imported_machine_is_discarded_and_a_finished_one_is_not(vcenter,
     hardware = Hardware(extra={MARK: "half", "bfinfra.importing": "x"})
     moid = vcenter.imports.run(wanted(place, "bf-4", hardware=hardware), lambda *_: None)
     vcenter.machines.reconfigure(moid, Hardware(extra={"bfinfra.importing": ""}))
-    vcenter.machines.discard(moid, "bfinfra.importing")
+    vcenter.machines.discard(moid, "bfinfra.importing", cancel=False)
     assert vcenter.machines.read([moid], [MARK])
     vcenter.machines.reconfigure(moid, Hardware(extra={"bfinfra.importing": "x"}))
-    vcenter.machines.discard(moid, "bfinfra.importing")
+    vcenter.machines.discard(moid, "bfinfra.importing", cancel=True)
     assert not vcenter.machines.read([moid], [MARK])
 
 
