@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
+
+from bfinfra.backends.vcenter.devices import Attached
+from bfinfra.kinds.bitfusion_server import sizing
+from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, SecretSeen, identity
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Disruption
+from bfinfra.model.secret import Secret
+
+GIB = 1 << 30
+
+
+def refused(**how) -> Refusal:
+    facts = how.pop("facts", {})
+    with pytest.raises(Refusal) as raised:
+        steps(spec(**how), None, around(**facts))
+    return raised.value
+
+
+@pytest.mark.parametrize(("gpus", "cpus"), [(0, 4), (1, 4), (2, 8), (4, 16)])
+def test_cpus_are_four_for_each_gpu_and_at_least_four(gpus, cpus):
+    assert sizing.cpus(gpus) == cpus
+
+
+@pytest.mark.parametrize(("sizes", "window"), [((24, 24), 128), ((16,), 32), ((32, 32), 128), ((32,), 64), ((80,), 256), ((40, 40, 40), 256)])
+def test_the_mmio_window_is_twice_the_next_power_of_two(sizes, window):
+    assert sizing.mmio(sum(sizes) * GIB) == window * GIB
+
+
+def test_memory_is_one_and_a_half_times_the_gpus():
+    assert sizing.memory(64 * GIB) == 96 * GIB
+
+
+@pytest.mark.parametrize(("name", "size"), [("grid_v100d-8q", 8), ("grid_a100-40c", 40), ("nvidia_a40-24q", 24)])
+def test_a_vgpu_profile_tells_its_memory(name, size):
+    assert sizing.of_profile(name) == size * GIB
+
+
+def test_an_absent_server_is_deployed_powered_on_and_sealed():
+    deploy, *rest = steps(spec(), None)
+    assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Seal"]
+    target = deploy.target
+    assert (target.cpus, target.memory, target.extra[MMIO_SIZE]) == (8, 96 * GIB, "128")
+    assert [a.address for a in target.attach] == list(CARDS)
+    assert [(a.ovf, a.network) for a in target.adapters] == [("Network 1", "network-1")]
+    assert target.properties["network.ip_cidr.1"] == "10.0.0.5/24"
+    assert target.properties["network.gateway.1"] == "10.0.0.1"
+
+
+def test_secrets_stand_in_steps_as_references_only():
+    deploy = steps(spec(), None)[0]
+    assert isinstance(deploy.target.properties["password"], Secret)
+    assert PW not in repr(deploy)
+
+
+def test_what_agrees_needs_nothing():
+    assert steps(spec(), state()) == []
+
+
+def test_a_half_imported_server_is_discarded_and_made_anew_with_the_same_cards():
+    found = steps(spec(), state(importing=True))
+    assert [type(s).__name__ for s in found] == ["Discard", "Deploy", "PowerOn", "Seal"]
+    assert max(list(Disruption).index(s.disruption) for s in found) == 0
+    assert len(found[1].target.attach) == 2
+
+
+def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
+    found = steps(spec(cpus=12, memory="128GiB"), state())
+    assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Seal"]
+    assert found[0].disruption is Disruption.POWER_CYCLE
+    assert (found[1].cpus, found[1].memory) == (12, 128 * GIB)
+    assert {"cpus", "memory"} <= {c.field for c in found[0].changes}
+
+
+def test_another_network_needs_no_power_cycle():
+    wanted = spec(networks={"Network 1": {"network": "Storage", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}})
+    assert titles(steps(wanted, state())) == ["Configure", "Seal"]
+
+
+def test_one_adapter_more_does():
+    networks = {"Network 1": {"network": "VM Network", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}, "storage": {"network": "Storage"}}
+    found = steps(spec(networks=networks), state())
+    assert titles(found) == ["Stop", "Configure", "PowerOn", "Seal"]
+    assert found[1].add_nics == ("network-2",)
+
+
+def test_a_server_that_was_switched_off_is_drift():
+    found = steps(spec(), state(machine(on=False)))
+    assert titles(found) == ["PowerOn"]
+    assert [c.field for c in found[0].changes] == ["power"]
+
+
+def test_a_changed_secret_is_written_again_without_its_value_in_the_plan():
+    found = steps(spec(), state(), around(secrets={("bf-01", "password"): SecretSeen(stale=True)}))
+    assert titles(found) == ["Stop", "Configure", "PowerOn"]
+    assert [c.field for c in found[0].changes] == ["properties.password"]
+    assert PW not in repr(found)
+
+
+def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
+    found = steps(spec(), state(), around(ova=package(version="4.0")))
+    assert titles(found) == ["Replace", "Deploy", "PowerOn", "Seal"]
+    assert found[0].disruption is Disruption.REPLACE
+    assert len(found[1].target.attach) == 2
+
+
+def test_what_only_the_spec_says_is_a_new_seal_that_names_its_field():
+    found = steps(spec(readiness="port"), state())
+    assert titles(found) == ["Seal"]
+    assert [c.field for c in found[0].changes] == ["readiness"]
+
+
+def test_deleting_is_one_destructive_step():
+    found = steps(None, state())
+    assert titles(found) == ["Delete"]
+    assert found[0].destructive
+
+
+def test_each_card_goes_to_one_server():
+    first, second = spec(gpus=1), spec(gpus=1)
+    one = steps(first, None, around(peers={"bf-02": (second, None)}))[0].target.attach
+    two = steps(second, None, around("bf-02", peers={"bf-01": (first, None)}), name="bf-02")[0].target.attach
+    assert {a.address for a in (*one, *two)} == set(CARDS)
+
+
+def test_a_standing_server_keeps_its_card_whatever_its_name():
+    pci = (Attached(1, "static", CARDS[0]),)
+    standing = state(machine(pci=pci, name="zz"), name="zz")
+    found = steps(spec(gpus=1), None, around(peers={"zz": (spec(gpus=1), standing)}))
+    assert [a.address for a in found[0].target.attach] == [CARDS[1]]
+
+
+def test_too_many_gpus_name_the_field_and_who_has_them():
+    error = refused(gpus=2, facts={"peers": {"bf-00": (spec(gpus=1), state(machine(pci=(Attached(1, "static", CARDS[0]),)), name="bf-00"))}})
+    assert error.field == "gpus"
+    assert "bf-00 has 1" in str(error)
+
+
+def test_dynamic_devices_name_the_make_instead_of_an_address():
+    attach = steps(spec(attach="dynamic"), None)[0].target.attach
+    assert [(a.vendor, a.device, a.address) for a in attach] == [(0x10DE, 0x1DB6, "")] * 2
+
+
+def test_a_vgpu_is_a_share_by_a_profile_that_the_host_offers():
+    found = steps(spec(attach="vgpu", vgpu_profile="grid_v100d-8q"), None)[0].target
+    assert [a.profile for a in found.attach] == ["grid_v100d-8q"] * 2
+    assert (found.memory, found.extra[MMIO_SIZE]) == (24 * GIB, "32")
+    assert refused(attach="vgpu", vgpu_profile="grid_v100d-9q").field == "vgpu_profile"
+
+
+@pytest.mark.parametrize(
+    ("how", "field"),
+    [
+        ({"datastore": "nope"}, "datastore"),
+        ({"folder": "nope"}, "folder"),
+        ({"resource_pool": "nope"}, "resource_pool"),
+        ({"networks": {"Network 1": {"network": "nope"}}}, "networks.Network 1.network"),
+        ({"disk": "1GiB"}, "disk"),
+        ({"memory": "1000000KiB"}, "memory"),
+        ({"properties": {"hostnam": "x", "password": {"env": "PW"}}}, "properties.hostnam"),
+        ({"properties": {"password": {"env": "PW"}}}, "properties"),
+        ({"properties": {"hostname": "x", "password": "literal"}}, "properties.password"),
+        ({"properties": {"hostname": "x", "password": {"env": "NOT_SET"}}}, "properties.password"),
+        ({"properties": {"hostname": "x", "password": {"env": "PW"}, "network.mtu.1": "much"}}, "properties.network.mtu.1"),
+        ({"ova": {"file": "other.ova"}}, "ova.file"),
+    ],
+)
+def test_what_is_unknown_or_unfit_is_refused_at_its_field(how, field):
+    assert refused(**how).field == field
+
+
+def test_a_host_that_is_not_there_is_refused():
+    with pytest.raises(Refusal) as raised:
+        steps(spec(), None, replace(around(), needs={}))
+    assert raised.value.field == "host"
+
+
+def test_unknown_memory_asks_for_it():
+    cards = tuple(replace(d, device=0x9999) for d in HOST.devices)
+    error = refused(facts={"host": replace(HOST, devices=cards), "device": "0x9999"})
+    assert error.field in ("memory", "mmio")
+    assert "gpu_memory" in str(error)
+
+
+def test_the_instance_uuid_is_the_same_every_time():
+    assert identity("a", "bf-01") == identity("a", "bf-01") != identity("b", "bf-01")
+
+
+def test_every_disruption_says_why():
+    for found in (steps(spec(cpus=12), state()), steps(spec(), state(), around(ova=package(version="4.0")))):
+        assert all(step.why for step in found if step.disruption is not Disruption.NONE)
+
