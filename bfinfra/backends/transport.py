@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ Route = Callable[[str, int], tuple[str, int] | None]
 Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
@@ -108,7 +110,7 @@ class Seam:
         try:
             socket.create_connection(self.where(host, port), timeout).close()
         except OSError as error:
-            raise Unreachable("no connection", server=f"{host}:{port}", why=_reason(error)) from None
+            raise _unreachable(f"{host}:{port}", error) from None
 
     def close(self) -> None:
         """Close every connection of every client."""
@@ -254,17 +256,21 @@ def _as_remote(server: str, name: str, *, writing: bool) -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-        raise Unreachable("no connection", server=server, why=_reason(error)) from None
+        raise _unreachable(server, error) from None
     except httpx2.TransportError as error:
         if writing:
             raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None
         raise Unreachable(f"no whole answer to {name}", server=server, why=_reason(error)) from None
 
 
+def _unreachable(server: str, error: BaseException) -> Unreachable:
+    return Unreachable("no connection", server=server, why=_reason(error), next="check the address, and that the server runs and no firewall is between")
+
+
 def _reason(error: BaseException) -> str:
     text = (
         (error.strerror if isinstance(error, OSError) else "")
-        or str(error)
+        or ERRNO.sub("", str(error))
         or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(type(error).__name__, type(error).__name__)
     )
     return "".join(c for c in text if c.isprintable())[:300]

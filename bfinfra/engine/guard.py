@@ -26,12 +26,27 @@ class Allow:
 
 def check(plan: Plan, allow: Allow) -> None:
     """Raises BfinfraError for a plan with problems or blind spots, Unsafe for one that does more than allowed."""
-    blind = [Problem(f"{where} can't be read", why=why, next="mend that, then run again; nothing was written")
-             for where, why in plan.unreadable.items()]
+    blind = _blind(plan)
     if plan.problems or blind:
         raise BfinfraError(*plan.problems, *blind)
     if found := [problem for item in plan.pending for problem in _objections(item, allow)]:
         raise Unsafe(*found)
+
+
+def _blind(plan: Plan) -> list[Problem]:
+    """One problem a cause, however much it hides."""
+    causes: dict[str, list[str]] = {}
+    for where, why in plan.unreadable.items():
+        causes.setdefault(why, []).append(where)
+    return [Problem(f"{', '.join(_hidden(wheres))} can't be read", why=why, next="mend that, then run again; nothing was written")
+            for why, wheres in causes.items()]
+
+
+def _hidden(wheres: list[str]) -> list[str]:
+    """The site's resources, then the kinds of which nothing else is known."""
+    named = [where for where in wheres if "/" in where]
+    kinds = {where.partition("/")[0] for where in named}
+    return [*named, *(where for where in wheres if where not in named and where not in kinds)]
 
 
 def _objections(item: Item, allow: Allow) -> list[Problem]:
