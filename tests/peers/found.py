@@ -46,7 +46,7 @@ class Peers:
 
 def run(command: list[str], env: dict[str, str], given: str = "") -> str:
     """Standard output; AssertionError with what the command said where it fails."""
-    done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": os.devnull, **env}, input=given, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **env}, input=given, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -33,11 +33,11 @@ class SiteFile:
         """A file beside the site's."""
         (self.folder / name).write_text(text)
 
-    def take(self, name: str) -> None:
+    def take(self, source: str, name: str) -> None:
         """A file of specs/ beside the site's."""
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SPECS / name, target)
+        shutil.copy(SPECS / source, target)
 
     def load(self) -> Any:
         """The site as bfinfra reads it."""
