@@ -37,7 +37,7 @@ def _create(name: str, spec: Spec, state: State | None, around: Around) -> Seque
     return (
         Deploy(name=name, target=target, mark=around.mark.encode(), changes=changes),
         PowerOn(name=name, moid=""),
-        Seal(name=name, moid="", mark=seal),
+        Seal(name=name, moid="", mark=seal, release=target.release),
     )
 
 
@@ -59,7 +59,8 @@ def _update(name: str, spec: Spec, state: State, target: Target, around: Around)
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        steps.append(Seal(name=name, moid=machine.moid, mark=around.mark.seal(spec.applied()).encode(), changes=found))
+        seal = around.mark.seal(spec.applied()).encode()
+        steps.append(Seal(name=name, moid=machine.moid, mark=seal, release=target.release, changes=found))
     return steps
 
 

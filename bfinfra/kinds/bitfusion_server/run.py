@@ -80,7 +80,7 @@ class Runs:
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
             case steps.Seal(moid=moid):
-                machines.reconfigure(moid, Hardware(extra={MARK: step.mark}), "the note of what was applied")
+                machines.reconfigure(moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied")
             case steps.Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)

@@ -78,6 +78,8 @@ class Seal(_OnMachine):
     """note on VM {name} what was applied"""
 
     mark: str
+    release: str
+    """Which appliance it is; a VM that was adopted doesn't say so yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

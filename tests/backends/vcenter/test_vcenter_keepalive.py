@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.model.errors import Missing
+
+
+class Lease:
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.percents, self.twice = error, [], threading.Event()
+
+    def HttpNfcLeaseProgress(self, percent: int) -> None:  # noqa: N802 - vSphere's name
+        self.percents.append(percent)
+        if len(self.percents) > 1 or self.error:
+            self.twice.set()
+        if self.error:
+            raise self.error
+
+
+def quick(lease: Lease) -> KeepAlive:
+    alive = KeepAlive(lease, 300)
+    alive._every = 0.001
+    return alive
+
+
+def test_it_reports_while_no_data_flows():
+    lease = Lease()
+    with quick(lease) as alive:
+        alive.percent = 100
+        assert lease.twice.wait(5)
+        alive.check()
+    assert lease.percents[-1] in (0, 99), "the last percent belongs to the one who completes the lease"
+
+
+def test_a_lease_that_ended_stops_the_upload_at_its_next_block():
+    with quick(Lease(Missing("the lease is gone"))) as alive:
+        assert alive._lease.twice.wait(5)
+        alive._thread.join(5)
+        with pytest.raises(Missing):
+            alive.check()
+
+
+def test_it_reports_three_times_within_the_time_out_and_at_least_every_minute():
+    assert KeepAlive(Lease(), 30)._every == 10
+    assert KeepAlive(Lease(), 3600)._every == 60
