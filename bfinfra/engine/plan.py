@@ -61,7 +61,7 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds) -> tuple[Step, ...]
     if kind.makes and state is not None:
         _check_owner(key, spec, state.mark, wish)
     steps = tuple(kind.steps(key.name, spec, state, around(key, wish, world, kinds)))
-    _check_protected(key, spec, state, steps)
+    _check_protected(spec, state, steps)
     return steps
 
 
@@ -104,12 +104,12 @@ def _check_owner(key: Key, spec: Any, mark: Mark | None, wish: Wish) -> None:
         )
 
 
-def _check_protected(key: Key, spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
+def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
     applied = (state.mark.applied if state is not None and state.mark is not None else None) or {}
     goes = steps and (spec is None or any(s.disruption is Disruption.REPLACE for s in steps))
     if goes and (spec.protect if spec is not None else applied.get("protect")):
-        raise Refusal(f"{key} is protected", field="protect", why="this plan would delete or replace it",
-                      next="write protect: false and apply that first")
+        raise Refusal("it is protected", field="protect", why="this plan would delete or replace it",
+                      next=f"{'write' if spec is not None else 'write it with'} protect: false and apply that first")
 
 
 def _unreadable(key: Key, before: tuple[Key, ...], wish: Wish, world: World, unreadable: Mapping[Any, str]) -> str:

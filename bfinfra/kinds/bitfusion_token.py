@@ -92,4 +92,4 @@ class BitfusionToken(kind.Source[Spec, State]):
 def _expired(token: Token) -> str:
     if token.not_after > datetime.now(UTC):
         return ""
-    return f"its ca.crt ended on {token.not_after:%Y-%m-%d %H:%M} UTC: download a new token"
+    return f"its certificate authority (ca.crt) ended on {token.not_after:%Y-%m-%d %H:%M} UTC: download a new token"

@@ -226,7 +226,7 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
 def _check(name: str, spec: Spec, catalog: Catalog) -> None:
     """Refusal for whatever vCenter would refuse, or silently never grant."""
     if spec.cluster not in catalog.supervisors:
-        raise Refusal(f"the cluster {spec.cluster} has no supervisor", field="cluster", why="namespaces live on supervisors",
+        raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",
                       next=nearest(spec.cluster, catalog.supervisors))
     _known("storage policy", "storage", spec.storage, catalog.policies)
     _known("VM class", "vm_classes", spec.vm_classes, catalog.vm_classes)

@@ -138,7 +138,7 @@ def test_a_standing_server_keeps_its_card_whatever_its_name():
 def test_too_many_gpus_name_the_field_and_who_has_them():
     error = refused(gpus=2, facts={"peers": {"bf-00": (spec(gpus=1), state(machine(pci=(Attached(1, "static", CARDS[0]),)), name="bf-00"))}})
     assert error.field == "gpus"
-    assert "bf-00 has 1" in str(error)
+    assert "bf-00 takes 1" in str(error)
 
 
 def test_dynamic_devices_name_the_make_instead_of_an_address():

@@ -121,7 +121,7 @@ class Rest:
         if answer.status_code in (401, 403):
             raise refused(who.username, self.server)
         if not answer.is_success:
-            raise faults.of_answer(answer, "vCenter refused the login", self.server)
+            raise faults.of_answer(answer, "the login at vCenter failed", self.server)
         found = answer.json() if answer.content else None
         token = found.get("value") if isinstance(found, dict) else found
         if not isinstance(token, str) or not token:

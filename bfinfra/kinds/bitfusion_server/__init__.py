@@ -8,6 +8,7 @@ from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.kinds.bitfusion_server import decide, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
+from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.run import Runs
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
@@ -28,8 +29,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
         self._seam = seam
-        self._looks = Looks(vcenter, site)
-        self._runs = Runs(vcenter, site)
+        packages = Packages()
+        self._looks = Looks(vcenter, site, packages)
+        self._runs = Runs(vcenter, site, packages)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors."""

@@ -29,18 +29,25 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     given = _share(cards, servers, _elsewhere(host.state, around, state))
     mine = given.get(name, ())
     if len(mine) < spec.gpus:
-        others = [f"{n} has {len(g)}" for n, g in sorted(given.items()) if n != name and g]
-        raise Refusal(
-            f"{name} wants {spec.gpus} GPUs, {len(mine)} are left on {spec.host}",
-            field="gpus",
-            why="; ".join([f"{len(cards)} are passed through", *others]),
-            next="lower gpus, or pass more cards through",
-        )
+        raise _too_many(name, spec, cards, given, host.state)
     memory = _sum(spec.gpu_memory or gpu.memory for gpu in mine)
     system = host.state.detail.system_id
     if spec.attach == "dynamic":
         return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
     return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, system_id=system, name=g.name) for g in mine), memory
+
+
+def _too_many(name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str, tuple[Gpu, ...]], host: HostState) -> Refusal:
+    others = [f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g]
+    taken = {gpu.address for each in given.values() for gpu in each}
+    held = [f"the VM {h.name} holds {a}" for h in host.detail.holders for a in h.addresses if a in {c.address for c in cards} - taken]
+    left = {0: "none is", 1: "only 1 is"}.get(len(given.get(name, ())), f"only {len(given.get(name, ()))} are")
+    return Refusal(
+        f"it wants {spec.gpus} GPU{'' if spec.gpus == 1 else 's'}, and {left} to be had on {spec.host}",
+        field="gpus",
+        why="; ".join([f"gpu_host/{spec.host} passes {len(cards)} through", *others, *held]),
+        next="lower gpus, or pass more cards through",
+    )
 
 
 def _vgpu(spec: Spec, host: HostState) -> tuple[tuple[Attach, ...], int | None]:

@@ -9,9 +9,10 @@ from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.inventory import Inventory
 from bfinfra.backends.vcenter.machines import Brief
 from bfinfra.kinds.bitfusion_server import properties, state
+from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
-from bfinfra.model.errors import BfinfraError
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Seen
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, matches
@@ -24,10 +25,10 @@ Wanted = Mapping[str, Spec | None]
 class Looks:
     """Looks at one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages) -> None:
         self._vcenter = vcenter
         self._site = site
-        self._ovas: dict[tuple[str, int, int], ova.Ova | str] = {}
+        self._packages = packages
 
     def observe(self, wanted: Wanted, *, others: bool) -> Seen:
         """States of the wanted and of whatever else carries a mark of this kind."""
@@ -43,24 +44,16 @@ class Looks:
             if name not in states or machine.instance_uuid == state.identity(self._site.name, name):
                 states[name] = seen
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        ovas = {spec.ova.file.text: self._ova(spec) for spec in specs.values()}
-        return Seen(states, Facts(inventory, ovas, self._secrets(specs, states, ovas), frozenset(b.moid for b in briefs)))
+        ovas = {spec.ova.file.text: self._packages.look(spec.ova.file) for spec in specs.values()}
+        secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
+        return Seen(states, Facts(inventory, ovas, secrets, frozenset(b.moid for b in briefs), damaged))
 
-    def _ova(self, spec: Spec) -> ova.Ova | str:
-        """The descriptor, read once for each state of the file; or why it can't be read."""
-        try:
-            stat = spec.ova.file.path.stat()
-        except OSError as error:
-            return error.strerror or "it can't be read"
-        key = (str(spec.ova.file.path), stat.st_size, stat.st_mtime_ns)
-        if key not in self._ovas:
-            try:
-                self._ovas[key] = ova.read(spec.ova.file.path)
-            except (BfinfraError, ValueError) as error:
-                self._ovas[key] = str(error)
-        return self._ovas[key]
+    def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> dict[str, Problem]:
+        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due."""
+        due = {name: spec.ova for name, spec in specs.items() if not _stands(spec, states.get(name), self._packages.look(spec.ova.file))}
+        return {name: problem for name, of in due.items() if (problem := self._packages.damage(of.file, of.sha256))}
 
-    def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | str]) -> dict[tuple[str, str], SecretSeen]:
+    def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[tuple[str, str], SecretSeen]:
         pepper = self._site.pepper.reveal() if self._site.pepper else ""
         found: dict[tuple[str, str], SecretSeen] = {}
         for name, spec in specs.items():
@@ -81,6 +74,16 @@ def _secret(value: Secret, declared: ova.Property, standing: State | None, peppe
     kept = standing.digests.get(declared.key) if standing else None
     stale = standing is not None and not standing.importing and (kept is None or not matches(plain, kept, pepper))
     return SecretSeen(stale, ova.check(declared, properties.normalised(declared, plain)))
+
+
+def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:
+    """Whether nothing needs to be imported for it."""
+    if standing is None or standing.importing or isinstance(package, Problem):
+        return False
+    now, applied = spec.applied(), (standing.mark.applied if standing.mark else None) or {}
+    moved = bool(applied) and any(now.get(field) != applied.get(field) for field in ("ova", "datastore"))
+    same = standing.machine.extra.get(state.OVA, "") in ("", state.release(package))
+    return same and not moved and standing.host == spec.host
 
 
 def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> list[Brief]:

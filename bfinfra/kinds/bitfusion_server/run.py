@@ -12,9 +12,11 @@ from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.hardware import Hardware
 from bfinfra.backends.vcenter.ovf import Import
 from bfinfra.kinds.bitfusion_server import steps
+from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity
-from bfinfra.kinds.bitfusion_server.target import surplus
+from bfinfra.kinds.bitfusion_server.target import Target, surplus
 from bfinfra.model import kind
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, digest
@@ -24,15 +26,15 @@ from bfinfra.model.site import Site
 class Runs:
     """Runs steps on one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages) -> None:
         self._vcenter = vcenter
         self._site = site
+        self._packages = packages
 
     def deploy(self, step: steps.Deploy, report: Report) -> None:
         """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
         target = step.target
-        package = ova.read(target.file.path)
-        ova.verify(package, lambda done: report(Done("verifying", done, package.size)), sha256=target.sha256 or "")
+        package = self._whole(target, report)
         values = _revealed(target.properties)
         sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
@@ -64,6 +66,15 @@ class Runs:
         )
         moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
         self._vcenter.machines.reconfigure(moid, Hardware(extra={IMPORTING: ""}), "the note that the import is whole")
+
+    def _whole(self, target: Target, report: Report) -> ova.Ova:
+        """The OVA, read whole once more only where its file changed after the plan looked at it."""
+        package = self._packages.look(target.file)
+        size = None if isinstance(package, Problem) else package.size
+        if problem := self._packages.damage(target.file, target.sha256, lambda done: report(Done("verifying", done, size))):
+            raise BfinfraError(problem)
+        assert isinstance(package, ova.Ova)
+        return package
 
     def small(self, step: kind.Step) -> None:
         """Everything but an import."""

@@ -12,6 +12,7 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.inventory import Inventory
 from bfinfra.backends.vcenter.machines import Machine
 from bfinfra.model import kind
+from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Ref
 
@@ -48,12 +49,16 @@ class SecretSeen:
 
 @dataclass(frozen=True)
 class Facts:
-    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property; ids of all VMs."""
+    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property; ids of all VMs.
+
+    `damaged`: server → what is wrong with the OVA that it must be made from.
+    """
 
     inventory: Inventory = field(default_factory=Inventory)
-    ovas: Mapping[str, Ova | str] = field(default_factory=dict)
+    ovas: Mapping[str, Ova | Problem] = field(default_factory=dict)
     secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
     machines: frozenset[str] | None = None
+    damaged: Mapping[str, Problem] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:

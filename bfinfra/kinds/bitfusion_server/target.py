@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.inventory import Datastore, Inventory
 from bfinfra.kinds.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -55,7 +55,7 @@ class Target:
 def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Target:
     """The target. Refusal, naming the field, for whatever is unknown, missing or too much."""
     facts: Facts = around.facts
-    ova = _ova(spec, facts)
+    ova = _ova(name, spec, facts)
     detail = _host(spec, around)
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
     if cluster is None:
@@ -82,10 +82,11 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
     )
 
 
-def _ova(spec: Spec, facts: Facts) -> Ova:
-    found = facts.ovas.get(spec.ova.file.text, "it was not read")
-    if isinstance(found, str):
-        raise Refusal(f"the OVA {spec.ova.file.text} can't be used", field="ova.file", why=found, next="correct the path, or download it again")
+def _ova(name: str, spec: Spec, facts: Facts) -> Ova:
+    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.file.text, Problem("it was not read"))
+    if isinstance(found, Problem):
+        why = "; ".join(part for part in (found.what, found.why) if part)
+        raise Refusal(f"the OVA {spec.ova.file.text} can't be used", field="ova.file", why=why, next=found.next or "download it again")
     return found
 
 

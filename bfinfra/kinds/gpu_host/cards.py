@@ -44,7 +44,7 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
     if found is None:
         cards = (d.address for d in state.detail.devices if d.display and d.capable)
         raise Refusal(
-            f"{state.detail.name} has no PCI device {part.address}", field=f"{at}.address", next=nearest(part.address or "", cards)
+            f"the host has no PCI device {part.address}", field=f"{at}.address", next=nearest(part.address or "", cards)
         )
     if not found.capable:
         raise Refusal(
@@ -67,16 +67,22 @@ def _matching(part: Passthrough, state: State, site: str, at: str, taken: Mappin
     alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
     usable = [d for d in alike if d.capable and d.address not in taken and not stranger(d.address, state.detail.holders, site)]
     if len(usable) < part.count:
-        others = [f"{d.address} is the VM {owner}'s" for d in alike if (owner := stranger(d.address, state.detail.holders, site))]
-        make = f"{part.vendor:04x}:{part.device:04x}"
-        raise Refusal(
-            f"{state.detail.name} has {len(usable)} of {part.count} usable cards {make}",
-            field=at,
-            why="; ".join([f"{len(alike)} are in it", *others]),
-            next="lower count, or free a card",
-        )
+        raise _too_few(part, state, site, at, alike, len(usable))
     ours = {address for holder in state.detail.holders for address in holder.addresses}
     return sorted(usable, key=lambda d: (d.address not in ours, not d.enabled, d.address))[: part.count]
+
+
+def _too_few(part: Passthrough, state: State, site: str, at: str, alike: list[PciDevice], usable: int) -> Refusal:  # noqa: PLR0913 - one sentence's parts
+    make = f"{part.vendor:04x}:{part.device:04x}"
+    if not alike:
+        there = [f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}" for d in state.detail.devices if d.display]
+        return Refusal(f"the host has no PCI device {make}", field=at, why=f"its graphics devices: {', '.join(there) or 'none'}",
+                       next="correct vendor and device, or choose another host")
+    held = [f"the VM {owner} holds {d.address}" for d in alike if (owner := stranger(d.address, state.detail.holders, site))]
+    unfit = [f"{d.address} is not capable of passthrough" for d in alike if not d.capable]
+    why = "; ".join([f"the host has {len(alike)}", *held, *unfit])
+    return Refusal(f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can be had", field=at, why=why,
+                   next="lower count, or free a card")
 
 
 def stranger(address: str, holders: Iterable[Holder], site: str) -> str:

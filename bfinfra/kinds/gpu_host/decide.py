@@ -29,7 +29,7 @@ def absent(name: str, spec: Spec | None, facts: Facts) -> Sequence[Step]:
 def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
     """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal."""
     if spec.cluster and spec.cluster != state.cluster:
-        raise Refusal(f"{name} is not in the cluster {spec.cluster}", field="cluster", why=f"it is in {state.cluster}", next="correct it")
+        raise Refusal(f"the host is not in the cluster {spec.cluster}", field="cluster", why=f"it is in {state.cluster}", next=f"write {state.cluster}, or leave it out")
     cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
     wanted = dict.fromkeys(cards, True) | {a: on for a, on in state.before.items() if a not in cards and state.device(a)}
     found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
