@@ -1,0 +1,200 @@
+"""tanzu_cluster against a real API server that knows its resource: the kind is wired by hand, as no peer has supervisor namespaces."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from peers.found import Peers
+from peers.site_files import PATIENCE, SPECS, SiteFile, all_are, endings, fields
+from peers.tanzu_controller import Controller
+
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.transport import Seam
+from bfinfra.engine.apply import Apply, Options
+from bfinfra.engine.observe import survey
+from bfinfra.engine.plan import Wish, make
+from bfinfra.kinds import supervisor_namespace
+from bfinfra.kinds.tanzu_cluster import TanzuCluster
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Need, Seen
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import Sources
+from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
+
+HERE = Path(__file__).parent
+ADDRESS = "tanzu_cluster/cluster-01"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    endpoint: Endpoint
+
+
+class Spaces(kind.Source[supervisor_namespace.Spec, State]):
+    """Stands in for supervisor_namespace: a namespace that is there."""
+
+    def __init__(self, name: str, kubeconfig: Path) -> None:
+        secret = Secret("env", "PEERS_KUBECONFIG", Sources(env={"PEERS_KUBECONFIG": kubeconfig.read_text()}))
+        self._states = {name: State(endpoint=Endpoint(kubeconfig=secret, namespace=name))}
+
+    def observe(self, wanted: Mapping[str, Any], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        return Seen(self._states)
+
+
+class Site(SiteFile):
+    """The site file, and the engine on the two kinds."""
+
+    def __init__(self, folder: Path, peers: Peers, own: str) -> None:
+        super().__init__(SPECS / "peers/tanzu.yaml", folder)
+        self.given["site"] += f"-{own}"
+        self.space = f"peers-tanzu-{own}"
+        self.given["supervisor_namespace"] = {self.space: self.given["supervisor_namespace"].pop("peers-tanzu")}
+        self.cluster["namespace"] = self.space
+        self.seam = Seam()
+        self.clusters = Clusters(self.seam, None)
+        self.kinds = {"supervisor_namespace": Spaces(self.space, peers.kubeconfig), "tanzu_cluster": TanzuCluster(self.clusters)}
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        return self.given["tanzu_cluster"]["cluster-01"]
+
+    def look(self, *, destroy: bool = False) -> tuple[Plan, Any, Any]:
+        site = self.load()
+        wish = Wish.of(site, destroy=destroy)
+        world = survey(self.kinds, wish.wanted, PATIENCE)
+        return make(site, wish, world, self.kinds), wish, world
+
+    def plan(self) -> Plan:
+        return self.look()[0]
+
+    def run(self, *, destroy: bool = False, deadline: float = 20) -> Any:
+        plan, wish, world = self.look(destroy=destroy)
+        assert not plan.problems, plan.problems
+        return Apply(plan, wish, world, self.kinds, Options(patience=PATIENCE, deadline=deadline), lambda _: None).run()
+
+    def close(self) -> None:
+        self.clusters.close()
+        self.seam.close()
+
+
+@pytest.fixture(scope="module")
+def definition(peers: Peers) -> None:
+    """Stays behind on the throw-away API server: others may be using it."""
+    manifest = yaml.safe_load((HERE / "tanzukubernetesclusters.yaml").read_text())
+    peers.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(manifest))
+    peers.kubectl("wait", "--for=condition=Established", f"crd/{manifest['metadata']['name']}", "--timeout=20s")
+
+
+@pytest.fixture
+def site(definition: None, peers: Peers, tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path, peers, uuid.uuid4().hex[:8])
+    peers.kubectl("create", "namespace", site.space)
+    peers.kubectl("create", "quota", "storage", "-n", site.space, "--hard=gold.storageclass.storage.k8s.io/requests.storage=1Ti")
+    yield site
+    site.close()
+    peers.kubectl("delete", "namespace", site.space, "--wait=false")
+
+
+@pytest.fixture
+def controller(site: Site, peers: Peers) -> Iterator[Controller]:
+    controller = Controller(peers.kubeconfig, site.space)
+    yield controller
+    peers.kubectl("delete", "tkc", "--all", "-n", site.space, "--timeout=20s")
+    controller.close()
+
+
+def live(peers: Peers, site: Site) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(peers.kubectl("get", "tkc", "cluster-01", "-n", site.space, "-o", "json"))
+    return found
+
+
+def test_a_cluster_is_made_waited_for_and_agreed_without_another_write(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    assert controller.phases == ["creating", "running"]
+    found = live(peers, site)
+    assert found["spec"]["topology"]["workers"]["volumes"] == [{"name": "containerd", "mountPath": "/var/lib/containerd", "capacity": {"storage": "50Gi"}}]
+    assert found["spec"]["settings"]["network"]["pods"] == {"cidrBlocks": ["192.168.0.0/16"]}
+    assert found["metadata"]["labels"]["bfinfra.io/site"] == site.given["site"]
+    writes = site.seam.tally.writes
+    all_are(site.run(), "kept")
+    assert site.seam.tally.writes == writes
+    assert site.changes() == {}
+
+
+def test_scaling_is_one_field_and_goes_through_updating(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    site.cluster["workers"]["workers"]["count"] = "3"
+    assert site.changes() == {ADDRESS: {"workers.workers.count"}}
+    all_are(site.run(), "done", "kept")
+    assert controller.phases == ["creating", "running", "updating", "running"]
+    assert len(live(peers, site)["status"]["nodeStatus"]) == 4
+    assert site.changes() == {}
+
+
+def test_a_version_goes_up_one_minor_and_no_further(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    site.cluster["version"] = "v1.22.9"
+    assert "more than one minor version" in str(site.plan().problems)
+    site.cluster["version"] = "v1.21.2"
+    assert site.changes() == {ADDRESS: {"version"}}
+    all_are(site.run(), "done", "kept")
+    assert live(peers, site)["spec"]["distribution"]["version"] == "v1.21.2"
+
+
+def test_what_kubectl_changes_is_drift_and_is_put_right(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    change = {"spec": {"topology": {"workers": {"count": 5, "class": "best-effort-large"}}}}
+    peers.kubectl("patch", "tkc", "cluster-01", "-n", site.space, "--type=merge", "-p", json.dumps(change))
+    assert site.changes() == {ADDRESS: {"workers.workers.count", "workers.workers.vm_class"}}
+    all_are(site.run(), "done", "kept")
+    assert live(peers, site)["spec"]["topology"]["workers"]["count"] == 2
+    assert site.changes() == {}
+
+
+def test_a_cluster_that_somebody_deletes_is_made_again(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    peers.kubectl("delete", "tkc", "cluster-01", "-n", site.space, "--timeout=20s")
+    assert set(fields(site.plan())) == {ADDRESS}
+    all_are(site.run(), "done", "kept")
+
+
+def test_destroy_waits_until_it_is_gone(site: Site, controller: Controller, peers: Peers) -> None:
+    all_are(site.run(), "done", "kept")
+    all_are(site.run(destroy=True), "done", "kept")
+    assert peers.kubectl("get", "tkc", "-n", site.space, "-o", "name") == ""
+    assert controller.phases[-1] == "deleting"
+
+
+def test_a_cluster_that_fails_says_why(site: Site, controller: Controller) -> None:
+    controller.failing = "no hosts left for the class best-effort-small"
+    found = endings(site.run())[ADDRESS]
+    assert found.startswith("failed")
+    assert "no hosts left" in found
+
+
+def test_without_a_controller_it_is_still_waiting(site: Site) -> None:
+    found = endings(site.run(deadline=0.5))[ADDRESS]
+    assert found.startswith("still-waiting")
+    assert "0 of 3 nodes" in found or "accepted" in found
+
+
+def test_a_storage_class_that_the_quota_does_not_offer_is_refused_before_anything_is_sent(site: Site) -> None:
+    site.cluster["control_plane"]["storage_class"] = "golf"
+    (problem,) = site.plan().problems
+    assert "gold" in str(problem)
+
+
+def test_the_sandboxs_definitions_are_taken_by_the_real_server(peers: Peers) -> None:
+    given = {"apiVersion": "v1", "kind": "List", "items": definitions()}
+    said = peers.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=json.dumps(given))
+    assert said.count("serverside-applied") == len(definitions())
