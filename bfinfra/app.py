@@ -6,14 +6,14 @@ import contextlib
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.engine import guard, journal
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.guard import Allow
-from bfinfra.engine.observe import survey
+from bfinfra.engine.observe import World, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.saved import Saved
@@ -24,6 +24,7 @@ from bfinfra.model.events import Ended, Ending, Event, Sink
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
 from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
 
@@ -100,7 +101,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         world = survey(bound.kinds, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         if adopt:
-            found = _only(found, adopt)
+            found = _only(found, adopt, site, world)
         if saved:
             saved.check(found)
         allow = approve(found) if approve else Allow()
@@ -137,15 +138,26 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
         return str(bound.provide("Clusters").kubeconfig(endpoint))
 
 
-def _only(found: Plan, keys: frozenset[Key]) -> Plan:
-    """The plan cut down to some items, and the problems that are theirs."""
-    from dataclasses import replace
-
+def _only(found: Plan, keys: frozenset[Key], site: Site, world: World) -> Plan:
+    """The plan cut down to what is adopted, with the problems and the blind spots that are theirs."""
     items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
-    problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
-    missing = [Problem(f"there is no {key} to adopt", next="bfinfra kinds lists what can be named") for key in keys
-               if key not in {i.key for i in items} and not problems]
-    return replace(found, items=items, problems=(*problems, *missing))
+    problems = [p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys)]
+    unreadable = {where: why for where, why in found.unreadable.items() if where in {str(key) for key in keys}}
+    if not problems and not unreadable:
+        problems = [problem for key in sorted(keys, key=str) if (problem := _nothing_to_adopt(key, site, world))]
+    return replace(found, items=items, problems=tuple(problems), unreadable=unreadable, warnings=())
+
+
+def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:
+    """Why there is nothing to take over, or None."""
+    if key not in site.resources:
+        near = nearest(str(key), map(str, site.resources))
+        return Problem(f"the site has no {key}", why="what is adopted is brought in line with what the site says of it", next=near or "write it into the site")
+    if not kind_named(key.kind).makes:
+        return Problem(f"{key} needs no adoption", site.place(key) or "", "bfinfra doesn't make it, so it never belongs to somebody else", "bfinfra apply SITE")
+    if key not in world.states:
+        return Problem(f"there is no {key} yet", site.place(key) or "", "nothing stands there under its name", "bfinfra apply SITE makes it")
+    return None
 
 
 def _both(first: Sink, second: Sink) -> Sink:

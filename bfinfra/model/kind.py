@@ -221,7 +221,10 @@ class Kind(ABC, Generic[S, T]):
         """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
 
     def ready(self, spec: S, state: T) -> Readiness:
-        """May dependants start? Reads only, and only while settling."""
+        """May dependants start? Reads only, and only while settling.
+
+        Between two steps (`Step.settles`): may the next one run? `spec` is None there where the resource is on its way out.
+        """
         return READY
 
     @abstractmethod
@@ -260,7 +263,12 @@ def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: 
 
 
 def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
-    """What differs in the world, then what the file changed since it was applied; each field once."""
+    """What differs in the world, then what the file changed since it was applied; each field once.
+
+    What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone: nothing is known of before.
+    """
+    if mark is not None and mark.applied is None:
+        return (*world, Change("mark", None, f"{mark.address} of {mark.site}"))
     found = {change.field: change for change in world}
     for change in differences(mark.applied if mark else None, spec.applied()):
         if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from bfinfra.backends.vcenter.devices import Attach
 from bfinfra.kinds.bitfusion_server import sizing
@@ -12,7 +13,7 @@ from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.kinds.gpu_host import State as HostState
 from bfinfra.kinds.gpu_host.cards import Gpu, chosen
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import Around, Need
 from bfinfra.model.suggest import nearest
 
 Servers = Mapping[str, tuple[Spec, State | None]]
@@ -23,7 +24,7 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     host = around.needs["host"]
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
-    cards = chosen(host.spec, host.state, around.mark.site) if host.spec is not None else ()
+    cards = _cards(state, host, around) if host.spec is not None else ()
     servers = {n: (s, t) for n, (s, t) in around.peers.items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
     servers[name] = (spec, state)
     given = _share(cards, servers, _elsewhere(host.state, around, state))
@@ -35,6 +36,18 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     if spec.attach == "dynamic":
         return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
     return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, system_id=system, name=g.name) for g in mine), memory
+
+
+def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:
+    """The host's cards; those of a VM that is being adopted are ours already."""
+    detail = host.state.detail
+    own = [replace(h, mark=around.mark.encode()) if state and h.moid == state.machine.moid else h for h in detail.holders]
+    try:
+        return chosen(host.spec, replace(host.state, detail=replace(detail, holders=tuple(own))), around.mark.site)
+    except Refusal as refusal:
+        problem = refusal.problems[0]
+        raise Refusal(f"{host.key} has not the cards that it should pass through", field="host",
+                      why="; ".join(part for part in (problem.what, problem.why) if part), next=f"mend {host.key} first") from None
 
 
 def _too_many(name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str, tuple[Gpu, ...]], host: HostState) -> Refusal:
