@@ -103,11 +103,11 @@ class Settle:
                                                        next="nothing is wrong with that; the next apply waits on"))
 
     def _ask(self, key: Key) -> Readiness:
-        spec, state = self._wish.wanted.get(key), self._world.states.get(key)
-        if spec is None:
+        spec, state, final = self._wish.wanted.get(key), self._world.states.get(key), self._waiting[key].final
+        if spec is None and final:
             return READY if state is None else waiting("being removed")
         if state is None:
-            return READY if not self._waiting[key].final else failed("it vanished while bfinfra waited for it")
+            return READY if not final else failed("it vanished while bfinfra waited for it")
         try:
             return self._kinds[key.kind].ready(spec, state)
         except RemoteError as error:

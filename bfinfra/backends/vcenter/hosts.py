@@ -162,15 +162,6 @@ class Hosts:
         host = _host(self._session.content(), moid)
         self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING)
 
-    def await_boot(self, moid: str, boot: str, limit: int) -> None:
-        """Wait until a host that started at `boot` has started again and is connected; `limit` in seconds."""
-
-        def back(values: Mapping[str, Any]) -> bool:
-            return values.get("runtime.connectionState") == "connected" and _time(values.get("runtime.bootTime")) != boot
-
-        host = _host(self._session.content(), moid)
-        self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), back, "the restart of the host", limit=limit)
-
 
 def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)

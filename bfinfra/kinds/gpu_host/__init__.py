@@ -43,12 +43,14 @@ class GpuHost(kind.Kind[Spec, State]):
             return decide.release(name, state, around.mark) if state.mark else ()
         return decide.manage(name, spec, state, around.mark)
 
-    def ready(self, spec: Spec, state: State) -> Readiness:
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Connected, every card active, and no reboot under way or owed."""
         if state.rebooting and not state.back:
             return waiting("the host restarts")
         if not state.detail.connected:
             return waiting("the host is not connected to vCenter")
+        if spec is None:
+            return READY
         cards = [] if state.rebooting else decide.owed(spec, state)
         if not cards or (spec.reboot == "if_needed" and not state.tried):
             return READY
@@ -69,8 +71,6 @@ class GpuHost(kind.Kind[Spec, State]):
                 if not step.maintenance:
                     hosts.enter_maintenance(moid)
                 hosts.reboot(moid, step.boot)
-                if not step.settles:
-                    hosts.await_boot(moid, step.boot, self.deadline)
             case steps.Leave(moid=moid):
                 if not step.stay:
                     hosts.exit_maintenance(moid)

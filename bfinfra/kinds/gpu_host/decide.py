@@ -8,7 +8,7 @@ from dataclasses import replace
 from bfinfra.kinds.gpu_host.cards import chosen, ours
 from bfinfra.kinds.gpu_host.spec import Spec
 from bfinfra.kinds.gpu_host.state import Facts, Note, State
-from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, RebootAndWait, Seal, Set, ShutDown
+from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, Seal, Set, ShutDown
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change, Step
@@ -53,7 +53,6 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     kept = state.mark or mark  # sealed: it says whether a reboot is allowed
     steps = [*_pending(name, state, mark, wanted, found)] or _effects(name, state, wanted, kept, found, spec)
     owed = spec.reboot == "never" and any(getattr(state.device(a), "active", on) != on for a, on in wanted.items())
-    steps = [RebootAndWait(**vars(step)) if isinstance(step, Reboot) else step for step in steps]
     return [*steps, Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else "")]
 
 

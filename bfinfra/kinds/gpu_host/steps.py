@@ -57,13 +57,6 @@ class Reboot(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RebootAndWait(Reboot):
-    """reboot host {name} through maintenance mode and wait for it"""
-
-    settles = False  # what is to go has no readiness to wait for
-
-
-@dataclass(frozen=True, kw_only=True)
 class Leave(_OnHost):
     """take host {name} out of maintenance mode"""
 

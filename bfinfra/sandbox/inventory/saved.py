@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PASSING = (vim.Task, vim.HttpNfcLease, vim.view.View, vim.HistoryCollector)
 GENERATED = frozenset({
     "uuid", "instanceUuid", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
-    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds",
+    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId",
 })
 DUMPED = {
     "VirtualMachine": ("config", "runtime", "guest", "resourcePool", "datastore", "network", "value"),
