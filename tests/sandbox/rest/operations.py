@@ -1,0 +1,103 @@
+"""The official SDK's own table of operations: method, address, body and answer of each; a judge of whole exchanges."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from judge import (
+    cis_client,
+    content_client,
+    misfits,
+    namespace_management_client,
+    namespaces_client,
+    storage_client,
+    user_client,
+    vcenter_client,
+)
+from vmware.vapi.bindings.stub import ApiInterfaceStub
+from vmware.vapi.data.definition import VoidDefinition
+
+MODULES = (cis_client, content_client, namespace_management_client, namespaces_client, storage_client, user_client, vcenter_client)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and its answer; bodies as JSON values, None = none. `path` without /api."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Any
+    status: int
+    answer: Any
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`template`: `/vcenter/namespaces/instances/{namespace}`; `body`: the type that goes in, `answer`: the one that comes out."""
+
+    method: str
+    template: str
+    action: str
+    query: frozenset[str]
+    body: Any
+    answer: Any
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.template}" + (f"?action={self.action}" if self.action else "")
+
+    def takes(self, exchange: Exchange) -> bool:
+        pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(self.template))
+        return self.method == exchange.method and self.action == exchange.query.get("action", "") and bool(re.fullmatch(pattern, exchange.path))
+
+
+@functools.cache
+def operations() -> tuple[Operation, ...]:
+    """Every operation of the modules, from what each stub hands over when it is made."""
+    found: list[Operation] = []
+
+    def note(stub: Any, *_: Any, operations: Any, rest_metadata: Any, **more: Any) -> None:
+        found.extend(_operation(rest_metadata[name], operations[name]) for name in rest_metadata if name in operations)
+
+    with mock.patch.object(ApiInterfaceStub, "__init__", note), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the SDK's own modules, when it resolves its types
+        for module in MODULES:
+            for name, each in vars(module).items():
+                if name.endswith("Stub") and isinstance(each, type) and each is not ApiInterfaceStub and issubclass(each, ApiInterfaceStub):
+                    each(None)
+    return tuple(sorted(found, key=lambda each: each.template.count("{")))  # .../instances/v2 before .../instances/{namespace}
+
+
+def judged(exchange: Exchange) -> tuple[str, list[str]]:
+    """Which operation it is, and what is wrong with it; nothing where it fits."""
+    operation = next((each for each in operations() if each.takes(exchange)), None)
+    if operation is None:
+        return "", [f"{exchange.method} {exchange.path}: the SDK knows no such operation"]
+    wrong = [f"query {name}: unknown" for name in exchange.query if name not in operation.query | {"action"}]
+    if (operation.body is None) != (exchange.body is None):
+        wrong.append(f"the body is {exchange.body!r}")
+    elif operation.body is not None:
+        wrong += misfits(operation.body, exchange.body, "body")
+    if exchange.status < 300:
+        wrong += _of_answer(operation.answer, exchange.answer)
+    return str(operation), [f"{operation}: {each}" for each in wrong]
+
+
+def _of_answer(kind: Any, answer: Any) -> list[str]:
+    if isinstance(kind, VoidDefinition) or answer is None:
+        return [] if answer is None and isinstance(kind, VoidDefinition) else [f"the answer is {answer!r}"]
+    return misfits(kind, answer, "answer")
+
+
+def _operation(rest: Any, types: Any) -> Operation:
+    template, _, query = rest._url_template.partition("?")
+    given = types["input_type"].definition
+    body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else None
+    names = frozenset(rest._query_parameters.values())
+    return Operation(rest.http_method, template, query.removeprefix("action="), names, body, types["output_type"].definition)

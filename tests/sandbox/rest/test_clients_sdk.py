@@ -1,0 +1,99 @@
+"""What bfinfra and the sandbox say to each other over REST, judged by the official SDK's own table of operations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx2
+import pytest
+import yaml
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made
+from operations import Exchange, judged
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.sandbox import Running
+
+FULL = {
+    "cluster": "compute", "description": "for tests", "limits": {"cpu": "16GHz", "memory": "64GiB", "storage": "1TiB"},
+    "storage": {"gold": "100GiB", "silver": None}, "vm_classes": ["best-effort-small"], "content_libraries": ["tkr"],
+    "access": [{"group": "devs@small.test", "role": "edit"}, {"user": "dev@small.test", "role": "view"}],
+}  # fmt: skip
+
+
+class Recorder:
+    """A filling of the seam that keeps every exchange with vCenter's REST API."""
+
+    def __init__(self) -> None:
+        self.kept: list[Exchange] = []
+
+    def __call__(self, inner: httpx2.BaseTransport) -> httpx2.BaseTransport:
+        recorder = self
+
+        class Transport(httpx2.BaseTransport):
+            def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+                answer = inner.handle_request(request)
+                if request.url.host != "vc.small.test" or not request.url.path.startswith("/api/"):
+                    return answer
+                body = b"".join(answer.stream)  # type: ignore[arg-type]
+                recorder.keep(request, answer.status_code, body)
+                return httpx2.Response(answer.status_code, headers=answer.headers, content=body, extensions=answer.extensions)
+
+            def close(self) -> None:
+                inner.close()
+
+        return Transport()
+
+    def keep(self, request: httpx2.Request, status: int, body: bytes) -> None:
+        query = dict(parse_qsl(request.url.query.decode()))
+        sent = request.read()
+        path = request.url.path.removeprefix("/api")
+        self.kept.append(Exchange(request.method, path, query, json.loads(sent) if sent else None, status, json.loads(body) if body else None))
+
+    def seen(self) -> set[str]:
+        """The operations, by the SDK's names; fails where an exchange doesn't fit."""
+        found = [judged(each) for each in self.kept]
+        assert [wrong for _, wrong in found if wrong] == []
+        return {name for name, _ in found}
+
+
+def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
+    (folder / "site.yaml").write_text(yaml.safe_dump(site))
+    setting = app.Setting(sandbox=sandbox, fillings=(recorder,), patience=QUICK)
+    given = app.load(folder / "site.yaml", sandbox=sandbox)
+    done = app.apply(given, approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=20), around=setting, **how)
+    assert made(done), endings(done)
+
+
+def test_all_that_is_said_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text()) | {"supervisor_namespace": {"team-a": FULL}}
+    run(site, tmp_path, sandbox, recorder)
+    site["supervisor_namespace"]["team-a"] = {**FULL, "limits": {"memory": "32GiB"}, "storage": {"gold": "50GiB"}, "access": [], "description": "changed"}
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    instances = "/vcenter/namespaces/instances"
+    assert recorder.seen() >= {
+        "POST /session", "DELETE /session", f"POST {instances}", f"GET {instances}", f"GET {instances}/{{namespace}}",
+        f"PATCH {instances}/{{namespace}}", f"DELETE {instances}/{{namespace}}", "GET /vcenter/storage/policies",
+        "GET /vcenter/namespace-management/clusters", "GET /vcenter/namespace-management/clusters/{cluster}",
+        "GET /vcenter/namespace-management/virtual-machine-classes", "GET /content/library", "GET /content/library/{libraryId}",
+    }  # fmt: skip
+
+
+def exchange(**changes: Any) -> Exchange:
+    return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
+
+
+@pytest.mark.parametrize(("wrong", "why"), [
+    ({"path": "/vcenter/clusters"}, "knows no such operation"), ({"query": {"colour": "red"}}, "query colour: unknown"),
+    ({"body": {}}, "the body is {}"), ({"answer": [{"cluster": "c"}]}, "answer[0].name: missing"), ({"answer": None}, "the answer is None"),
+    ({"method": "POST", "path": "/vcenter/namespaces/instances", "body": {"namespace": 7, "cluster": "c"}, "answer": None}, "body.namespace: 7 is no str"),
+    ({"method": "POST", "path": "/vcenter/namespaces/instances", "body": {"namespace": "n"}, "answer": None}, "body.cluster: missing"),
+])
+def test_the_judge_sees_what_is_wrong(wrong: dict[str, Any], why: str) -> None:
+    assert judged(exchange())[1] == []
+    assert any(why in each for each in judged(exchange(**wrong))[1])
