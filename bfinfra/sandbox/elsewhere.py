@@ -1,12 +1,8 @@
-"""Clusters that no supervisor made: a world file that makes a `kubeconfig` has the cluster that it leads to."""
+"""Clusters that no supervisor made: there from the start, reached by the kubeconfig that the world's `files` make."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
@@ -15,72 +11,71 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
     from bfinfra.sandbox.clock import Clock
+    from bfinfra.sandbox.door import Door
     from bfinfra.sandbox.pki import Pki
     from bfinfra.sandbox.server import Listeners
     from bfinfra.sandbox.world import World
 
-PORT = 6443
-VERSION = "v1.27.3"
-
-
-def make_kubeconfig(path: Path, *, ca_pem: str, address: str, version: str = VERSION) -> None:
-    """A kubeconfig for the administrator of the cluster at `address`, which runs `version`."""
-    authority = base64.b64encode(ca_pem.encode()).decode()
-    config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": address,
-        "clusters": [{"name": address, "cluster": {"server": f"https://{address}:{PORT}", "certificate-authority-data": authority}}],
-        "users": [{"name": "admin", "user": {"token": _token(address, version)}}],
-        "contexts": [{"name": address, "context": {"cluster": address, "user": "admin"}}],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(config, indent=1))
+CPUS, MEMORY = 8, 32 * 2**30  # of a node; memory in bytes
 
 
 class Elsewhere:
-    """The clusters by address: there from the start, as the world's files say."""
+    """The world's `kubernetes_clusters`, running, by name."""
 
     def __init__(self, world: World, pki: Pki, clock: Clock, listeners: Listeners, bitfusion: BitfusionServers) -> None:
-        self._listeners = listeners
+        self._listeners, self._as_written = listeners, world.kubernetes_clusters
         outside = Outside(
             durations=world.durations, ca_pem=pki.ca_pem, registries=world.registries, images=world.images,
             gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running),
         )
-        wanted = [file.options for file in world.files.values() if file.make == "kubeconfig"]
-        self.all = {str(o["address"]): RunningCluster("elsewhere", str(o.get("version", VERSION)), clock, outside) for o in wanted if "address" in o}
+        self.all = {name: RunningCluster(name, each.version, clock, outside) for name, each in self._as_written.items()}
 
     def open(self) -> None:
         """Be reachable."""
-        for address, each in self.all.items():
-            _start(address, each)
-            self._listeners.open(f"{address}:{PORT}", each.cluster.door)
+        for name, each in self.all.items():
+            self._start(name)
+            self._listeners.open(self._as_written[name].address, each.cluster.door)
 
     def reset(self) -> None:
-        """As new."""
-        for address, each in self.all.items():
-            each.cluster.store.restore({"revision": each.cluster.store.revision, "objects": []})
-            _start(address, each)
+        """As new; the kubeconfigs stay good."""
+        for name, each in self.all.items():
+            each.clear()
+            self._start(name)
+
+    def expire(self) -> None:
+        """End every token but the administrators'."""
+        for each in self.all.values():
+            each.cluster.tokens.end_all()
 
     def save(self) -> dict[str, Any]:
-        """Everything that survives a restart, by address."""
-        return {address: each.save() for address, each in self.all.items()}
+        """Everything that survives a restart, by name."""
+        return {name: each.save() for name, each in self.all.items()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved."""
-        for address, each in self.all.items():
-            if address in data:
-                each.restore(data[address])
+        """As it was saved; a cluster that was not in the world then is new."""
+        for name, each in self.all.items():
+            if name in data:
+                each.restore(data[name])
+                self._start(name)
 
     def dump(self) -> dict[str, Any]:
-        """Without generated ids and times, by address."""
-        return {address: each.cluster.dump() for address, each in self.all.items()}
+        """Without generated ids and times, by name."""
+        return {name: each.cluster.dump() for name, each in self.all.items()}
 
+    def open_sessions(self) -> list[str]:
+        """Names of users with tokens that are still good and will expire."""
+        return [user for each in self.all.values() for user in each.cluster.tokens.open()]
 
-def _start(address: str, running: RunningCluster) -> None:
-    running.start()
-    running.cluster.keep_admin_token(_token(address, running.cluster.version))
-    running.add_node("worker", cpus=8, memory=2**35, version=running.cluster.version)
+    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+        """The API behind an address, and the headers of its administrator; None where there is none."""
+        for name, each in self.all.items():
+            if self._as_written[name].address == address:
+                return each.cluster.door, {"authorization": f"Bearer {each.cluster.admin_token}"}
+        return None, {}
 
-
-def _token(address: str, version: str) -> str:
-    """The same each time, so that the kubeconfig outlives a restart; it opens nothing but this sandbox's loopback door."""
-    return hashlib.sha256(f"administrator of {address} {version}".encode()).hexdigest()
+    def _start(self, name: str) -> None:
+        written, running = self._as_written[name], self.all[name]
+        running.start()
+        running.cluster.keep_admin_token(written.token)
+        for number in range(written.nodes):
+            running.add_node(f"{name}-{number}", cpus=CPUS, memory=MEMORY, version=running.cluster.version)

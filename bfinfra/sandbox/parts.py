@@ -83,10 +83,11 @@ class Parts:
         """End every session and token."""
         self.sessions.end_all()
         self.supervisors.expire()
+        self.elsewhere.expire()
 
     def open_sessions(self) -> dict[str, list[str]]:
         """Names of the users with open sessions or tokens, by door."""
-        found: dict[str, list[str]] = {"vcenter": [], "rest": [], "kubernetes": self.supervisors.open_sessions()}
+        found: dict[str, list[str]] = {"vcenter": [], "rest": [], "kubernetes": sorted([*self.supervisors.open_sessions(), *self.elsewhere.open_sessions()])}
         for each in self.sessions.all():
             found[each.door].append(each.user.name)
         return found
@@ -94,7 +95,8 @@ class Parts:
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The door behind an address, and the headers of an administrator's request; None where there is none to change."""
         if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
-            return self.supervisors.as_administrator(address)
+            door, headers = self.supervisors.as_administrator(address)
+            return (door, headers) if door else self.elsewhere.as_administrator(address)
         admin = next(user for user in self.world.users if user.role == "admin")
         return self._rest_door, {"vmware-api-session-id": self.sessions.login(admin.name, admin.password, "rest", "somebody else").key}
 

@@ -79,7 +79,8 @@ class _Endpoints:
 
 def _files(world: World, state: Path, pki: Pki) -> None:
     """Make the files that the world names, unless they are there as the world says."""
-    made, wanted = state / "files.made", hashlib.sha256(f"{world.files} {pki.ca_pem}".encode()).hexdigest()
+    clusters = {name: (each.address, each.token) for name, each in world.kubernetes_clusters.items()}
+    made, wanted = state / "files.made", hashlib.sha256(f"{world.files} {clusters} {pki.ca_pem}".encode()).hexdigest()
     if not made.exists() or made.read_text() != wanted:
-        make_files(world.files, state / "files", pki.ca_pem)
+        make_files(world.files, state / "files", pki.ca_pem, world.kubernetes_clusters)
         made.write_text(wanted)

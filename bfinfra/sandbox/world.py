@@ -175,6 +175,24 @@ class Registry:
 
 
 @dataclass(frozen=True)
+class KubernetesCluster:
+    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many; `token`: its administrator's, resolved after loading."""
+
+    address: str
+    version: str = "v1.27.3"
+    nodes: int = 1
+    token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[^:/\s]+:\d{1,5}", self.address):
+            raise BadWorld(f"address {self.address!r} is not of the form host:port")
+        if not re.fullmatch(r"v1\.\d+\.\d+.*", self.version):
+            raise BadWorld(f"version {self.version!r} is not of the form v1.27.3")
+        if self.nodes < 1:
+            raise BadWorld("nodes is less than 1")
+
+
+@dataclass(frozen=True)
 class Workload:
     """What a container of a matching image does. `output`: what it prints, None for what the kind of image prints by default."""
 
@@ -213,6 +231,7 @@ class World:
     files: Mapping[str, File] = field(default_factory=dict)
     registries: Mapping[str, Registry] = field(default_factory=dict)
     images: Mapping[str, Workload] = field(default_factory=dict)
+    kubernetes_clusters: Mapping[str, KubernetesCluster] = field(default_factory=dict)
 
     @property
     def hosts(self) -> dict[str, Host]:
@@ -238,9 +257,11 @@ def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
         env = {name: passwords.of(value, name, {}) for name, value in world.env.items()}
         users = tuple(replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users)
         registries = {host: replace(each, password=passwords.of(each.password, host, env)) for host, each in world.registries.items()}
+        others = {name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env)) for name, each in world.kubernetes_clusters.items()}
     except BadWorld as error:
         raise BadWorld(f"{at}: {error}") from None
-    return replace(world, env=env, users=users, registries=registries, durations={**DURATIONS, **world.durations})
+    durations = {**DURATIONS, **world.durations}
+    return replace(world, env=env, users=users, registries=registries, kubernetes_clusters=others, durations=durations)
 
 
 def _problems(world: World) -> list[str]:
@@ -257,6 +278,8 @@ def _problems(world: World) -> list[str]:
     problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
     if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
         problems.append("clusters: a host stands in two clusters")
+    taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
+    problems += [f"kubernetes_clusters {name}: address {each.address} is taken" for name, each in world.kubernetes_clusters.items() if taken.count(each.address) > 1]
     try:
         ipaddress.ip_network(world.guest_network or "0.0.0.0/0")
     except ValueError as error:
@@ -264,3 +287,10 @@ def _problems(world: World) -> list[str]:
     if world.pace < 0:
         problems.append("pace: less than 0")
     return problems
+
+
+def _addresses(world: World) -> list[str]:
+    """What vCenter, hosts, supervisors and their guests listen on."""
+    supervisors = [each.supervisor for each in world.clusters.values() if each.supervisor]
+    kubernetes = [address for each in supervisors for address in (each.address, *each.guest_addresses())]
+    return [f"{world.vcenter.host}:{world.vcenter.port}", *(f"{host}:443" for host in world.hosts), *(f"{address}:{port}" for address in kubernetes for port in (443, 6443))]

@@ -113,6 +113,7 @@ def test_dpkg_reads_a_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "file", "said"), [
     ("../x", File("text", {"text": "a"}), "leaves"), ("x", File("cake"), "'cake'"), ("x", File("text"), "'text'"),
     ("x", File("ova", {"broken": "somehow"}), "somehow"), ("x", File("ova", {"disk": "much"}), "much"), ("x", File("token", {"colour": 1}), "colour"),
+    ("x", File("kubeconfig", {"cluster": "attic"}), "no attic; it has none"), ("x", File("kubeconfig"), "'cluster'"),
 ])
 def test_a_file_that_cannot_be_made_is_named(name: str, file: File, said: str, tmp_path: Path) -> None:
     with pytest.raises(BadWorld, match="files") as caught:

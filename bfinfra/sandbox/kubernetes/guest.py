@@ -46,6 +46,15 @@ class RunningCluster:
         bootstrap(self.cluster)
         self.loop.look_at_all()
 
+    def clear(self) -> None:
+        """Nothing in it, and nobody logged in but its administrator; `start` comes after it."""
+        with self.cluster.store.lock:
+            self.cluster.tokens.end_all()
+            self.cluster.store.restore({"revision": self.cluster.store.revision, "objects": []})
+            self.loop.forget()
+            self.logs.sweep()
+            self.upgrade(self.cluster.version)
+
     def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:  # noqa: PLR0913 - one decision's whole input
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())

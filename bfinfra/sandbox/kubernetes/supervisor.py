@@ -145,7 +145,7 @@ class Supervisor:
         """As new: no namespaces, no guests, no tokens."""
         self.guests.close_all()
         self.expire()
-        self.cluster.store.restore({"revision": self.cluster.store.revision, "objects": []})
+        self.running.clear()
         self.start()
 
     def dump(self) -> dict[str, Any]:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
-from bfinfra.sandbox.elsewhere import make_kubeconfig
 from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.makers.kubeconfig import make_kubeconfig
 from bfinfra.sandbox.makers.ova import make_ova
 from bfinfra.sandbox.makers.token import make_token
 from bfinfra.sandbox.reading import BadWorld, Bytes, read
-from bfinfra.sandbox.world import File
+from bfinfra.sandbox.world import File, KubernetesCluster
 
 Maker = Callable[..., None]
 
 
-def make_files(files: Mapping[str, File], folder: Path, ca_pem: str) -> None:
-    """Make every file under the folder. BadWorld names a file whose path, maker or options are wrong."""
+def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: Mapping[str, KubernetesCluster] = MappingProxyType({})) -> None:
+    """Make every file under the folder; `clusters`: those that a kubeconfig may lead to. BadWorld names a file whose path, maker or options are wrong."""
 
     def make_ca(path: Path) -> None:
         make_text(path, text=ca_pem)
 
-    def make_access(path: Path, **options: Any) -> None:
-        make_kubeconfig(path, ca_pem=ca_pem, **options)
+    def make_access(path: Path, *, cluster: str) -> None:
+        if cluster not in clusters:
+            raise ValueError(f"kubernetes_clusters has no {cluster}; it has {', '.join(clusters) or 'none'}")
+        found = clusters[cluster]
+        make_kubeconfig(path, name=cluster, address=found.address, token=found.token, ca_pem=ca_pem)
 
     makers: dict[str, Maker] = {
         "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access,

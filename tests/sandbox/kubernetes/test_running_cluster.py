@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,19 @@ def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[http
 def pod(name: str = "p", image: str = "x:1", **more: Any) -> dict[str, Any]:
     container = {"name": "c", "image": image, **more.pop("container", {})}
     return {"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container], **more}}
+
+
+def test_a_cluster_cleared_in_the_middle_of_its_work_works_again(guest: RunningCluster, clock: Clock) -> None:
+    home, go = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, threading.Event()
+    clock.after(0, go.wait)
+    guest.cluster.create(home)  # looked at only when the clock goes on
+    clock.forget()
+    guest.clear()
+    go.set()
+    guest.start()
+    assert guest.cluster.get("", "namespaces", "a") is None
+    guest.cluster.create(home)
+    until(lambda: guest.cluster.get("", "serviceaccounts", "default", "a"))
 
 
 def created(http: httpx2.Client, path: str, body: Any) -> Any:

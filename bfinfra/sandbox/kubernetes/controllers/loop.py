@@ -50,6 +50,12 @@ class Loop:
             for thing in store.all(key):
                 self._changed(Change(store.revision, "MODIFIED", key, thing, thing))
 
+    def forget(self) -> None:
+        """Nothing waits any more: what the clock forgot must be able to come again."""
+        with self._lock:
+            self._due.clear()
+            self._marks.clear()
+
     def once(self, mark: tuple[str, ...], what: str, then: Callable[[], None]) -> None:
         """Run `then` after the duration called `what`, unless the same mark waits already."""
         with self._lock:
