@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import computed
@@ -68,7 +69,11 @@ def _privileges(_: Inventory, __: Managed) -> Any:
 
 @computed(MANAGER, "description")
 def _description(_: Inventory, __: Managed) -> Any:
-    return vim.AuthorizationDescription(privilege=[], privilegeGroup=[])
+    def described(keys: Iterable[str]) -> list[Any]:
+        return [vim.ElementDescription(key=key, label=key.rpartition(".")[2], summary=key) for key in sorted(keys)]
+
+    privileges = privilege_ids()
+    return vim.AuthorizationDescription(privilege=described(privileges), privilegeGroup=described({each.rpartition(".")[0] for each in privileges}))
 
 
 def permissions(inventory: Inventory) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import computed
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
 
+KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.Datastore)
 RECENT, KEPT = 20, 500
 ON_CANCEL: list[Callable[[Inventory, Managed], bool]] = []  # who else ends a task; the first that says so has done it
 
@@ -138,7 +139,13 @@ def _collectors(_: Inventory, __: Managed) -> int:
 
 @computed("vim.TaskManager", "description")
 def _descriptions(_: Inventory, __: Managed) -> Any:
-    return vim.TaskDescription(methodInfo=[], state=[vim.ElementDescription(key=key, label=key, summary=key) for key in ("queued", "running", "success", "error")], reason=[])
+    methods = {f"{kind.__name__.rpartition('.')[2]}.{info.name[0].lower()}{info.name[1:]}" for kind in KINDS for info in kind._GetMethodList() if info.result is vim.Task}  # noqa: SLF001 - pyVmomi's public name
+    reasons = [vim.TypeDescription(key=each, label=each.__name__, summary=each.__name__) for each in (vim.TaskReasonUser, vim.TaskReasonSystem)]
+    return vim.TaskDescription(methodInfo=_described(sorted(methods)), state=_described(("queued", "running", "success", "error")), reason=reasons)
+
+
+def _described(keys: Iterable[str]) -> list[Any]:
+    return [vim.ElementDescription(key=key, label=key.rpartition(".")[2], summary=key) for key in keys]
 
 
 @computed("vim.ManagedEntity", "recentTask")
