@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,11 @@ def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_p
     assert main(["sandbox", "start", "--world", str(WORLD)]) == 0
     (folder,) = home.iterdir()
     started = capsys.readouterr().out
-    assert started.startswith(f"{folder.name}: process ")
+    assert started.startswith(f"# {folder.name}: process ")
     assert ":443  127.0.0.1:" in started
+    password = sandbox.running(folder).env["VCENTER_PASSWORD"]
+    assert password not in started
+    assert evaluated(started, "GOVC_USERNAME", "GOVC_PASSWORD") == ["admin@small.test", password]
 
     assert main(["sandbox", "status", "--output", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["sandboxes"]
@@ -53,9 +58,25 @@ def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_p
     assert "does not run" in capsys.readouterr().err
 
 
+def test_on_a_terminal_one_sentence_says_what_to_do_with_it(home, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["sandbox", "start", "--world", str(WORLD), "--no-color"]) == 0
+    (folder,) = home.iterdir()
+    assert f'eval "$(bfinfra sandbox status {folder.name})"' in capsys.readouterr().err
+
+
+def evaluated(lines, *names):
+    """What a shell has in these variables when it took the lines in."""
+    script = 'eval "$1"; shift; for name; do eval "printf \'%s\\n\' \\"\\$$name\\""; done'
+    done = subprocess.run(["/bin/sh", "-ec", script, "sh", lines, *names], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def test_without_any_sandbox(home, capsys):
     assert main(["sandbox", "status"]) == 0
-    assert capsys.readouterr().out == "no sandbox runs\n"
+    assert capsys.readouterr() == ("", "no sandbox runs\n")  # a shell evaluates what is on stdout
+    assert main(["sandbox", "status", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sandboxes"] == []
     assert main(["sandbox", "stop"]) == 0
     assert capsys.readouterr().err == "no sandbox runs\n"
     assert main(["sandbox", "reset"]) == 1

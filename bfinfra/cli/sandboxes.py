@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,21 +124,27 @@ def _one(args: argparse.Namespace) -> Path:
 
 
 def _show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
-    """Addresses, not the credentials: those stand in the world file and in endpoints.json."""
-    Screen.of(args).show(
-        lambda _: "\n\n".join("\n".join(_text(folder, each)) for folder, each in found.items()) or "no sandbox runs",
+    """Lines for a shell, without the passwords: those stand in a file that the last line reads."""
+    screen = Screen.of(args)
+    if not found and screen.output not in ("json", "jsonl"):
+        screen.say("no sandbox runs")
+        return
+    screen.show(
+        lambda _: "\n".join(line for folder, each in found.items() for line in _text(folder, each)),
         lambda: document("sandboxes", sandboxes=[
             {"name": folder.name, "state": str(folder), "pid": each.pid, "ca_file": str(each.ca_file), "control": each.control,
-             "addresses": dict(each.addresses)} for folder, each in found.items()
+             "addresses": dict(each.addresses), "clients": dict(each.clients), "env_file": str(each.env_file)} for folder, each in found.items()
         ]),
     )
+    if screen.output == "text" and sys.stdout.isatty():
+        screen.say(f'For govc, kubectl and others, let a shell take these lines in: eval "$(bfinfra sandbox status {next(iter(found)).name})"')
 
 
 def _text(folder: Path, found: Running) -> Iterator[str]:
-    yield f"{folder.name}: process {found.pid}"
+    yield f"# {folder.name}: process {found.pid}, control http://{found.control}"
     longest = max(map(len, found.addresses), default=0)
     for address, here in found.addresses.items():
-        yield f"  {address:<{longest}}  {here}"
-    yield f"  certificate authority: {found.ca_file}"
-    yield f"  control: http://{found.control}"
-    yield f"  credentials for other clients: {folder / 'endpoints.json'}"
+        yield f"#   {address:<{longest}}  {here}"
+    for name, value in found.clients.items():
+        yield f"export {name}={shlex.quote(value)}"
+    yield f". {shlex.quote(str(found.env_file))}  # the same with the passwords, which only you may read"

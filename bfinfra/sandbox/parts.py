@@ -12,6 +12,7 @@ from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.door import Door, Request, Response
 from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.inventory import Inventory
 from bfinfra.sandbox.rest import RestState, rest_door
 from bfinfra.sandbox.server import Listeners
@@ -90,6 +91,14 @@ class Parts:
         found: dict[str, list[str]] = {"vcenter": [], "rest": [], "kubernetes": sorted([*self.supervisors.open_sessions(), *self.elsewhere.open_sessions()])}
         for each in self.sessions.all():
             found[each.door].append(each.user.name)
+        return found
+
+    def kubernetes(self) -> dict[str, Api]:
+        """Every Kubernetes API: the supervisors by their cluster's name, guests as namespace/name, others by their own."""
+        found, others = self.supervisors.apis(), self.world.kubernetes_clusters
+        for name, each in self.elsewhere.all.items():
+            address = others[name].address
+            found[f"{name} at {address}" if name in found else name] = Api(address, each.cluster.admin_token)
         return found
 
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:

@@ -28,7 +28,10 @@ class SandboxError(RuntimeError):
 
 @dataclass
 class Running(Steering):
-    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of the files that sites name."""
+    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of the files that sites name.
+
+    `clients`: variables for govc, kubectl and others, without their passwords; those stand in `env_file` too.
+    """
 
     pid: int
     started: str
@@ -38,6 +41,12 @@ class Running(Steering):
     env: Mapping[str, str] = field(repr=False)
     files: Path
     state: Path
+    clients: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def env_file(self) -> Path:
+        """What a shell reads with `. FILE`; only its owner may."""
+        return (self.state / "env").resolve()
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
         """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time: guests come and go."""
@@ -87,7 +96,8 @@ def running(state: Path) -> Running | None:
     if data.get("format_version") != FORMAT:
         return None
     return Running(
-        int(data["pid"]), str(data["started"]), Path(data["ca_file"]), str(data["control"]), data["addresses"], data["env"], Path(data["files"]), state
+        int(data["pid"]), str(data["started"]), Path(data["ca_file"]), str(data["control"]), data["addresses"], data["env"], Path(data["files"]), state,
+        data.get("clients", {}),
     )
 
 
@@ -104,7 +114,7 @@ def reset(state: Path) -> None:
     """Set the world back to its beginning: a running one at once, one that doesn't run by dropping its state."""
     found = running(state)
     if found is None:
-        for name in ("state.json", "endpoints.json", "files.made"):
+        for name in ("state.json", "endpoints.json", "env", "kubeconfig", "files.made"):
             (state / name).unlink(missing_ok=True)
         shutil.rmtree(state / "files", ignore_errors=True)
         return

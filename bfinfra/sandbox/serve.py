@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bfinfra.sandbox import handout
 from bfinfra.sandbox import state as folder
 from bfinfra.sandbox.control import control_door
 from bfinfra.sandbox.makers.files import make_files
@@ -42,7 +43,7 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
         endpoints.follow()
         signal.sigwait(ENDING)
         folder.write(state / "state.json", {"format_version": folder.FORMAT, **parts.save()})
-        (state / "endpoints.json").unlink(missing_ok=True)
+        endpoints.remove()
 
 
 def _restore(parts: Parts, saved: Any, state: Path) -> None:
@@ -57,10 +58,11 @@ def _restore(parts: Parts, saved: Any, state: Path) -> None:
 
 
 class _Endpoints:
-    """endpoints.json: written when all doors are open, and again with each address that comes or goes."""
+    """endpoints.json, and what is handed to other clients: written when all doors are open, and again with each address that comes or goes."""
 
     def __init__(self, state: Path, pki: Pki, parts: Parts, control: int) -> None:
         self._path, self._parts, self._lock = state / "endpoints.json", parts, threading.Lock()
+        self._pki, self._files = pki, handout.Files(state)
         self._fixed: dict[str, Any] = {
             "format_version": FORMAT, "pid": os.getpid(), "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             "ca_file": str(pki.ca_file.resolve()), "control": f"127.0.0.1:{control}", "env": dict(parts.world.env), "files": str((state / "files").resolve()),
@@ -71,10 +73,18 @@ class _Endpoints:
         self._parts.listeners.changed = self._write
         self._write({})
 
+    def remove(self) -> None:
+        """Nothing listens any more."""
+        self._path.unlink(missing_ok=True)
+        self._files.remove()
+
     def _write(self, _: dict[str, int]) -> None:
         with self._lock:
             addresses = {address: f"127.0.0.1:{port}" for address, port in sorted(self._parts.listeners.ports().items())}
-            folder.write(self._path, {**self._fixed, "addresses": addresses})
+            shown = handout.variables(self._parts.world, self._pki.ca_file.resolve(), self._files.kubeconfig, addresses, self._parts.supervisors.logins())
+            config = handout.kubeconfig(self._parts.kubernetes(), addresses, self._pki.ca_pem)
+            self._files.write({**handout.secrets(self._parts.world), **shown}, config)
+            folder.write(self._path, {**self._fixed, "addresses": addresses, "clients": shown})
 
 
 def _files(world: World, state: Path, pki: Pki) -> None:

@@ -37,9 +37,14 @@ def hold(folder: Path) -> BinaryIO:
 
 def write(path: Path, data: Any) -> None:
     """JSON, readable by the owner only, replaced in one step."""
+    write_text(path, json.dumps(data, indent=1))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text, readable by the owner only, replaced in one step."""
     fresh = path.with_suffix(".new")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(data, file, indent=1)
+        file.write(text)
     fresh.replace(path)
 
 

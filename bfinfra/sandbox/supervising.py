@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.door import Door
+from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
 
@@ -52,6 +53,7 @@ class Supervisors:
             )
             for moid, (cluster, each) in rest.supervisors().items()
         }
+        self._names = {moid: str(cluster.name) for moid, (cluster, _) in rest.supervisors().items()}
         rest.namespace_hooks.append(self._namespace)
         rest.class_hooks.append(lambda _name, _info: self._sync())
 
@@ -89,6 +91,19 @@ class Supervisors:
         """Names of users with tokens that are still good."""
         clusters = [cluster for each in self.all.values() for cluster in (each.running, *each.guests.running.values())]
         return sorted(name for each in clusters for name in each.cluster.tokens.open())
+
+    def logins(self) -> dict[str, str]:
+        """Address of the supervisor's login by the name of its cluster."""
+        return {self._names[moid]: f"{each.address}:{PORTS[0]}" for moid, each in self.all.items()}
+
+    def apis(self) -> dict[str, Api]:
+        """The supervisors by their cluster's name, their guests as namespace/name."""
+        found = {self._names[moid]: Api(f"{each.address}:{PORTS[1]}", each.cluster.admin_token) for moid, each in self.all.items()}
+        for each in self.all.values():
+            addresses = dict(each.guests.addresses)  # a copy: guests come and go in other threads
+            for where, guest in sorted(dict(each.guests.running).items()):
+                found["/".join(where)] = Api(f"{addresses.get(where, '')}:{PORTS[1]}", guest.cluster.admin_token)
+        return found
 
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
