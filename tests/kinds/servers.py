@@ -7,11 +7,10 @@ from typing import Any
 
 from bfinfra.backends.ova import Disk as OvaDisk
 from bfinfra.backends.ova import Hardware, Network, Ova, Product, Property
-from bfinfra.backends.vcenter.devices import Attached, Disk, Nic
-from bfinfra.backends.vcenter.hosts import HostDetail, PciDevice
-from bfinfra.backends.vcenter.inventory import Cluster, Datastore, Folder, Inventory, Pool
-from bfinfra.backends.vcenter.inventory import Network as VNetwork
-from bfinfra.backends.vcenter.machines import Machine
+from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
+from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Inventory, Pool
+from bfinfra.backends.vcenter.places import Network as VNetwork
+from bfinfra.backends.vcenter.vm import Attached, Disk, Machine, Nic
 from bfinfra.kinds.bitfusion_server import BitfusionServer, Spec
 from bfinfra.kinds.bitfusion_server.state import MARK as MARK_KEY
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, read, release

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
 
-from bfinfra.backends.vcenter.devices import Attached
+from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, SecretSeen, identity
 from bfinfra.model.errors import Refusal

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from bfinfra.backends.vcenter.hosts import Holder, HostDetail, PciDevice
+from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.kinds.gpu_host import GpuHost, Spec, State, cards
 from bfinfra.kinds.gpu_host.state import ATTRIBUTE, Facts, Note, read
 from bfinfra.model.errors import Refusal

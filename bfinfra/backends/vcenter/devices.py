@@ -3,57 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import refs
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
 
 Passthrough = vim.vm.device.VirtualPCIPassthrough
 Spec = vim.vm.device.VirtualDeviceSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a profile)."""
-
-    key: int
-    way: str
-    address: str = ""
-    allowed: tuple[tuple[int, int], ...] = ()
-    profile: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Attach:
-    """A PCI device to put into a VM: `address` and `system_id` of the host, or vendor/device, or a vGPU `profile`."""
-
-    vendor: int = 0
-    device: int = 0
-    address: str = ""
-    system_id: str = ""
-    name: str = ""
-    profile: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Nic:
-    """A network adapter; `network` is the id of its network or port group."""
-
-    key: int
-    label: str
-    network: str
-    mac: str
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """A virtual disk; `capacity` in bytes."""
-
-    key: int
-    label: str
-    capacity: int
 
 
 def attached(hardware: Iterable[Any] | None) -> tuple[Attached, ...]:

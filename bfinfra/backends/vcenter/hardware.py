@@ -1,41 +1,17 @@
-"""What a VM shall have, as a plain value, and the ConfigSpec that says so to vCenter: for an import and for a reconfiguration alike."""
+"""What a VM shall have, as the ConfigSpec that says so to vCenter: for an import and for a reconfiguration alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, faults, properties, refs
-from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.model.errors import Missing
 
 SHARES = vim.SharesInfo.Level.normal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hardware:
-    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
-
-    `nics`: adapter key → network; `grow`: disk key → capacity; `drop`: device keys to take out.
-    """
-
-    cpus: int | None = None
-    memory: int | None = None
-    reserve: bool | None = None
-    firmware: str | None = None
-    instance_uuid: str | None = None
-    annotation: str | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
-    attach: tuple[Attach, ...] = ()
-    drop: tuple[int, ...] = ()
-    nics: Mapping[int, str] = field(default_factory=dict)
-    add_nics: tuple[str, ...] = ()
-    grow: Mapping[int, int] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values; some are secrets."""
 
 
 def config_spec(wanted: Hardware, content: Any, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
+from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.model.errors import Exists
 
 DETAIL = [
@@ -19,55 +20,6 @@ DETAIL = [
     "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
 ]  # fmt: skip
 LEAVING = 900  # seconds that a host may take to go down
-
-
-@dataclass(frozen=True, slots=True)
-class PciDevice:
-    """One PCI device. `capable`, `enabled` (after the next reboot), `active` (now): of passthrough."""
-
-    address: str
-    vendor: int
-    device: int
-    name: str
-    display: bool
-    capable: bool
-    enabled: bool
-    active: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark."""
-
-    moid: str
-    name: str
-    on: bool
-    mark: str
-    addresses: tuple[str, ...]
-    attached: tuple[devices.Attached, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HostDetail:
-    """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name.
-
-    `system_id`: what a fixed card's backing calls the host, "" before a card is active.
-    """
-
-    moid: str
-    name: str
-    cluster: str
-    connected: bool
-    maintenance: bool
-    boot: str
-    system_id: str
-    devices: tuple[PciDevice, ...]
-    vgpu_profiles: tuple[str, ...]
-    attributes: Mapping[str, str]
-    holders: tuple[Holder, ...]
-    datastores: frozenset[str]
-    networks: frozenset[str]
-    ref: Any = field(repr=False, compare=False, default=None)
 
 
 class Hosts:
@@ -213,7 +165,7 @@ def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice,
     )
 
 
-def _holder(row: Row, attached: tuple[devices.Attached, ...], mark: str) -> Holder:
+def _holder(row: Row, attached: tuple[Attached, ...], mark: str) -> Holder:
     option = row[mark]
     addresses = tuple(a.address for a in attached if a.address)
     on = row["runtime.powerState"] == "poweredOn"

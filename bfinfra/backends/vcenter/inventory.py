@@ -1,15 +1,15 @@
-"""The fixed part of the inventory: clusters, hosts, datastores, networks, folders, pools, by name."""
+"""Reading the fixed part of the inventory: clusters, hosts, datastores, networks, folders, pools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Host, Inventory, Network, Pool, Thing
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Rejected
@@ -23,116 +23,6 @@ PATHS: Mapping[type[Any], Sequence[str]] = {
     vim.Folder: ["name", "parent"],
     vim.ResourcePool: ["name", "parent", "owner"],
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thing:
-    """Anything in the inventory. `ref` is the server's object, for this package only."""
-
-    moid: str
-    name: str
-    datacenter: str = ""
-    ref: Any = field(repr=False, compare=False, default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster(Thing):
-    """A cluster, or a host that stands alone. `pool`: its root resource pool's id."""
-
-    pool: str
-    browser: Any = field(repr=False, compare=False, default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host(Thing):
-    """`cluster`: id of its cluster."""
-
-    cluster: str
-    connected: bool
-    maintenance: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Datastore(Thing):
-    """Sizes in bytes; `hosts`: ids of the hosts that reach it."""
-
-    free: int
-    capacity: int
-    accessible: bool
-    hosts: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network(Thing):
-    """`distributed`: a port group of a distributed switch."""
-
-    distributed: bool
-    hosts: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder(Thing):
-    """`path` within its datacenter, such as `vm/gpu`."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool(Thing):
-    """`owner`: id of its cluster; `root` for the cluster's own."""
-
-    owner: str
-    root: bool
-
-
-E = TypeVar("E", bound=Thing)
-
-
-@dataclass(frozen=True)
-class Inventory:
-    """One reading. Each mapping goes from the name to everything of that name in the site's datacenter."""
-
-    clusters: tuple[Cluster, ...] = ()
-    hosts: tuple[Host, ...] = ()
-    datastores: tuple[Datastore, ...] = ()
-    networks: tuple[Network, ...] = ()
-    folders: tuple[Folder, ...] = ()
-    pools: tuple[Pool, ...] = ()
-    datacenters: tuple[Thing, ...] = ()
-
-    def cluster(self, name: str) -> Cluster | None:
-        """The cluster of that name. Rejected where there are several."""
-        return _only(self.clusters, name, "clusters")
-
-    def host(self, name: str) -> Host | None:
-        """The host of that name."""
-        return _only(self.hosts, name, "hosts")
-
-    def datastore(self, name: str) -> Datastore | None:
-        """The datastore of that name."""
-        return _only(self.datastores, name, "datastores")
-
-    def network(self, name: str) -> Network | None:
-        """The network or distributed port group of that name."""
-        return _only(self.networks, name, "networks")
-
-    def pool(self, name: str, cluster: str) -> Pool | None:
-        """The resource pool of that name in the cluster with that id; the cluster's own for ""."""
-        here = [p for p in self.pools if p.owner == cluster and (p.root if not name else p.name == name)]
-        return _only(here, name or "Resources", "resource pools") if name else next(iter(here), None)
-
-    def folder(self, path: str, datacenter: str) -> Folder | None:
-        """The VM folder at that path (`gpu/bitfusion`; "" is the datacenter's root for VMs)."""
-        full = f"vm/{path.strip('/')}".rstrip("/")
-        return next((f for f in self.folders if f.datacenter == datacenter and f.path == full), None)
-
-
-def _only(things: Sequence[E], name: str, what: str) -> E | None:
-    found = [t for t in things if t.name == name]
-    if len(found) > 1:
-        homes = ", ".join(sorted({t.datacenter for t in found}))
-        raise Rejected(f"{len(found)} {what} are called {name}", why=f"in {homes}", next="write vcenter.datacenter to say which is meant")
-    return found[0] if found else None
 
 
 class Inventories:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
-from bfinfra.backends.vcenter.hardware import Hardware, config_spec
+from bfinfra.backends.vcenter.hardware import config_spec
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks
+from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
@@ -24,44 +24,6 @@ DETAIL = [
 ]  # fmt: skip
 LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
 SHUTDOWN = 300  # seconds that a guest may take to shut down
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id."""
-
-    moid: str
-    name: str
-    folder: str
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp properties by full key."""
-
-    moid: str
-    name: str
-    folder: str
-    pool: str
-    datastores: frozenset[str]
-    host: str
-    on: bool
-    connected: bool
-    instance_uuid: str
-    cpus: int
-    memory: int
-    reserved: bool
-    firmware: str
-    pci: tuple[devices.Attached, ...]
-    nics: tuple[devices.Nic, ...]
-    disks: tuple[devices.Disk, ...]
-    extra: Mapping[str, str]
-    properties: Mapping[str, str] = field(repr=False)
-    """Some servers answer passwords, too."""
-    ip: str
-    tools: bool
-    tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
 
 
 class Machines:

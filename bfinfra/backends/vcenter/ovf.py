@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import httpx2
@@ -12,10 +12,11 @@ from pyVmomi import vim
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, properties, refs
-from bfinfra.backends.vcenter.hardware import Hardware, extend
+from bfinfra.backends.vcenter.hardware import extend
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.model.errors import Rejected, RemoteError
 from bfinfra.model.trust import Trust
 
@@ -24,26 +25,6 @@ GETTING_READY = 600  # seconds that a lease may take to become ready
 UPLOAD = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
 VMDK = "application/x-vnd.vmware-streamVmdk"
 Report = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Import:
-    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a file's stream."""
-
-    name: str
-    descriptor: str = field(repr=False)
-    networks: Mapping[str, str]
-    properties: Mapping[str, str] = field(repr=False)
-    folder: str
-    pool: str
-    host: str
-    datastore: str
-    hardware: Hardware
-    files: Mapping[str, int]
-    surplus: frozenset[int] = frozenset()
-    """Positions of the OVF's network adapters that are left out."""
-    open: Callable[[str], BinaryIO] = field(repr=False)
-    thin: bool = True
 
 
 class Imports:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter
 from bfinfra.kinds.bitfusion_server import decide, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
 from bfinfra.kinds.bitfusion_server.packages import Packages
@@ -17,6 +16,10 @@ from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["BitfusionServer", "Spec", "State"]
 KNOCK = 3.0  # seconds for a connect to the server's port

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.backends.ova import Ova
-from bfinfra.backends.vcenter.devices import Attach, Attached
+from bfinfra.backends.vcenter.vm import Attach, Attached
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
 from bfinfra.kinds.bitfusion_server.target import Target

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.backends.vcenter import VCenter
-from bfinfra.backends.vcenter.inventory import Inventory
-from bfinfra.backends.vcenter.machines import Brief
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Brief
 from bfinfra.kinds.bitfusion_server import properties, state
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.spec import Spec
@@ -17,6 +17,9 @@ from bfinfra.model.kind import Seen
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
 
 KIND = "bitfusion_server"
 Wanted = Mapping[str, Spec | None]

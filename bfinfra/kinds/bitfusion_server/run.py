@@ -6,11 +6,10 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.backends.vcenter import VCenter
-from bfinfra.backends.vcenter.hardware import Hardware
-from bfinfra.backends.vcenter.ovf import Import
+from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity
@@ -21,6 +20,9 @@ from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
 
 
 class Runs:

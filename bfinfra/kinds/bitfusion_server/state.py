@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from bfinfra.backends.ova import Ova
-from bfinfra.backends.vcenter.inventory import Inventory
-from bfinfra.backends.vcenter.machines import Machine
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.model import kind
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bfinfra.backends.vcenter.devices import Attach
+from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server.target import Target
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bfinfra.backends.ova import Ova
-from bfinfra.backends.vcenter.devices import Attach
-from bfinfra.backends.vcenter.hosts import HostDetail
-from bfinfra.backends.vcenter.inventory import Datastore, Inventory
+from bfinfra.backends.vcenter.esxi import HostDetail
+from bfinfra.backends.vcenter.places import Datastore, Inventory
+from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter import VCenter
 from bfinfra.kinds.gpu_host import decide, state, steps
 from bfinfra.kinds.gpu_host.spec import Spec
 from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_MARK, Facts, State
@@ -12,6 +12,9 @@ from bfinfra.model import kind
 from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["GpuHost", "Spec", "State"]
 

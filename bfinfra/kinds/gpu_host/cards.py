@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bfinfra.backends.vcenter.hosts import Holder, PciDevice
+from bfinfra.backends.vcenter.esxi import Holder, PciDevice
 from bfinfra.kinds.gpu_host.spec import Passthrough, Spec
 from bfinfra.kinds.gpu_host.state import State
 from bfinfra.model import gpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bfinfra.backends.vcenter.hosts import HostDetail, PciDevice
+from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
 

@@ -12,9 +12,7 @@ from vcsim_peer import ENV
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter, properties, soap
-from bfinfra.backends.vcenter.devices import Attach
-from bfinfra.backends.vcenter.hardware import Hardware
-from bfinfra.backends.vcenter.ovf import Import
+from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Expired, Missing, Rejected
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 

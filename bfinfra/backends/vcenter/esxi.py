@@ -1,0 +1,58 @@
+"""ESXi hosts as plain values: their PCI devices, and who holds them. Light: reading a site imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.backends.vcenter.vm import Attached
+
+
+@dataclass(frozen=True, slots=True)
+class PciDevice:
+    """One PCI device. `capable`, `enabled` (after the next reboot), `active` (now): of passthrough."""
+
+    address: str
+    vendor: int
+    device: int
+    name: str
+    display: bool
+    capable: bool
+    enabled: bool
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark."""
+
+    moid: str
+    name: str
+    on: bool
+    mark: str
+    addresses: tuple[str, ...]
+    attached: tuple[Attached, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostDetail:
+    """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name.
+
+    `system_id`: what a fixed card's backing calls the host, "" before a card is active.
+    """
+
+    moid: str
+    name: str
+    cluster: str
+    connected: bool
+    maintenance: bool
+    boot: str
+    system_id: str
+    devices: tuple[PciDevice, ...]
+    vgpu_profiles: tuple[str, ...]
+    attributes: Mapping[str, str]
+    holders: tuple[Holder, ...]
+    datastores: frozenset[str]
+    networks: frozenset[str]
+    ref: Any = field(repr=False, compare=False, default=None)

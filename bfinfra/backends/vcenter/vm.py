@@ -1,0 +1,130 @@
+"""Virtual machines as plain values: what one has, what it shall have, what is imported. Light: reading a site imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a profile)."""
+
+    key: int
+    way: str
+    address: str = ""
+    allowed: tuple[tuple[int, int], ...] = ()
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """A PCI device to put into a VM: `address` and `system_id` of the host, or vendor/device, or a vGPU `profile`."""
+
+    vendor: int = 0
+    device: int = 0
+    address: str = ""
+    system_id: str = ""
+    name: str = ""
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A network adapter; `network` is the id of its network or port group."""
+
+    key: int
+    label: str
+    network: str
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A virtual disk; `capacity` in bytes."""
+
+    key: int
+    label: str
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id."""
+
+    moid: str
+    name: str
+    folder: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp properties by full key."""
+
+    moid: str
+    name: str
+    folder: str
+    pool: str
+    datastores: frozenset[str]
+    host: str
+    on: bool
+    connected: bool
+    instance_uuid: str
+    cpus: int
+    memory: int
+    reserved: bool
+    firmware: str
+    pci: tuple[Attached, ...]
+    nics: tuple[Nic, ...]
+    disks: tuple[Disk, ...]
+    extra: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
+    """Some servers answer passwords, too."""
+    ip: str
+    tools: bool
+    tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
+
+    `nics`: adapter key → network; `grow`: disk key → capacity; `drop`: device keys to take out.
+    """
+
+    cpus: int | None = None
+    memory: int | None = None
+    reserve: bool | None = None
+    firmware: str | None = None
+    instance_uuid: str | None = None
+    annotation: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+    attach: tuple[Attach, ...] = ()
+    drop: tuple[int, ...] = ()
+    nics: Mapping[int, str] = field(default_factory=dict)
+    add_nics: tuple[str, ...] = ()
+    grow: Mapping[int, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values; some are secrets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a file's stream."""
+
+    name: str
+    descriptor: str = field(repr=False)
+    networks: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
+    folder: str
+    pool: str
+    host: str
+    datastore: str
+    hardware: Hardware
+    files: Mapping[str, int]
+    surplus: frozenset[int] = frozenset()
+    """Positions of the OVF's network adapters that are left out."""
+    open: Callable[[str], BinaryIO] = field(repr=False)
+    thin: bool = True
