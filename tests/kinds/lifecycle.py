@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pkgutil
 import re
 import signal
 from pathlib import Path
 from typing import Any
 
+import bfinfra
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -22,8 +24,14 @@ EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
 QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
 
+PARTS = ("backends", "engine", "kinds", "model", "spec")
+LATE = ("cryptography.x509", "encodings.idna")  # what an apply imports when it needs it
+
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["bfinfra.app", "bfinfra.backends.kubernetes", "bfinfra.backends.vcenter", "bfinfra.kinds.supervisor_namespace"])
+_forks.set_forkserver_preload([  # everything that an apply imports, once: most of a child's time would go there
+    "bfinfra.app", "bfinfra.sandbox", *LATE,
+    *(each.name for part in PARTS for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")),
+])
 
 
 def setting(sandbox: Running) -> app.Setting:
