@@ -7,9 +7,9 @@ from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state
 
 from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.kinds.bitfusion_server import sizing
-from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, SecretSeen, identity
+from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Disruption
+from bfinfra.model.kind import Change, Disruption
 from bfinfra.model.secret import Secret
 
 GIB = 1 << 30
@@ -107,6 +107,20 @@ def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
     assert titles(found) == ["Replace", "Deploy", "PowerOn", "Seal"]
     assert found[0].disruption is Disruption.REPLACE
     assert len(found[1].target.attach) == 2
+
+
+@pytest.mark.parametrize(("extra", "window"), [
+    ({MMIO: "FALSE", MMIO_SIZE: "128"}, "off"), ({MMIO_SIZE: "128"}, "off"), ({MMIO: "TRUE", MMIO_SIZE: "64"}, "64GiB"), ({MMIO: "TRUE"}, "on, of no set size"),
+])
+def test_drift_of_the_mmio_window_says_what_differs(extra, window):
+    kept = {key: value for key, value in machine().extra.items() if key not in (MMIO, MMIO_SIZE)}
+    found = steps(spec(), state(machine(extra=kept | extra)))
+    assert found[0].changes == (Change("mmio", window, "128GiB"),)
+    assert {MMIO: "TRUE", MMIO_SIZE: "128"}.items() >= found[1].extra.items() > {}.items()
+
+
+def test_a_switch_in_other_letters_is_the_same_switch():
+    assert steps(spec(), state(machine(extra={**machine().extra, MMIO: "true"}))) == []
 
 
 def test_what_only_the_spec_says_is_a_new_seal_that_names_its_field():

@@ -45,11 +45,12 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Facts) -
     nics, add, surplus, net_changes = _adapters(state, target, facts)
     values, value_changes = _properties(name, spec, state, target, facts)
     grow = {machine.disks[0].key: target.disk} if target.disk and machine.disks and machine.disks[0].capacity < target.disk else {}
-    extra = {key: target.extra.get(key, "") for key in (MMIO, MMIO_SIZE) if machine.extra.get(key, "") != target.extra.get(key, "")}
+    window, wanted = _window(machine.extra), _window(target.extra)
+    extra = {key: target.extra.get(key, "") for key in (MMIO, MMIO_SIZE) if machine.extra.get(key, "") != target.extra.get(key, "")} if window != wanted else {}
     changes = [
         *_plain(state, target),
         *([Change("gpus", _pci_now(machine.pci), _pci_wanted(target.attach))] if attach or drop else []),
-        *([Change("mmio", machine.extra.get(MMIO_SIZE), target.extra.get(MMIO_SIZE))] if extra else []),
+        *([Change("mmio", window, wanted)] if extra else []),
         *net_changes,
         *([Change("disk", bytes_text(machine.disks[0].capacity), bytes_text(target.disk or 0))] if grow else []),
         *value_changes,
@@ -81,6 +82,14 @@ def _plain(state: State, target: Target) -> list[Change]:
     if machine.firmware != "efi":
         now.append(Change("firmware", machine.firmware, "efi"))
     return now
+
+
+def _window(extra: Mapping[str, str]) -> str:
+    """The MMIO window that a VM's two options make."""
+    size = extra.get(MMIO_SIZE, "")
+    if extra.get(MMIO, "").upper() != "TRUE":
+        return "off"
+    return bytes_text(int(size) << 30) if size.isdecimal() else size or "on, of no set size"
 
 
 def _signature(device: Attached | Attach) -> Any:
