@@ -57,6 +57,7 @@ class Seam:
         self._route = route
         self._fillings = tuple(fillings)
         self._open: list[httpx2.BaseTransport] = []
+        self._contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
         self._lock = threading.Lock()
 
     def client(self, base_url: str, trust: Trust, *, extra_pem: str = "", headers: dict[str, str] | None = None) -> httpx2.Client:
@@ -81,9 +82,7 @@ class Seam:
         server = f"{url.host}:{url.port or 443}"
         if url.scheme != "https":
             raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
-        context = tls.context(trust, extra_pem, server)
-        if identity:
-            tls.identify(context, *identity, server)
+        context = self._context(trust, extra_pem, server, identity)
         inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
         for filling in self._fillings:
             inner = filling(inner)
@@ -91,6 +90,18 @@ class Seam:
         with self._lock:
             self._open.append(outer)
         return outer
+
+    def _context(self, trust: Trust, extra_pem: str, server: str, identity: tuple[str, str] | None) -> ssl.SSLContext:
+        """One for all servers that are trusted alike, as reading the system's store costs 20 ms; one of its own for who shows a certificate."""
+        if identity:
+            own = tls.context(trust, extra_pem, server)
+            tls.identify(own, *identity, server)
+            return own
+        alike = (str(trust.ca_file.path) if trust.ca_file else None, trust.sha256, trust.ca_pem, extra_pem)
+        with self._lock:
+            if alike not in self._contexts:
+                self._contexts[alike] = tls.context(trust, extra_pem, server)
+            return self._contexts[alike]
 
     @property
     def routed(self) -> bool:

@@ -70,6 +70,11 @@ def edges(value: Any) -> tuple[Edge, ...]:
 
 def kinds_named(cls: Any) -> frozenset[str]:
     """Every kind that a value of this class may refer to."""
+    return _named(cls)
+
+
+@functools.cache
+def _named(cls: Any) -> frozenset[str]:
     return frozenset(kind for hint in _hints(cls).values() for kind in _kinds_in(hint))
 
 

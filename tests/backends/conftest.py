@@ -26,6 +26,8 @@ class Echo:
     pem: str
     asked: list[tuple[str, str, bytes]]
     answers: dict[str, Any]
+    both: Path  # its certificate with the key, which it also takes from its clients
+    met: list[bool]  # for each request, whether its client showed a certificate
 
     @property
     def url(self) -> str:
@@ -64,7 +66,7 @@ def echo_named(tmp_path):
 
     def make(name: str = "127.0.0.1") -> Echo:
         pem, file = certificate(tmp_path, name)
-        echo = Echo(0, pem, [], {})
+        echo = Echo(0, pem, [], {}, file, [])
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -72,6 +74,7 @@ def echo_named(tmp_path):
             def handle_one(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 echo.asked.append((self.command, self.path, body))
+                echo.met.append(bool(self.connection.getpeercert()))
                 status, data, headers = echo.answers.get(self.path, (200, b"{}", {}))
                 if status == 0:
                     self.close_connection = True
@@ -90,6 +93,8 @@ def echo_named(tmp_path):
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(file)
+        context.load_verify_locations(cadata=pem)
+        context.verify_mode, context.verify_flags = ssl.CERT_OPTIONAL, context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
         server.socket = context.wrap_socket(server.socket, server_side=True)
         server.handle_error = lambda *_: None  # a refused handshake is what some tests are about
         server.block_on_close = False

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ssl
+
 import httpx2
 import pytest
 
@@ -79,6 +81,37 @@ def test_an_authority_file_without_a_certificate_is_named(seam, tmp_path):
     (tmp_path / "ca.pem").write_text("nothing\n")
     with pytest.raises(Untrusted, match=r"ca\.pem"):
         seam.client("https://vc.test", Trust(ca_file=LocalFile("ca.pem", tmp_path / "ca.pem")))
+
+
+def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(seam, echo_named, monkeypatch):
+    read, first, second = [], echo_named(), echo_named()
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: read.append(1))
+    both = first.pem + second.pem
+    for echo in (first, second, first):
+        assert seam.client(echo.url, Trust(), extra_pem=both).get("/x").status_code == 200
+    assert read == [1]
+
+
+def test_two_authority_files_of_the_same_name_are_two(seam, echo_named, tmp_path):
+    trusts = {}
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "ca.pem"
+        echo = echo_named()
+        file.write_text(echo.pem)
+        trusts[folder] = (echo, Trust(ca_file=LocalFile("ca.pem", file)))
+    for echo, trust in trusts.values():
+        assert seam.client(echo.url, trust).get("/x").status_code == 200
+    with pytest.raises(Untrusted):
+        seam.client(trusts["a"][0].url, trusts["b"][1]).get("/x")
+
+
+def test_only_who_was_given_a_certificate_shows_it(seam, echo):
+    trust, own = Trust(ca_pem=echo.pem), echo.both.read_text()
+    for identity in (None, (own, own), None):
+        with httpx2.Client(base_url=echo.url, transport=seam.transport(echo.url, trust, identity=identity)) as client:
+            client.get("/x")
+    assert echo.met == [False, True, False]
 
 
 def test_redirects_are_not_followed(seam, echo):
