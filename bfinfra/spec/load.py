@@ -81,7 +81,7 @@ def _warnings(site: Site) -> Iterator[Problem]:
 def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[Problem]) -> str:
     block = blocks.settings.get("site")
     if block is None:
-        if any(document.root for document in documents):
+        if documents and (any(document.root for document in documents) or not problems):
             first = next(iter(documents)).path
             problems.append(Problem("the site has no name", Place(first, 1, 1), "no file says site:", "add site: a-name; every object made will carry it"))
         return ""

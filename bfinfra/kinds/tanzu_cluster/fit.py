@@ -11,6 +11,7 @@ from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
 from bfinfra.kinds.tanzu_cluster.spec import ControlPlane, Spec, Workers
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.kind import Need
+from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_text, megahertz_text
 
@@ -24,7 +25,7 @@ Nodes = ControlPlane | Workers
 
 @dataclass(frozen=True)
 class Space:
-    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no limit."""
+    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no limit; `storage` by storage class."""
 
     cluster: str
     cpu: int | None = None
@@ -164,6 +165,10 @@ def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
 
 def _space(need: Need) -> Space:
     if need.spec is not None:
-        return Space(need.spec.cluster, need.spec.limits.cpu, need.spec.limits.memory, need.spec.limits.storage, need.spec.storage)
+        return Space(need.spec.cluster, need.spec.limits.cpu, need.spec.limits.memory, need.spec.limits.storage, _classes(need.spec.storage))
     seen = need.state.settings
-    return Space(need.state.cluster, seen.cpu, seen.memory, seen.total_storage, seen.storage)
+    return Space(need.state.cluster, seen.cpu, seen.memory, seen.total_storage, _classes(seen.storage))
+
+
+def _classes(storage: Mapping[str, int | None]) -> dict[str, int | None]:
+    return {storage_class(policy): limit for policy, limit in storage.items()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.kinds.tanzu_cluster.fit import Ground
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.names import storage_class
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def of_new(supervisor: Cluster) -> Offer:
 def check(spec: Spec, offer: Offer, promised: Any) -> None:
     """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds to it first."""
     _check_names(spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes")
-    _check_names(spec.storage, offer.storage_classes, getattr(promised, "storage", {}), "storage class", "storage")
+    _check_names(spec.storage, offer.storage_classes, [storage_class(policy) for policy in getattr(promised, "storage", {})], "storage class", "storage")
     if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
         raise Refusal(f"the supervisor has no release {spec.version}", field="version",
                       why=_there(offer.versions), next="choose one of these, or subscribe the content library that holds it")

@@ -14,7 +14,7 @@ from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Record, State, Thing, record_name
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
 from bfinfra.model.mark import Mark
 
@@ -195,6 +195,8 @@ def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Re
     found = (around.facts or {}).get(name, "the manifest was not read")
     if isinstance(found, str):
         raise Refusal("the manifest can't be used", field="manifest", why=found)
+    if isinstance(found, Problem):
+        raise Refusal(found.what, field="manifest", why=found.why, next=found.next)
     return render(found, spec, Filling(namespace, around.mark.site, _token(spec, namespace, around), _pull(spec, namespace, around)))
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Home, Places, home_of, real_name
-from bfinfra.kinds.workload import manifests
+from bfinfra.kinds.workload import claims, manifests
 from bfinfra.kinds.workload.decide import Alter, Begin, Create, Delete, Seal, decide
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -41,6 +41,7 @@ class Workload(kind.Kind[Spec, State]):
         self._places = Places(clusters)
         self._site = site.name
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str] = {}
+        self._problems: dict[str, Problem] = {}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The facts: manifests by name."""
@@ -59,7 +60,11 @@ class Workload(kind.Kind[Spec, State]):
                 if (others or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = state
-        return Seen(states, dict(self._documents), answers.unreadable)
+        for name, spec in wanted.items():
+            self._problems.pop(name, None)
+            if spec is not None and name not in states and (problem := claims.problem(self._manifests(name), spec.cluster, needs)):
+                self._problems[name] = problem
+        return Seen(states, {**self._documents, **self._problems}, answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
