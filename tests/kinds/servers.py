@@ -27,7 +27,7 @@ CARDS = ("0000:3b:00.0", "0000:af:00.0")
 MARK = Mark("site", "bitfusion_server/bf-01")
 HERE = frozenset({"host-1"})
 HOST = HostDetail(
-    moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="b", system_id="sys",
+    moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="b",
     devices=tuple(PciDevice(a, 0x10DE, 0x1DB6, "V100", True, True, True, True) for a in CARDS), vgpu_profiles=("grid_v100d-8q",),
     attributes={}, holders=(), datastores=frozenset({"ds-1"}), networks=frozenset({"network-1", "network-2"}),
 )  # fmt: skip

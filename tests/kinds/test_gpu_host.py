@@ -23,7 +23,7 @@ def card(address: str, *, on: bool = False, active: bool | None = None, capable:
 
 def host(*devices: PciDevice, note: Note | None = None, holders: tuple[Holder, ...] = (), **more) -> State:
     detail = HostDetail(
-        moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="2026-01-01", system_id="s", devices=devices, vgpu_profiles=(),
+        moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="2026-01-01", devices=devices, vgpu_profiles=(),
         attributes={ATTRIBUTE: note.encode()} if note else {}, holders=holders, datastores=frozenset(), networks=frozenset(),
     )  # fmt: skip
     return read(replace(detail, **more), "farm")

@@ -59,15 +59,15 @@ def _label(device: Any) -> str:
     return str(device.deviceInfo.label) if device.deviceInfo else ""
 
 
-def add_pci(wanted: Attach, key: int) -> Any:
-    """The change that adds a PCI device; `key` is a negative number of one's own choice."""
+def add_pci(wanted: Attach, key: int, system: str) -> Any:
+    """The change that adds a PCI device; `key` is a negative number of one's own choice, `system` what vCenter calls the host in a fixed card."""
     if wanted.profile:
         backing: Any = Passthrough.VmiopBackingInfo(vgpu=wanted.profile)
     elif wanted.address:
         backing = Passthrough.DeviceBackingInfo(
             id=wanted.address,
             deviceId=f"{wanted.device:04x}",
-            systemId=wanted.system_id,
+            systemId=system,
             vendorId=_short(wanted.vendor),
             deviceName=wanted.name,
         )

@@ -37,10 +37,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class HostDetail:
-    """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name.
-
-    `system_id`: what a fixed card's backing calls the host, "" before a card is active.
-    """
+    """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name."""
 
     moid: str
     name: str
@@ -48,7 +45,6 @@ class HostDetail:
     connected: bool
     maintenance: bool
     boot: str
-    system_id: str
     devices: tuple[PciDevice, ...]
     vgpu_profiles: tuple[str, ...]
     attributes: Mapping[str, str]

@@ -14,16 +14,16 @@ from bfinfra.model.errors import Missing
 SHARES = vim.SharesInfo.Level.normal
 
 
-def config_spec(wanted: Hardware, content: Any, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
-    """The change for a VM that has the devices `present` and the vApp properties `vapp`."""
+def config_spec(wanted: Hardware, content: Any, host: Any, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
+    """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
-    extend(spec, wanted, content)
+    extend(spec, wanted, content, host)
     spec.deviceChange = [*_changes(wanted, content, {d.key: d for d in present or ()}), *(spec.deviceChange or ())]
     spec.vAppConfig = _properties(wanted.properties, vapp, refs.server(content))
     return spec
 
 
-def extend(spec: Any, wanted: Hardware, content: Any) -> None:
+def extend(spec: Any, wanted: Hardware, content: Any, host: Any) -> None:
     """Add what shall be to a ConfigSpec that an import already filled; its own devices and options stay."""
     if wanted.cpus is not None:
         spec.numCPUs = wanted.cpus
@@ -43,9 +43,18 @@ def extend(spec: Any, wanted: Hardware, content: Any) -> None:
         spec.annotation = wanted.annotation
     options = [vim.option.OptionValue(key=key, value=value) for key, value in sorted(wanted.extra.items())]
     spec.extraConfig = [*(o for o in spec.extraConfig or () if o.key not in wanted.extra), *options]
-    added = [devices.add_pci(device, -200 - index) for index, device in enumerate(wanted.attach)]
+    system = _system_id(content, host) if any(device.address for device in wanted.attach) else ""
+    added = [devices.add_pci(device, -200 - index, system) for index, device in enumerate(wanted.attach)]
     added += [devices.add_nic(network_backing(content, network), -300 - index) for index, network in enumerate(wanted.add_nics)]
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
+
+
+def _system_id(content: Any, host: Any) -> str:
+    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is no asking for many hosts at once."""
+    home = properties.one(content, host, ["parent"])["parent"]
+    browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None
+    found = browser.QueryConfigTarget(host) if browser is not None else None
+    return next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
 
 
 def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:

@@ -52,7 +52,7 @@ class Hosts:
             for vm in properties.of(content, machines, paths):
                 if attached := devices.attached(vm["config.hardware.device"]):
                     held.setdefault(refs.moid(vm["runtime.host"]), []).append(_holder(vm, attached, mark))
-            return [_detail(row, keys, tuple(held.get(row.moid, ())), _system_id(content, row)) for row in rows]
+            return [_detail(row, keys, tuple(held.get(row.moid, ()))) for row in rows]
 
         return self._session.read(read)
 
@@ -119,7 +119,7 @@ def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
-def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...], system_id: str) -> HostDetail:
+def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> HostDetail:
     return HostDetail(
         moid=row.moid,
         name=str(row["name"]),
@@ -127,7 +127,6 @@ def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...], syst
         connected=row["runtime.connectionState"] == "connected",
         maintenance=bool(row["runtime.inMaintenanceMode"]),
         boot=_time(row["runtime.bootTime"]),
-        system_id=system_id,
         devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
         vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
         attributes=_attributes(row, keys),
@@ -136,16 +135,6 @@ def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...], syst
         networks=frozenset(refs.moid(n) for n in row["network"] or ()),
         ref=row.ref,
     )
-
-
-def _system_id(content: Any, row: Row) -> str:
-    """What vCenter calls the host in the backing of a fixed card; known once a card is active."""
-    active = any(getattr(p, "passthruActive", False) for p in row["config.pciPassthruInfo"] or ())
-    if not active or row["parent"] is None or row["runtime.connectionState"] != "connected":
-        return ""
-    browser = properties.one(content, row["parent"], ["environmentBrowser"])["environmentBrowser"]
-    found = browser.QueryConfigTarget(row.ref) if browser is not None else None
-    return next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
 
 
 def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice, ...]:

@@ -58,8 +58,8 @@ class Machines:
 
         def start(content: Any) -> Any:
             vm = refs.refer(content, vim.VirtualMachine, moid)
-            row = properties.one(content, vm, ["config.hardware.device", "config.vAppConfig.property"])
-            return vm.ReconfigVM_Task(config_spec(wanted, content, row["config.hardware.device"], row["config.vAppConfig.property"]))
+            row = properties.one(content, vm, ["runtime.host", "config.hardware.device", "config.vAppConfig.property"])
+            return vm.ReconfigVM_Task(config_spec(wanted, content, row["runtime.host"], row["config.hardware.device"], row["config.vAppConfig.property"]))
 
         self._tasks.run(start, what)
 

@@ -56,7 +56,7 @@ class Imports:
 
         def take(content: Any) -> Any:
             _leave_out(spec.configSpec, wanted.surplus)
-            extend(spec.configSpec, wanted.hardware, content)
+            extend(spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host))
             pool, folder = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Folder, wanted.folder)
             return pool.ImportVApp(spec, folder, refs.refer(content, vim.HostSystem, wanted.host))
 

@@ -20,12 +20,11 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """A PCI device to put into a VM: `address` and `system_id` of the host, or vendor/device, or a vGPU `profile`."""
+    """A PCI device to put into a VM: `address` on its host, or vendor/device, or a vGPU `profile`."""
 
     vendor: int = 0
     device: int = 0
     address: str = ""
-    system_id: str = ""
     name: str = ""
     profile: str = ""
 

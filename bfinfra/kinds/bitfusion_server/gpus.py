@@ -32,10 +32,9 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     if len(mine) < spec.gpus:
         raise _too_many(name, spec, cards, given, host.state)
     memory = _sum(spec.gpu_memory or gpu.memory for gpu in mine)
-    system = host.state.detail.system_id
     if spec.attach == "dynamic":
         return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
-    return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, system_id=system, name=g.name) for g in mine), memory
+    return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, name=g.name) for g in mine), memory
 
 
 def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:

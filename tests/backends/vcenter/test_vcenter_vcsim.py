@@ -40,7 +40,7 @@ def wanted(place, name: str, **more) -> Import:
     settings = {
         "hardware": Hardware(
             cpus=8, memory=64 << 30, reserve=True, firmware="efi", instance_uuid=str(uuid.uuid4()), extra={MARK: f"mark of {name}"},
-            attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x20B5, system_id="x", name="gpu"),),
+            attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x20B5, name="gpu"),),
         ),
         "surplus": frozenset({1}),
     } | more  # fmt: skip
