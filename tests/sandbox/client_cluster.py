@@ -7,19 +7,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, endings, made, setting
+from kinds.lifecycle import apply, endings, made, setting
 
 import bfinfra.app as app
 from bfinfra.sandbox import Running
 
-CLUSTER = "tanzu_cluster/cluster-01"
+SITE = Path(__file__).with_name("guest.yaml")
+CLUSTER, SPACE = "tanzu_cluster/cluster-01", "supervisor_namespace/team-a"
 
 
-def kubeconfig(sandbox: Running, example: str = "token_secret", address: str = CLUSTER) -> dict[str, Any]:
-    """Applies an example; then `bfinfra kubeconfig`, with the loopback port in the place of the address that only the sandbox's users know."""
-    done = apply(EXAMPLES[example], sandbox)
+def kubeconfig(sandbox: Running, address: str = CLUSTER) -> dict[str, Any]:
+    """Applies the site; then `bfinfra kubeconfig`, with the loopback port in the place of the address that only the sandbox's users know."""
+    done = apply(SITE, sandbox)
     assert made(done), endings(done)
-    given: dict[str, Any] = yaml.safe_load(app.kubeconfig(app.load(EXAMPLES[example], sandbox=sandbox), address, around=setting(sandbox)))
+    given: dict[str, Any] = yaml.safe_load(app.kubeconfig(app.load(SITE, sandbox=sandbox), address, around=setting(sandbox)))
     for each in given["clusters"]:
         url = urlsplit(each["cluster"]["server"])
         there = sandbox.lookup(str(url.hostname), url.port or 443)

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_cluster import kubeconfig, written
-from kinds.lifecycle import EXAMPLES, plan
+from client_cluster import SITE, SPACE, kubeconfig, written
+from kinds.lifecycle import plan
 from kubernetes import client, config, dynamic, watch
 
 from bfinfra.sandbox import Running
 
 
-def api_of(sandbox: Running, folder: Path, *example: str) -> Any:
-    return config.new_client_from_config(str(written(kubeconfig(sandbox, *example), folder)))
+def api_of(sandbox: Running, folder: Path, *address: str) -> Any:
+    return config.new_client_from_config(str(written(kubeconfig(sandbox, *address), folder)))
 
 
 @pytest.fixture
@@ -107,21 +107,21 @@ def test_the_dynamic_client_discovers_and_applies(api: Any, tmp_path: Path) -> N
 
 
 def test_custom_objects_of_the_supervisor(sandbox: Running, tmp_path: Path) -> None:
-    api = api_of(sandbox, tmp_path, "tanzu_cluster", "supervisor_namespace/team-a")
+    api = api_of(sandbox, tmp_path, SPACE)
     tanzu = ("run.tanzu.vmware.com", "v1alpha1", "team-a", "tanzukubernetesclusters")
     objects = client.CustomObjectsApi(api)
     (found,) = objects.list_namespaced_custom_object(*tanzu)["items"]
     assert (found["status"]["phase"], found["metadata"]["labels"]["bfinfra.io/site"]) == ("running", "example")
     change = {"spec": {"topology": {"workers": {"count": 2}}}}
     objects.patch_namespaced_custom_object(*tanzu, "cluster-01", change, _content_type="application/merge-patch+json")
-    (item,) = plan(EXAMPLES["tanzu_cluster"], sandbox).pending
+    (item,) = plan(SITE, sandbox).pending
     assert [(each.field, each.now, each.wanted) for each in item.changes] == [("workers.workers.count", 2, 1)]
     api.close()
 
 
 def test_what_the_client_changes_is_drift(core: Any, sandbox: Running) -> None:
     core.patch_namespaced_secret("bitfusion-client-secret-client.yml", "default", {"stringData": {"client.yaml": "x"}})
-    assert [str(item.key) for item in plan(EXAMPLES["token_secret"], sandbox).pending] == ["token_secret/cluster-01-default"]
+    assert [str(item.key) for item in plan(SITE, sandbox).pending] == ["token_secret/cluster-01-default"]
 
 
 def test_a_token_that_ended_is_refused(core: Any, sandbox: Running) -> None:

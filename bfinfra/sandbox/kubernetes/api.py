@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bfinfra.sandbox.door import Request, Response, as_json
-from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews
+from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews, scale
 from bfinfra.sandbox.kubernetes import target as targets
 from bfinfra.sandbox.kubernetes.errors import Cause, Refused, bad_request, invalid, unauthorized, unsupported_media_type
 from bfinfra.sandbox.kubernetes.identity import User
@@ -23,6 +23,7 @@ APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON = "application/json-patch+json"
+READS = {"get": reads.get, "list": reads.listed, "watch": reads.watch}
 
 
 def serve(cluster: Cluster, request: Request) -> Response:
@@ -53,13 +54,19 @@ def _handle(cluster: Cluster, target: Target, request: Request, user: User) -> R
     special = cluster.endpoints.get((*target.resource.key, target.subresource))
     if special:
         return special(target, request, user)
-    if target.verb == "get":
-        return reads.get(cluster, target, request)
-    if target.verb == "list":
-        return reads.listed(cluster, target, request)
-    if target.verb == "watch":
-        return reads.watch(cluster, target, request)
+    if kind := scale.kind_of(target):
+        return _other_kind(cluster, target, kind, request, targets.options(request, user))
+    if read := READS.get(target.verb):
+        return read(cluster, target, request)
     return _write(cluster, target, request, targets.options(request, user))
+
+
+def _other_kind(cluster: Cluster, target: Target, kind: str, request: Request, options: Options) -> Response:
+    """A subresource with a kind of its own."""
+    if kind != "Scale":
+        raise scale.refuse(target)
+    body = None if target.verb == "get" else body_of(request)
+    return as_json(scale.answer(cluster, target, request.headers.get("content-type", "").partition(";")[0].strip(), body, options))
 
 
 def _write(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
