@@ -11,7 +11,11 @@ import pytest
 from kinds.lifecycle import QUICK, world
 
 from bfinfra import app
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.hardware import Hardware
 from bfinfra.cli import main, where
+from bfinfra.kinds.bitfusion_server.state import MARK, OVA, SECRETS
 from bfinfra.sandbox import SMALL_WORLD, Running
 
 EVERYTHING = ("--yes", "--allow-delete", "all", "--allow-disruption", "all")
@@ -109,7 +113,6 @@ class Desk:
         before = world(self.sandbox)
         self.sandbox.clear_tally()
         found = self.run(verb, text, *more, options=options)
-        print(f"{found.err}", end="")
         assert found.code == 1, found
         assert self.sandbox.tally()["written"] == 0, self.sandbox.tally()["writes"]
         assert world(self.sandbox).splitlines() == before.splitlines()
@@ -118,6 +121,20 @@ class Desk:
         assert "Traceback" not in found.err
         assert "this should not happen" not in found.err
         return found.err
+
+
+def unmark(desk: Desk, text: str) -> None:
+    """Take every note of bfinfra's off the one server of a site, as if somebody had made the VM by hand."""
+    seam = Seam(route=desk.sandbox.lookup)
+    settings = app.load(desk.write(text), sandbox=desk.sandbox).vcenter
+    assert settings is not None
+    vcenter = VCenter(settings, seam)
+    try:
+        (found,) = (brief for brief in vcenter.machines.survey(MARK) if brief.mark)
+        vcenter.machines.reconfigure(found.moid, Hardware(extra=dict.fromkeys((MARK, SECRETS, OVA), "")))
+    finally:
+        vcenter.close()
+        seam.close()
 
 
 @pytest.fixture
