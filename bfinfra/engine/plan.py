@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bfinfra.engine import graph
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around, Disruption, Need, Step, adopted
+from bfinfra.model.kind import Around, Disruption, Need, Step, adopted, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.refs import Key
@@ -88,7 +88,20 @@ def _item(key: Key, before: tuple[Key, ...], wish: Wish, world: World, kinds: Ki
     steps, state = decide(key, wish, world, kinds), world.states.get(key)
     action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
     going = action in (Action.DELETE, Action.REPLACE)
-    return Item(key, action, steps, before, state.contents if going and state is not None else ())
+    item = Item(key, action, steps, before, state.contents if going and state is not None else ())
+    return replace(item, follows=_follows(item, wish.wanted.get(key), state))
+
+
+def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
+    """The fields that stand in no file, where the file changed one that does."""
+    applied = state.mark.applied if state is not None and state.mark is not None else None
+    if spec is None or applied is None or not differences(applied, spec.applied()):
+        return frozenset()
+    known = [change.field for written in (applied, spec.applied()) for change in differences(None, written)]
+    return frozenset(
+        change.field for change in item.changes
+        if not any(name == change.field or name.startswith(f"{change.field}.") or change.field.startswith(f"{name}.") for name in known)
+    )
 
 
 def _check_owner(key: Key, spec: Any, mark: Mark | None, wish: Wish) -> None:

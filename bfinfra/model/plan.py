@@ -27,13 +27,22 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion takes along."""
+    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion takes along.
+
+    `follows`: fields that differ only because the file changed others.
+    """
 
     key: Key
     action: Action
     steps: tuple[Step, ...] = ()
     waits_for: tuple[Key, ...] = ()
     contents: tuple[str, ...] = ()
+    follows: frozenset[str] = frozenset()
+
+    @property
+    def named(self) -> tuple[Change, ...]:
+        """The changes that the file, or somebody in the world, made; without what follows from them."""
+        return tuple(change for change in self.changes if change.field not in self.follows)
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -77,7 +77,7 @@ def item(found: Item) -> dict[str, Any]:
     """One resource of a plan."""
     return {
         "address": str(found.key), "kind": found.key.kind, "name": found.key.name, "action": str(found.action),
-        "disruption": str(found.disruption), "changes": [plain(c) for c in found.changes],
+        "disruption": str(found.disruption), "changes": [plain(c) for c in found.changes], "follows": sorted(found.follows),
         "steps": [{**step_data(s), "disruption": str(s.disruption), "destructive": s.destructive, "why": s.why} for s in found.steps],
         "waits_for": [str(key) for key in found.waits_for], "contents": list(found.contents),
     }

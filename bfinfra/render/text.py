@@ -104,7 +104,7 @@ def _warns(step: Step, style: Style) -> str:
 def _fields(found: Item, changes: tuple[Change, ...], indent: str, style: Style) -> Iterator[str]:
     for change in changes:
         unit = style.units(found.key.kind, change.field)
-        wanted = style.paint(shown(change.wanted, unit), "green")
+        wanted = style.paint(shown(change.wanted, unit), "green") + (style.paint("  (follows)", "dim") if change.field in found.follows else "")
         if change.now is None and found.action is Action.CREATE:
             yield f"{indent}{safe(change.field)}: {wanted}"
         else:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
 
@@ -96,3 +98,20 @@ def test_two_hundred_resources_need_as_many_reads_as_two():
         return world.reads
 
     assert reads(1) == reads(100)
+
+
+def test_what_merely_follows_from_a_changed_field_is_told_apart():
+    world = ToyWorld()
+    applied(world, site(box__a=BoxSpec(size=3)))
+    world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 3, "weight": 30})
+    [item] = planned(world, site(box__a=BoxSpec(size=4))).items
+    assert [c.field for c in item.named] == ["size"]
+    assert item.follows == {"weight"}
+
+
+def test_where_the_file_did_not_change_whatever_differs_is_drift():
+    world = ToyWorld()
+    applied(world, site(box__a=BoxSpec(size=3)))
+    world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 3, "weight": 30})
+    [item] = planned(world, site(box__a=BoxSpec(size=3))).items
+    assert [c.field for c in item.named] == ["weight"]

@@ -17,6 +17,7 @@ def test_a_plan_is_one_document_with_a_version_and_sizes_in_bytes(plan):
     assert found["summary"] == {"create": 1, "keep": 1, "update": 2, "replace": 0, "delete": 1, "read": 0}
     assert found["items"][1] == {
         "address": "supervisor_namespace/cnasg", "kind": "supervisor_namespace", "name": "cnasg", "action": "create", "disruption": "none",
+        "follows": [],
         "changes": [
             {"field": "limits.cpu", "now": None, "wanted": 48000}, {"field": "limits.memory", "now": None, "wanted": 412316860416},
             {"field": "vm_classes", "now": None, "wanted": ["best-effort-xlarge"]},

@@ -1,0 +1,78 @@
+"""The site of the document on the sandbox: applied once; then any one field changed in the file is what the plan names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import apply, endings, made, plan, world
+
+import bfinfra.sandbox
+
+SPECS = Path(__file__).parents[1] / "specs"
+SITE = SPECS / "singapore-poc.yaml"
+
+
+@pytest.fixture(scope="module")
+def poc(tmp_path_factory):
+    """The PoC's world without waiting times, the site applied to it."""
+    state = tmp_path_factory.mktemp("poc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        running = bfinfra.sandbox.start(SPECS / "worlds/singapore-poc.yaml", state / "sandbox", pace=0)
+        running.before = world(running)
+        running.outcome = apply(SITE, running)
+        yield running
+        bfinfra.sandbox.stop(state / "sandbox")
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = SITE.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    (tmp_path / "manifests").symlink_to(SPECS / "manifests")
+    path = tmp_path / "site.yaml"
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def test_it_applies_whole(poc):
+    assert made(poc.outcome), endings(poc.outcome)
+    notes = {str(key): ended.note for key, ended in poc.outcome.endings.items()}
+    assert notes["bitfusion_server/bf-01"] == "172.24.210.80:56001"
+    assert "ocked 2 GPUs with partial memory 0.8" in notes["workload/pytorch-mock"]
+
+
+def test_a_second_apply_writes_nothing(poc):
+    before = poc.tally()["written"]
+    assert set(endings(apply(SITE, poc)).values()) == {"kept"}
+    assert poc.tally()["written"] == before
+
+
+@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+    ("memory: 128GiB", "memory: 160GiB", "bitfusion_server/bf-01", {"memory"}),
+    ("readiness: port", "readiness: tools", "bitfusion_server/bf-01", {"readiness"}),
+    ("hostname: bf-01.aiml.local", "hostname: bf-02.aiml.local", "bitfusion_server/bf-01", {"properties.hostname"}),
+    ("gateway: 172.24.210.1,", "gateway: 172.24.210.9,", "bitfusion_server/bf-01", {"networks.Network 1.gateway"}),
+    ("reboot: if_needed", "reboot: never", "gpu_host/esx209-161.aiml.local", {"reboot"}),
+    ("cpu: 48GHz", "cpu: 50GHz", "supervisor_namespace/cnasg", {"limits.cpu"}),
+    ("storage: {bf-k8s: 1TiB}", "storage: {bf-k8s: 1536GiB}", "supervisor_namespace/cnasg", {"storage.bf-k8s"}),
+    ("role: edit", "role: view", "supervisor_namespace/cnasg", {"access"}),
+    ("vm_classes: [best-effort-xlarge]", "vm_classes: [best-effort-xlarge, best-effort-large]", "supervisor_namespace/cnasg", {"vm_classes"}),
+    ("workers: {workers: {count: 3", "workers: {workers: {count: 4", "tanzu_cluster/cluster-01", {"workers.workers.count"}),
+    ("control_plane: {count: 1", "control_plane: {count: 3", "tanzu_cluster/cluster-01", {"control_plane.count"}),
+    ("version: v1.20.2", "version: v1.21.2", "tanzu_cluster/cluster-01", {"version"}),
+    ("token: cnasg, namespaces", "token: cnasg, form: single, namespaces", "token_secret/cluster-01-default", {"form"}),
+    ("username: cnasg-user", "username: other-user", "registry_credential/cred-pytorch-mock-bitfusion", {"username"}),
+    ("fraction: 0.8", "fraction: 0.5", "workload/pytorch-mock", {"fraction"}),
+    ("base: 172.24.206.3/cnasg/pytorch-mock:ubuntu20.04", "base: ubuntu:20.04", "client_image/pytorch-mock-bitfusion", {"base"}),
+])
+def test_one_field_changed_in_the_file_is_what_the_plan_names(poc, tmp_path, old, new, key, fields):
+    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), poc).pending}
+    assert {change.field for change in pending.pop(key).named} == fields
+    assert set(pending) <= {"workload/pytorch-mock"}  # its Pod mounts the token's Secrets, whose names the form decides
+
+
+def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(poc):
+    gone = apply(SITE, poc, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(poc) == poc.before
