@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bfinfra.engine import graph
 from bfinfra.engine.retry import Patience
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import RemoteError, Unreachable
 from bfinfra.model.kind import Kind, Need, Seen
 from bfinfra.model.refs import Key, kinds_named
 
@@ -46,6 +46,8 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience) -> World
                     world.take(name, answer.result())
                 except RemoteError as error:
                     world.unreadable[name] = str(error)
+                    if isinstance(error, Unreachable):  # nothing can be applied now: the later kinds don't wait for it as long again
+                        patience = replace(patience, attempts=1)
     return world
 
 
