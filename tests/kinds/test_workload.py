@@ -155,7 +155,7 @@ def test_what_leaves_the_manifest_goes_and_what_leaves_the_file_too(site, cluste
 def test_a_job_that_fails_says_why(site, cluster, space):
     site.manifest(job(activeDeadlineSeconds=1, template={"spec": {"restartPolicy": "Never", "containers": [
         {"name": "a", "image": "busybox", "command": ["sleep", "100"]}], "nodeSelector": {"no": "where"}}}))
-    (ended,) = [ended for key, ended in site.apply(deadline=6).endings.items() if str(key) == ADDRESS]
+    (ended,) = [ended for key, ended in site.apply(deadline=1.5).endings.items() if str(key) == ADDRESS]
     assert ended.ending in ("failed", "still-waiting")
     assert ended.problem is not None
     assert ended.problem.why
