@@ -1,15 +1,13 @@
-"""One API to try the client on: the sandbox's over loopback TLS, and the real one where KUBECONFIG names it (script/peers up)."""
+"""One API to try the client on: the sandbox's over loopback TLS, and with --peers the real one of script/peers."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +25,7 @@ from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
 
-PEERS = ["sandbox", *(["kube-apiserver"] if os.environ.get("KUBECONFIG") else [])]
+PEERS = ["sandbox", pytest.param("kube-apiserver", marks=pytest.mark.peers)]
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def api(request: pytest.FixtureRequest) -> Api:
     if request.param == "sandbox":
         found: Api = request.getfixturevalue("sandbox_api")
         return found
-    return Api(json.loads(Path(os.environ["KUBECONFIG"]).read_text()))
+    return Api(json.loads(request.getfixturevalue("peers").kubeconfig.read_text()))
 
 
 @pytest.fixture

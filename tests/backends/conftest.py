@@ -15,7 +15,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from vcsim_peer import Vcsim, binary
+from vcsim_peer import Vcsim
 
 
 @dataclass
@@ -116,12 +116,9 @@ def echo(echo_named) -> Echo:
 
 
 @pytest.fixture(scope="module")
-def vcsim():
+def vcsim(peers):
     """A vcsim of its own for each module: four hosts with two GPUs each."""
-    program = binary()
-    if program is None:
-        pytest.skip("no vcsim: script/peers build makes it")
-    command = [str(program), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", "-gpus", "2", "-shim", "-vm", "0"]
+    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", "-gpus", "2", "-shim", "-vm", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter
@@ -14,11 +12,6 @@ from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
 
 ENV = {"GOVC_USERNAME": "user", "GOVC_PASSWORD": "pass"}
-
-
-def binary() -> Path | None:
-    folder = Path(os.environ.get("BFINFRA_PEERS_BIN", Path.home() / ".cache/bfinfra-peers/bin"))
-    return folder / "vcsim" if (folder / "vcsim").exists() else None
 
 
 @dataclass(frozen=True)

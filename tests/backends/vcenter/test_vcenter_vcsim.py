@@ -16,6 +16,7 @@ from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Expired, Missing, Rejected
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 
+pytestmark = pytest.mark.peers
 MARK = "bfinfra.mark"
 DATA = b"x" * 3_000_000
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.peers
 PROPERTIES = {
     "hostname": "bf-01", "customer_password": "Secret-123", "vcenter_url": "https://vcsa.aiml.local", "vcenter_guid": "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a",
     "vcenter_username": "administrator@aiml.local", "vcenter_password": "VMware1!", "vcenter_thumbprint": "AB:CD", "network.ip_cidr.1": "172.24.210.80/24",
@@ -17,18 +18,15 @@ PROPERTIES = {
 
 
 @pytest.fixture
-def govc(site: Any) -> Any:
+def govc(site: Any, peers: Any) -> Any:
     """Run one command; its output. A failure shows govc's words."""
-    binary = Path(os.environ.get("BFINFRA_PEERS_BIN", Path.home() / ".cache/bfinfra-peers/bin")) / "govc"
-    if not binary.exists():
-        pytest.skip("no govc: script/peers build makes it")
     settings = {
         "GOVC_URL": f"https://127.0.0.1:{site.port}/sdk", "GOVC_USERNAME": "administrator@aiml.local", "GOVC_PASSWORD": "VMware1!", "GOVC_INSECURE": "1",
         "GOVC_PERSIST_SESSION": "false", "HOME": os.environ["HOME"],
     }
 
     def run(*arguments: str) -> str:
-        done = subprocess.run([str(binary), *arguments], env=settings, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([str(peers.bin / "govc"), *arguments], env=settings, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
