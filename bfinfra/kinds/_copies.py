@@ -164,11 +164,8 @@ class Copies(kind.Kind[S, T]):
     def _read(self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]) -> list[Object]:
         found = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
         have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
-        for name, spec in wanted.items():
-            for namespace, secret in _places_of(name, spec, home.key, needs):
-                if (namespace, secret) not in have and (obj := home.cluster.get("v1", "Secret", secret, namespace)):
-                    found.append(obj)
-        return found
+        places = {place: None for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs) if place not in have}
+        return [*found, *home.cluster.find("v1", "Secret", places, home.namespace)]
 
     def _by_name(
         self, objects: Sequence[Object], key: Key, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]

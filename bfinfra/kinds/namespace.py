@@ -151,11 +151,9 @@ class Namespace(kind.Kind[Spec, State]):
     def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
         """By name in the cluster: ours, and what stands under a wanted name."""
         found = {obj["metadata"]["name"]: obj for obj in home.cluster.list("v1", "Namespace", labels=selector(self._site))}
-        for name, spec in wanted.items():
-            real = (spec.namespace or name) if spec and home_of(spec.cluster, [home.key], CLUSTERS) else ""
-            if real and real not in found and (obj := home.cluster.get("v1", "Namespace", real)):
-                found[real] = obj
-        return found
+        here = (spec.namespace or name for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], CLUSTERS))
+        others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
+        return found | {obj["metadata"]["name"]: obj for obj in others}
 
     def _states(self, wanted: Mapping[str, Spec | None], answers: Answers[dict[str, dict[str, Any]]], *, others: bool) -> dict[str, State]:
         states: dict[str, State] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bfinfra.backends.kubernetes import errors, resources
@@ -20,6 +20,8 @@ T = TypeVar("T")
 Object = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 PAGE = 500  # objects a list request
+FEW = 3  # objects that are asked for one by one
+METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
@@ -55,6 +57,18 @@ class Cluster:
             raise
         except Missing:
             return None
+
+    def find(self, api_version: str, kind: str, places: Iterable[tuple[str, str]], namespace: str = "") -> tuple[Object, ...]:
+        """The objects that stand at these places, (namespace, name) each, all within `namespace` as for `list`.
+
+        Of many places only those are looked into whose names a list has; it carries no contents.
+        """
+        looked = tuple(places)
+        if len(looked) > FEW:
+            there = self._names(api_version, kind, namespace)
+            looked = tuple(place for place in looked if place in there)
+        found = (self.get(api_version, kind, name, space) for space, name in looked)
+        return tuple({**thing, "apiVersion": api_version, "kind": kind} for thing in found if thing)
 
     def create(self, manifest: Mapping[str, Any]) -> Object:
         """Make the object. Exists where the name is taken: making is exclusive, applying isn't."""
@@ -158,8 +172,23 @@ class Cluster:
             if self._link is link:
                 self._link = None
 
-    def _json(self, path: str) -> Any:
-        return self._do(lambda link: link.raw.get(path).json())
+    def _json(self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json") -> Any:
+        return self._do(lambda link: link.raw.get(path, params=params, headers={"Accept": accept}).json())
+
+    def _names(self, api_version: str, kind: str, namespace: str) -> set[tuple[str, str]]:
+        resource, token = self._resource(api_version, kind), ""
+        found: set[tuple[str, str]] = set()
+        space = f"/namespaces/{namespace}" if namespace and resource.namespaced else ""
+        while True:
+            params = {"limit": str(PAGE), **({"continue": token} if token else {})}
+            page = self._json(f"{resources.path(api_version)}{space}/{resource.plural}", params, METADATA)
+            try:
+                found |= {(item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in page["items"] or ()}
+                token = str((page.get("metadata") or {}).get("continue") or "")
+            except (KeyError, TypeError, AttributeError):
+                raise errors.malformed(f"list {resource.plural}", self.name, "no list of objects with names") from None
+            if not token:
+                return found
 
     def _patch(self, cls: Any, name: str, scope: dict[str, str], how: str, body: Any) -> Object:
         from lightkube.types import PatchType  # noqa: PLC0415 - start-up is a feature

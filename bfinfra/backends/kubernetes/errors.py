@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LONGEST = 600  # characters of a server's own words
 NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
 """Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
+YOUNG = '/default: serviceaccount "default" not found'
+"""Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
 
 
 def safe(text: object, longest: int = LONGEST) -> str:
@@ -51,7 +53,7 @@ def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[R
     reading = request.method in ("GET", "HEAD")
     if code == 409:
         return Exists if reason == "AlreadyExists" else Conflict
-    if code == 403 and _terminating(status):
+    if code == 403 and (_terminating(status) or YOUNG in message):
         return Busy
     if code == 403 and any(words in message for words in NOT_OURS):
         return Rejected

@@ -115,15 +115,16 @@ class Workload(kind.Kind[Spec, State]):
         found = [o for api, thing in KINDS for o in home.cluster.list(api, thing, home.namespace, selector(self._site))]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
         complete = {(o["metadata"]["namespace"], o["metadata"]["name"]) for o in found if o["kind"] == "ConfigMap" and _sealed(o)}
+        places: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for name, spec in wanted.items():
             namespace = _namespace(spec, home.key, needs)
             if not namespace or (namespace, record_name(name)) in complete:
                 continue
             for manifest in self._manifests(name):
                 api, thing, real = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
-                if (thing, namespace, real) not in have and (obj := home.cluster.get(api, thing, real, namespace)):
-                    found.append({**obj, "apiVersion": api, "kind": thing})
-        return found
+                if (thing, namespace, real) not in have:
+                    places.setdefault((api, thing), {})[namespace, real] = None
+        return [*found, *(o for (api, thing), there in places.items() for o in home.cluster.find(api, thing, there, home.namespace))]
 
     def _by_name(
         self, objects: Sequence[Object], key: Key, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]

@@ -13,7 +13,7 @@ from bfinfra.sandbox.kubernetes.errors import Refused, bad_request
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.selectors import Match, by_fields, by_labels
 from bfinfra.sandbox.kubernetes.store import Change
-from bfinfra.sandbox.kubernetes.tables import as_table, wants_table
+from bfinfra.sandbox.kubernetes.tables import as_metadata, as_table, wants_metadata, wants_table
 from bfinfra.sandbox.kubernetes.target import Target
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def listed(cluster: Cluster, target: Target, request: Request) -> Response:
     things = [resource.read(thing) for thing in things]
     if wants_table(request):
         return as_json(as_table(resource, things, cluster.clock.now(), metadata))
+    if wants_metadata(request):
+        return as_json(as_metadata(things, metadata))
     items = things if resource.custom else [_without_type(thing) for thing in things]
     return as_json({"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata, "items": items})
 

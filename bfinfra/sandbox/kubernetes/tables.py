@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` prints."""
+"""Lists in other forms: the Table that `kubectl get` prints, and metadata without the rest."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ Column = tuple[str, Callable[[Object], Any]]
 def wants_table(request: Request) -> bool:
     """True where the caller prefers a Table."""
     return "as=Table" in request.headers.get("accept", "").split(",")[0]
+
+
+def wants_metadata(request: Request) -> bool:
+    """True where the caller prefers a list without contents."""
+    return "as=PartialObjectMetadataList" in request.headers.get("accept", "").split(",")[0]
+
+
+def as_metadata(things: Sequence[Object], metadata: Object) -> Object:
+    """The objects without their contents."""
+    items = [{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": thing["metadata"]} for thing in things]
+    return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
 
 
 def as_table(resource: Resource, things: Sequence[Object], now: float, metadata: Object) -> Object:

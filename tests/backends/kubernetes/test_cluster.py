@@ -29,6 +29,23 @@ def test_an_absent_object_is_none_and_deleting_it_is_done_already(cluster, space
     cluster.delete("v1", "ConfigMap", "nothing", space)
 
 
+@pytest.mark.parametrize("count", [2, 20])
+def test_what_stands_at_few_places_or_many_is_found_whole(cluster, space, count, monkeypatch):
+    monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.PAGE", 1)
+    cluster.create(config_map(space, {"a": "1"}, name="place-1"))
+    cluster.create(config_map(space, {"b": "1"}, name="elsewhere"))
+    for within in ("", space):
+        (found,) = cluster.find("v1", "ConfigMap", [(space, f"place-{n}") for n in range(count)], within)
+        assert (found["kind"], found["metadata"]["name"], found["data"]) == ("ConfigMap", "place-1", {"a": "1"})
+    (found,) = cluster.find("v1", "Namespace", [("", name) for name in (space, "no-1", "no-2", "no-3")])
+    assert found["metadata"]["name"] == space
+
+
+def test_many_places_of_a_kind_that_the_cluster_does_not_know_are_refused(cluster, space):
+    with pytest.raises(NotServed):
+        cluster.find("nonsense.example.com/v1", "Thing", [(space, f"x-{n}") for n in range(9)])
+
+
 def test_a_kind_that_the_cluster_does_not_know_is_no_absent_object(cluster):
     with pytest.raises(NotServed, match="does not know this kind"):
         cluster.get("nonsense.example.com/v1", "Thing", "x")

@@ -1,0 +1,70 @@
+"""How often a survey asks each server depends on what kinds there are, not on how many resources: no kind asks for one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grown
+import pytest
+
+import bfinfra
+from bfinfra.sandbox import Running, start, stop
+
+MANY = 200
+STANDING = 6  # of each kind: more than are asked for one by one
+
+Make = Callable[[Path, int], Path]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    yield from running(tmp_path_factory.mktemp("large"), MANY)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "home"))
+    yield from running(tmp_path, STANDING)
+
+
+def running(folder: Path, hosts: int) -> Iterator[Running]:
+    """A world with so many hosts, without waiting times."""
+    yield start(grown.world(folder, hosts), folder / "state", pace=0)
+    stop(folder / "state")
+
+
+def test_a_plan_of_200_hosts_and_servers_asks_as_often_as_one_of_two(large: Running, tmp_path: Path) -> None:
+    few, often = asked(grown.servers, tmp_path, 2, large)
+    many, as_often = asked(grown.servers, tmp_path, MANY, large)
+    assert (few, many) == (2 * 2, 2 * MANY)
+    assert as_often == often
+
+
+def test_a_plan_of_200_resources_in_a_cluster_asks_no_more_for_each(large: Running, tmp_path: Path) -> None:
+    """Of a few places that are empty each is looked at; of many, once for all of a kind."""
+    few, often = asked(grown.in_a_cluster, tmp_path, 4, large)
+    many, as_often = asked(grown.in_a_cluster, tmp_path, MANY // 4, large)
+    assert (few, many) == (4 * 4 + 2, MANY + 2)
+    assert as_often == often
+
+
+@pytest.mark.parametrize("make", [grown.servers, grown.in_a_cluster], ids=["servers", "in a cluster"])
+def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(make: Make, small: Running, tmp_path: Path) -> None:
+    often = {}
+    for count in (2, STANDING):
+        allow = bfinfra.Allow(every_disruption=True)
+        site = bfinfra.load(make(tmp_path, count), sandbox=small)
+        outcome = bfinfra.apply(site, approve=lambda _, allow=allow: allow, around=bfinfra.Setting(sandbox=small))
+        assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
+        plan, seen = grown.reads(make(tmp_path, count), small)
+        assert not any(item.steps for item in plan.items)
+        often[count] = {server: counts.total() for server, counts in seen.items()}
+    assert often[STANDING] == often[2]
+
+
+def asked(make: Make, folder: Path, count: int, world: Running) -> tuple[int, dict[str, int]]:
+    """How many resources the plan has, and how often it asked each server."""
+    plan, seen = grown.reads(make(folder, count), world)
+    assert not plan.problems
+    return len(plan.items), {server: counts.total() for server, counts in seen.items()}
