@@ -2,6 +2,6 @@
 
 import sys
 
-from bfinfra.cli import main
+from bfinfra.cli import program
 
-sys.exit(main())
+sys.exit(program())

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bfinfra.cli.main import main
+from bfinfra.cli.main import main, program
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

@@ -112,10 +112,10 @@ class Screen:
 
 def _unit(kind: str, field: str) -> str:
     """Units come from the kinds' annotations; a kind is imported when its first number is shown."""
-    from bfinfra.kinds import kind as named
+    from bfinfra.kinds import spec
     from bfinfra.render.fields import unit
 
     try:
-        return unit(named(kind).Spec, field)
+        return unit(spec(kind), field)
     except KeyError:
         return PLAIN.units(kind, field)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
-
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
-from tenacity.wait import wait_base, wait_random_exponential
+from typing import TYPE_CHECKING, TypeVar
 
 from bfinfra.model.errors import Busy, Conflict, Exists, Expired, RemoteError, Unanswered, Unreachable
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState, Retrying
 
 READ = (Unreachable, Busy, Unanswered, Expired)
 """A read may be repeated as it is."""
@@ -19,16 +19,6 @@ LOOK = (*READ, Exists, Conflict)
 LONGEST_PAUSE = 60.0  # seconds; a server that asks for more is not waited for
 
 A = TypeVar("A")
-
-
-class _Pause(wait_base):
-    def __init__(self, patience: Patience) -> None:
-        self.jitter = wait_random_exponential(multiplier=patience.pause, max=patience.longest)
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        error = retry_state.outcome.exception() if retry_state.outcome else None
-        asked = error.retry_after if isinstance(error, Busy) else None
-        return self.jitter(retry_state) if asked is None else min(asked, LONGEST_PAUSE)
 
 
 @dataclass(frozen=True)
@@ -55,7 +45,16 @@ class Patience:
         return self._retrying(LOOK, tell)(what)
 
     def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None = None) -> Retrying:
-        return Retrying(
-            retry=retry_if_exception_type(classes), stop=stop_after_attempt(self.attempts), wait=_Pause(self),
+        import tenacity  # noqa: PLC0415 - start-up is a feature
+
+        jitter = tenacity.wait_random_exponential(multiplier=self.pause, max=self.longest)
+
+        def pause(state: RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            asked = error.retry_after if isinstance(error, Busy) else None
+            return jitter(state) if asked is None else min(asked, LONGEST_PAUSE)
+
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(classes), stop=tenacity.stop_after_attempt(self.attempts), wait=pause,
             sleep=self.sleep, before_sleep=before_sleep, reraise=True,
         )

@@ -1,4 +1,4 @@
-"""The folder is the registry: one module or package a kind; a leading underscore means something else."""
+"""The folder is the registry: a kind is a module, or a package with `spec` and `kind`; a leading underscore means something else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import functools
 import importlib
 import inspect
 import pkgutil
+from types import ModuleType
 from typing import Any
 
-from bfinfra.model.kind import Kind
+from bfinfra.model.kind import Kind, Spec
 
 
 @functools.cache
@@ -19,16 +20,24 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def kind(name: str) -> type[Kind[Any, Any]]:
-    """The Kind subclass that a module defines. Imports that module only; KeyError where there is no such kind."""
-    if name not in names():
-        raise KeyError(name)
-    module = importlib.import_module(f"{__name__}.{name}")
-    inside = [c for c in vars(module).values() if inspect.isclass(c) and issubclass(c, Kind) and _home(c, module.__name__)]
-    found: tuple[type[Kind[Any, Any]], ...] = tuple(dict.fromkeys(inside))
+    """The Kind subclass of that name. Imports this kind only; KeyError where there is no such kind."""
+    module = _part(name, "kind")
+    found = [c for c in vars(module).values() if inspect.isclass(c) and issubclass(c, Kind) and c.__module__ == module.__name__]
     if len(found) != 1:
         raise TypeError(f"{module.__name__} must define exactly one kind; it defines {[c.__name__ for c in found]}")
     return found[0]
 
 
-def _home(cls: type, module: str) -> bool:
-    return f"{cls.__module__}.".startswith(f"{module}.")
+@functools.cache
+def spec(name: str) -> type[Spec]:
+    """The Spec of a kind: all that it takes to read a site. KeyError where there is no such kind."""
+    found: type[Spec] = _part(name, "spec").Spec
+    return found
+
+
+def _part(name: str, part: str) -> ModuleType:
+    """That module of a kind that is a package; else the one that it is."""
+    if name not in names():
+        raise KeyError(name)
+    home = importlib.import_module(f"{__name__}.{name}")
+    return importlib.import_module(f"{home.__name__}.{part}") if hasattr(home, "__path__") else home

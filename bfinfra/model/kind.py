@@ -22,7 +22,7 @@ from bfinfra.model.refs import Key
 class Part(BaseModel):
     """A piece of a Spec. Frozen; unknown keys are errors; a docstring under a field is its documentation."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Spec(Part):

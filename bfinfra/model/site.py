@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from bfinfra.model.errors import Place, Warned
 from bfinfra.model.refs import Key
@@ -18,7 +18,7 @@ from bfinfra.model.trust import Trust
 class VCenterSettings(BaseModel):
     """The vCenter that a site lives on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     server: str
     """Host name, or host:port."""
@@ -26,7 +26,7 @@ class VCenterSettings(BaseModel):
     """Else BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
     password: Secret | None = None
     """Reference to the password; else BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or VMWARE_PASSWORD."""
-    trust: Trust = Trust()
+    trust: Trust = Field(default_factory=Trust)
     """Which certificate the server must show; the system's store where nothing is said."""
     datacenter: str | None = None
     """Name of the datacenter; needed where there are several."""

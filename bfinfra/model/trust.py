@@ -23,7 +23,7 @@ Fingerprint = Annotated[str, AfterValidator(_fingerprint)]
 class Trust(BaseModel):
     """A CA bundle, or the SHA-256 of the server's own certificate; neither means the system's store. Never off."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     ca_file: LocalFile | None = None
     """PEM file with the certificate authorities to trust."""

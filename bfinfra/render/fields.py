@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bfinfra.model.documentation import documentation
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -39,10 +40,10 @@ class Field:
 
 def fields(spec: type[BaseModel], prefix: str = "") -> Iterator[Field]:
     """Every field, those of nested pieces below the field that holds them."""
-    hints = _hints(spec)
+    hints, documented = _hints(spec), documentation(spec)
     for name, info in spec.model_fields.items():
         path, hint = f"{prefix}{info.alias or name}", hints.get(name, info.annotation)
-        yield Field(path, type_text(hint), info.is_required(), _default(info), " ".join((info.description or "").split()))
+        yield Field(path, type_text(hint), info.is_required(), _default(info), " ".join(documented.get(name, "").split()))
         for part, suffix in _nested(hint):
             if part is not spec:
                 yield from fields(part, f"{path}{suffix}.")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from bfinfra.model.documentation import documentation
 from bfinfra.model.errors import Place, Problem
 from bfinfra.model.secret import LiteralSecret
 from bfinfra.model.sources import Sources
@@ -96,7 +97,7 @@ def _documentation(path: tuple[str, ...], model: Any) -> str:
     for end in range(len(path), 0, -1):
         for owner in _under(model, path[: end - 1]):
             if path[end - 1] in owner.model_fields:
-                return owner.model_fields[path[end - 1]].description or ""
+                return documentation(owner).get(path[end - 1], "")
     return ""
 
 

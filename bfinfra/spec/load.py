@@ -48,7 +48,7 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
     name = _name(blocks, documents, reading.problems)
     vcenter = reading.read(VCenterSettings, "vcenter", blocks.settings.get("vcenter"))
     pepper = reading.read(Secret, "pepper", blocks.settings.get("pepper"))
-    resources = dict(_resources(blocks, reading, registry.kind if kinds is None else kinds.__getitem__))
+    resources = dict(_resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec))
     reading.problems.extend(references.check(resources, blocks.resources))
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
@@ -62,9 +62,9 @@ def missing_references(site: Site) -> tuple[Problem, ...]:
     return missing.references(site)
 
 
-def _resources(blocks: Blocks, reading: _Reading, kind: Callable[[str], Any]) -> Iterator[tuple[Key, Any]]:
+def _resources(blocks: Blocks, reading: _Reading, spec_of: Callable[[str], Any]) -> Iterator[tuple[Key, Any]]:
     for key, block in blocks.resources.items():
-        model = kind(key.kind).Spec
+        model = spec_of(key.kind)
         if not re.fullmatch(model.name_pattern, key.name):
             reading.problems.append(Problem(f"{key.name} can't be the name of a {key.kind}", block.entry.at, f"allowed: {model.name_rule}"))
         if (spec := reading.read(model, str(key), block)) is not None:

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from bfinfra import kinds as registry
+from bfinfra.model.documentation import documentation
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -19,6 +22,18 @@ from bfinfra.spec.merge import ANCHORS
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TITLE = "bfinfra site"
 Schema = dict[str, Any]
+
+
+class _Documented(GenerateJsonSchema):
+    """Says of each field what is written under it."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        """A model's schema."""
+        made = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        texts = documentation(model)
+        said = {name: {**field, "description": texts[name]} if name in texts else field for name, field in made["properties"].items()}
+        return {**made, "properties": said}
 
 
 def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
@@ -54,7 +69,7 @@ def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
 
 def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
     """A reference to a model's schema, which goes into `definitions` with all that it uses."""
-    made = model.model_json_schema(ref_template=f"#/definitions/{prefix}.{{model}}")
+    made = model.model_json_schema(ref_template=f"#/definitions/{prefix}.{{model}}", schema_generator=_Documented)
     for name, inner in made.pop("$defs", {}).items():
         definitions[f"{prefix}.{name}"] = inner
     definitions[prefix] = made

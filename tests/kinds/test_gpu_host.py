@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
-from bfinfra.kinds.gpu_host import GpuHost, Spec, State, cards
+from bfinfra.kinds.gpu_host import cards
+from bfinfra.kinds.gpu_host.kind import GpuHost, Spec, State
 from bfinfra.kinds.gpu_host.state import ATTRIBUTE, Facts, Note, read
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Disruption, Ready

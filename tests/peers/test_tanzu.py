@@ -21,7 +21,7 @@ from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.kinds import supervisor_namespace
-from bfinfra.kinds.tanzu_cluster import TanzuCluster
+from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Need, Seen

@@ -10,8 +10,8 @@ from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
-from bfinfra.kinds.gpu_host import State as HostState
 from bfinfra.kinds.gpu_host.cards import Gpu, chosen
+from bfinfra.kinds.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.suggest import nearest

@@ -1,5 +1,1 @@
 """A Pod or Job that uses remote GPUs, with its claims, from a manifest file. (Pod specification, figures 12 and 13.)"""
-
-from bfinfra.kinds.workload.kind import Workload
-
-__all__ = ["Workload"]

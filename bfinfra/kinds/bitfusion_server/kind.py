@@ -1,0 +1,72 @@
+"""The server: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.bitfusion_server import decide, steps
+from bfinfra.kinds.bitfusion_server.look import Looks
+from bfinfra.kinds.bitfusion_server.packages import Packages
+from bfinfra.kinds.bitfusion_server.run import Runs
+from bfinfra.kinds.bitfusion_server.spec import Spec
+from bfinfra.kinds.bitfusion_server.state import State
+from bfinfra.model import kind
+from bfinfra.model.errors import Unreachable
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["BitfusionServer", "Spec", "State"]
+KNOCK = 3.0  # seconds for a connect to the server's port
+
+
+class BitfusionServer(kind.Kind[Spec, State]):
+    """The appliance's VM with its GPUs."""
+
+    deadline = 1800
+
+    def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
+        self._seam = seam
+        packages = Packages()
+        self._looks = Looks(vcenter, site, packages)
+        self._runs = Runs(vcenter, site, packages)
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors."""
+        return self._looks.observe(wanted, others=others)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Deploy, settle what is half done, reconfigure, replace, delete."""
+        return decide.steps(name, spec, state, around)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """On, and its tools report an address or its port takes connections."""
+        machine = state.machine
+        if not machine.on:
+            return waiting("the VM is off")
+        if spec.readiness == "tools":
+            if not machine.tools:
+                return waiting("VMware Tools don't run yet")
+            return Readiness(Ready.READY, note=machine.ip) if machine.ip else waiting("VMware Tools report no address yet")
+        first = next(iter(spec.networks.values()))
+        address = first.address.partition("/")[0] if first.address else machine.ip
+        if not address:
+            return waiting("the VM reports no address yet")
+        try:
+            self._seam.connect(address, spec.port, KNOCK)
+        except Unreachable:
+            return waiting(f"{address}:{spec.port} takes no connections yet")
+        return Readiness(Ready.READY, note=f"{address}:{spec.port}")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One step; an import says how far it is."""
+        if isinstance(step, steps.Deploy):
+            self._runs.deploy(step, report)
+        else:
+            self._runs.small(step)

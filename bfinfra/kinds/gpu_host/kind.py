@@ -1,0 +1,84 @@
+"""The host: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.gpu_host import decide, state, steps
+from bfinfra.kinds.gpu_host.spec import Spec
+from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_MARK, Facts, State
+from bfinfra.model import kind
+from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["GpuHost", "Spec", "State"]
+
+
+class GpuHost(kind.Kind[Spec, State]):
+    """Passthrough on a host that is there anyway."""
+
+    makes = False
+    deadline = 1800
+
+    def __init__(self, vcenter: VCenter) -> None:
+        self._vcenter = vcenter
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """The notes of all hosts, then everything of those that are wanted or noted."""
+        notes = self._vcenter.hosts.notes(ATTRIBUTE)
+        names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
+        names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
+        found = self._vcenter.hosts.read([notes[n][0] for n in sorted(names)], VM_MARK)
+        clusters = {c.moid: c.name for c in self._vcenter.inventory.read().clusters} if found else {}
+        return Seen({d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}, Facts(tuple(sorted(notes))))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there before."""
+        if state is None:
+            return decide.absent(name, spec, around.facts)
+        if spec is None:
+            return decide.release(name, state, around.mark) if state.mark else ()
+        return decide.manage(name, spec, state, around.mark)
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """Connected, every card active, and no reboot under way or owed."""
+        if state.rebooting and not state.back:
+            return waiting("the host restarts")
+        if not state.detail.connected:
+            return waiting("the host is not connected to vCenter")
+        if spec is None:
+            return READY
+        cards = [] if state.rebooting else decide.owed(spec, state)
+        if not cards or (spec.reboot == "if_needed" and not state.tried):
+            return READY
+        did = "it was rebooted, and that did not help" if state.tried else "the site says reboot: never"
+        return failed(f"passthrough of {', '.join(cards)} takes effect with the next reboot of the host, which is owed; {did}")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """Notes first, then the change that they are about."""
+        hosts = self._vcenter.hosts
+        match step:
+            case steps.Set(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+                hosts.set_passthrough(moid, step.wanted)
+            case steps.ShutDown():
+                self._vcenter.machines.stop(step.vm_moid)
+            case steps.Reboot(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+                if not step.maintenance:
+                    hosts.enter_maintenance(moid)
+                hosts.reboot(moid, step.boot)
+            case steps.Leave(moid=moid):
+                if not step.stay:
+                    hosts.exit_maintenance(moid)
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            case steps.Seal(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            case steps.Forget(moid=moid):
+                hosts.drop_attribute(moid, ATTRIBUTE)

@@ -1,0 +1,34 @@
+"""What is written under the fields of a model. Its source is read when somebody asks, not whenever a site is loaded."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel
+
+
+@functools.cache
+def documentation(model: type[BaseModel]) -> Mapping[str, str]:
+    """Field → the docstring under it, its bases' fields among them. Empty where the source isn't there."""
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            found.update(_under(base))
+    return {name: text for name, text in found.items() if name in model.model_fields}
+
+
+def _under(cls: type) -> Iterator[tuple[str, str]]:
+    try:
+        source = textwrap.dedent(inspect.getsource(cls))
+    except (OSError, TypeError):
+        return
+    (whole,) = ast.parse(source).body
+    assert isinstance(whole, ast.ClassDef)
+    for field, text in zip(whole.body, whole.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, inspect.cleandoc(said)
