@@ -46,33 +46,33 @@ def names(world: Running) -> list[str]:
         return [each.metadata.name for each in client.CoreV1Api(api).list_namespace().items]
 
 
-def test_the_kubeconfig_leads_to_the_cluster_as_the_world_describes_it(small: Running) -> None:
-    with administrator(small) as api:
+def test_the_kubeconfig_leads_to_the_cluster_as_the_world_describes_it(sandbox: Running) -> None:
+    with administrator(sandbox) as api:
         assert client.VersionApi(api).get_code().git_version == "v1.27.3"
         nodes = client.CoreV1Api(api).list_node().items
         assert [each.metadata.name for each in nodes] == ["other-0", "other-1"]
         assert {each.status.node_info.kubelet_version for each in nodes} == {"v1.27.3"}
 
 
-def test_only_its_owner_reads_the_kubeconfig_and_no_other_token_gets_in(small: Running) -> None:
-    assert (Path(small.files) / "other.kubeconfig").stat().st_mode & 0o077 == 0
-    with administrator(small, token="guessed") as api, pytest.raises(client.ApiException) as refused:
+def test_only_its_owner_reads_the_kubeconfig_and_no_other_token_gets_in(sandbox: Running) -> None:
+    assert (Path(sandbox.files) / "other.kubeconfig").stat().st_mode & 0o077 == 0
+    with administrator(sandbox, token="guessed") as api, pytest.raises(client.ApiException) as refused:
         client.CoreV1Api(api).list_namespace()
     assert refused.value.status == 401
 
 
-def test_a_reset_empties_it_and_the_kubeconfig_stays_good(small: Running) -> None:
-    before, at_start = written(small), control(small, "GET", "/world").data
-    with administrator(small) as api:
+def test_a_reset_empties_it_and_the_kubeconfig_stays_good(sandbox: Running) -> None:
+    before, at_start = written(sandbox), control(sandbox, "GET", "/world").data
+    with administrator(sandbox) as api:
         client.CoreV1Api(api).create_namespace(HOME)
         client.ApiextensionsV1Api(api).create_custom_resource_definition(DEFINITION)
         cakes = client.CustomObjectsApi(api)
         until(lambda: cakes.list_cluster_custom_object("bakery.test", "v1", "cakes")["items"] == [])
-        assert control(small, "GET", "/world").data != at_start
-        small.reset()
-        assert control(small, "GET", "/world").data == at_start
-        assert written(small) == before
-        assert "mine" not in names(small)
+        assert control(sandbox, "GET", "/world").data != at_start
+        sandbox.reset()
+        assert control(sandbox, "GET", "/world").data == at_start
+        assert written(sandbox) == before
+        assert "mine" not in names(sandbox)
         with pytest.raises(client.ApiException) as gone:
             cakes.list_cluster_custom_object("bakery.test", "v1", "cakes")
         assert gone.value.status == 404
@@ -89,14 +89,14 @@ def test_a_restart_keeps_what_is_in_it_and_who_gets_in(small: Running) -> None:
     assert control(again, "GET", "/world").data == dump
 
 
-def test_somebody_else_changes_it_and_tokens_given_out_expire(small: Running) -> None:
-    made = control(small, "POST", "/change", {"address": "10.3.0.1:6443", "method": "POST", "path": "/api/v1/namespaces", "body": HOME})
+def test_somebody_else_changes_it_and_tokens_given_out_expire(sandbox: Running) -> None:
+    made = control(sandbox, "POST", "/change", {"address": "10.3.0.1:6443", "method": "POST", "path": "/api/v1/namespaces", "body": HOME})
     assert made.data["status"] == 201
-    with administrator(small) as api:
+    with administrator(sandbox) as api:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [], "expirationSeconds": 600}}
         until(lambda: client.CoreV1Api(api).list_namespaced_service_account("mine").items)
         client.CoreV1Api(api).create_namespaced_service_account_token("default", "mine", body)
-    assert control(small, "GET", "/sessions").data["kubernetes"] == ["system:serviceaccount:mine:default"]
-    control(small, "POST", "/expire")
-    assert control(small, "GET", "/sessions").data["kubernetes"] == []
-    assert "mine" in names(small)
+    assert control(sandbox, "GET", "/sessions").data["kubernetes"] == ["system:serviceaccount:mine:default"]
+    control(sandbox, "POST", "/expire")
+    assert control(sandbox, "GET", "/sessions").data["kubernetes"] == []
+    assert "mine" in names(sandbox)
