@@ -180,8 +180,8 @@ class _Stream(httpcore2.NetworkStream):
         self._pin = pin
         self._address = address
         self._server = server
-        self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]
-        self.get_extra_info = plain.get_extra_info  # type: ignore[method-assign]
+        self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]  # they are the plain stream's
+        self.get_extra_info = plain.get_extra_info  # type: ignore[method-assign]  # as above
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

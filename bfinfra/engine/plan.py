@@ -60,12 +60,12 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds) -> tuple[Step, ...]
         state = adopted(state, Mark(wish.site, str(key)))
     if kind.makes and state is not None:
         _check_owner(key, spec, state.mark, wish)
-    steps = tuple(kind.steps(key.name, spec, state, around(key, wish, world, kinds)))
+    steps = tuple(kind.steps(key.name, spec, state, around(key, wish, world)))
     _check_protected(spec, state, steps)
     return steps
 
 
-def around(key: Key, wish: Wish, world: World, kinds: Kinds) -> Around:
+def around(key: Key, wish: Wish, world: World) -> Around:
     """What a decision may look at besides its own spec and state."""
     spec, state = wish.wanted.get(key), world.states.get(key)
     known = {**world.states, **wish.wanted}

@@ -137,7 +137,7 @@ class _Composer:
             self._refuse("a second document begins here", self.place(event.start_mark), "a site file is one document",
                          "delete the line ---, or make it a file of its own")
 
-    def _AliasEvent(self, event: Any) -> None:  # noqa: N802
+    def _AliasEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
         at = self.place(event.start_mark)
         if any(frame.anchor == event.anchor for frame in self.frames):
             self._refuse(f"*{event.anchor} stands inside of what it names", at)
@@ -146,7 +146,7 @@ class _Composer:
         self._count(self.anchors[event.anchor].weight, at)
         self._add(self.anchors[event.anchor], at)
 
-    def _ScalarEvent(self, event: Any) -> None:  # noqa: N802
+    def _ScalarEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
         at = self.place(event.start_mark)
         self._no_tag(event, at)
         self._count(1, at)
@@ -158,10 +158,10 @@ class _Composer:
         null = event.style in (None, "") and event.implicit[0] and event.value in NULLS
         self._finish(Node(at, None if null else event.value), event.anchor, at)
 
-    def _MappingStartEvent(self, event: Any) -> None:  # noqa: N802
+    def _MappingStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
         self._open(event, {})
 
-    def _SequenceStartEvent(self, event: Any) -> None:  # noqa: N802
+    def _SequenceStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
         self._open(event, [])
 
     def _open(self, event: Any, value: Any) -> None:
@@ -174,7 +174,7 @@ class _Composer:
             self._refuse("a key must be text", at, next="quote it if it begins with { or [")
         self.frames.append(Frame(at, value, event.anchor))
 
-    def _MappingEndEvent(self, _: Any) -> None:  # noqa: N802
+    def _MappingEndEvent(self, _: Any) -> None:  # noqa: N802 - PyYAML's name
         frame = self.frames.pop()
         for at, merged in frame.merges:
             for source in _mappings(merged):
@@ -185,7 +185,7 @@ class _Composer:
                     frame.value.setdefault(key, entry)
         self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
 
-    def _SequenceEndEvent(self, _: Any) -> None:  # noqa: N802
+    def _SequenceEndEvent(self, _: Any) -> None:  # noqa: N802 - PyYAML's name
         frame = self.frames.pop()
         self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
 

@@ -13,7 +13,7 @@ from kinds.lifecycle import QUICK, world
 from bfinfra import app
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter
-from bfinfra.backends.vcenter.hardware import Hardware
+from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.cli import main, where
 from bfinfra.kinds.bitfusion_server.state import MARK, OVA, SECRETS
 from bfinfra.sandbox import SMALL_WORLD, Running

@@ -22,7 +22,7 @@ def once(error):
 
 def test_everything_is_made_and_values_known_later_are_filled_in():
     world = ToyWorld()
-    endings, events = applied(world, site(lid__top=LidSpec(box="a"), box__a=BoxSpec()))
+    endings, _ = applied(world, site(lid__top=LidSpec(box="a"), box__a=BoxSpec()))
     assert endings == {"box/a": "done", "lid/top": "done"}
     assert world.writes == ["make a", "make top"]
 
@@ -73,7 +73,7 @@ def test_what_dries_is_waited_for_and_why_is_said_once():
 
 def test_a_time_out_is_still_waiting_and_the_next_apply_waits_on():
     world, wanted = ToyWorld(readiness=lambda _: waiting("the glue dries")), site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))
-    endings, events = applied(world, wanted, deadline=0)
+    endings, _ = applied(world, wanted, deadline=0)
     assert endings == {"box/a": "still-waiting", "lid/top": "still-waiting"}
     world.readiness = lambda _: READY
     assert applied(world, wanted)[0] == {"box/a": "kept", "lid/top": "done"}

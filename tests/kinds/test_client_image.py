@@ -15,8 +15,8 @@ from bfinfra.engine.observe import World, needs_of
 from bfinfra.engine.plan import Wish, decide
 from bfinfra.kinds import kind
 from bfinfra.kinds.bitfusion_token import BitfusionToken
-from bfinfra.kinds.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.client_image.dockerfile import dockerfile
+from bfinfra.kinds.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.model.errors import BfinfraError, Rejected, SiteError
 from bfinfra.model.kind import Step

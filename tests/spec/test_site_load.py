@@ -124,7 +124,7 @@ def test_paths_begin_at_the_folder_of_their_file_and_stand_ins_come_first(tmp_pa
 
 
 def test_only_the_kinds_in_use_are_asked_for(tmp_path: Path) -> None:
-    class Asked(dict):  # type: ignore[type-arg]
+    class Asked(dict):
         def __getitem__(self, name: str) -> object:
             asked.append(name)
             return super().__getitem__(name)

@@ -70,7 +70,7 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
 def note(path: Path, mark: Mark, **changes: str) -> None:
     """Write the mark again, with changes to the record (`built`, `pushed`)."""
     with _said(path):
-        _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]
+        _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]  # both are text
 
 
 def remove(path: Path) -> None:

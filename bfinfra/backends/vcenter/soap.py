@@ -31,7 +31,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
         headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
-        answer = self.http.post("/sdk", content=self.SerializeRequest(mo, info, args), headers=headers)  # type: ignore[no-untyped-call]
+        answer = self.http.post("/sdk", content=self.SerializeRequest(mo, info, args), headers=headers)  # type: ignore[no-untyped-call]  # pyVmomi's
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         try:

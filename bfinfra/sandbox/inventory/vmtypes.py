@@ -7,8 +7,8 @@ from typing import Any
 import pyVmomi
 from pyVmomi import VmomiSupport
 
-vim: Any = pyVmomi.vim  # type: ignore[attr-defined, unused-ignore]
-vmodl: Any = pyVmomi.vmodl  # type: ignore[attr-defined, unused-ignore]
+vim: Any = pyVmomi.vim  # type: ignore[attr-defined, unused-ignore]  # made at import: some releases' stubs know it
+vmodl: Any = pyVmomi.vmodl  # type: ignore[attr-defined, unused-ignore]  # as above
 support: Any = VmomiSupport
 
 

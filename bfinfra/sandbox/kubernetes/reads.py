@@ -80,7 +80,7 @@ def watch(cluster: Cluster, target: Target, request: Request) -> Response:
         raise bad_request(f"invalid resource version {version!r}")
     shape: Shape = target.resource.read
     if wants_table(request):
-        shape = lambda thing: as_table(target.resource, [target.resource.read(thing)], cluster.clock.now(), {})  # noqa: E731
+        shape = lambda thing: as_table(target.resource, [target.resource.read(thing)], cluster.clock.now(), {})  # noqa: E731 - the other of two shapes
     whole = params.get("sendInitialEvents") in TRUE
     wish = Wish(target, matches, shape, 0 if whole else int(version), float(params.get("timeoutSeconds") or 3600), whole,
                 bookmarks=params.get("allowWatchBookmarks") in TRUE)  # fmt: skip

@@ -183,7 +183,7 @@ class Supervisor:
             live = self.cluster.ensure(each, WCP)
             body = {key: value for key, value in each.items() if key not in ("metadata", "apiVersion", "kind")}
             if any(live.get(key) != value for key, value in body.items()):
-                self.cluster.change(live, lambda fresh, body=body: fresh.update(body), WCP)  # type: ignore[misc]
+                self.cluster.change(live, lambda fresh, body=body: fresh.update(body), WCP)  # type: ignore[misc]  # mypy infers no lambda with a default
 
     def _guard(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
         if before is None and target.resource.key == ("", "namespaces") and options.user is not None:

@@ -25,7 +25,7 @@ def extend_roles(cluster: Cluster) -> None:
         role = cluster.get(RBAC, "clusterroles", name)
         rules = [{**rule, "verbs": verbs} for rule in TANZU]
         if role and not any(rule in role["rules"] for rule in rules):
-            cluster.change(role, lambda live, rules=rules: live["rules"].extend(rules), "wcp")  # type: ignore[misc]
+            cluster.change(role, lambda live, rules=rules: live["rules"].extend(rules), "wcp")  # type: ignore[misc]  # mypy infers no lambda with a default
     seen = {"metadata": {"name": "vmware-system-authenticated"}}
     cluster.ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **seen, "rules": SEEN_BY_ALL}, "wcp")
     cluster.ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", **seen,

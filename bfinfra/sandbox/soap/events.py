@@ -8,7 +8,7 @@ from bfinfra.sandbox.inventory.computed import UNSTABLE, computed
 from bfinfra.sandbox.inventory.vmtypes import moid, support, vim
 from bfinfra.sandbox.soap.collector import own
 from bfinfra.sandbox.soap.dispatch import Call, method
-from bfinfra.sandbox.soap.journal import ARGUMENTS, has
+from bfinfra.sandbox.soap.journal import ARGUMENTS, has, record
 from bfinfra.sandbox.soap.views import descendants
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def collector(call: Call, _: Managed, args: Any) -> Any:
 
 @computed(COLLECTOR, "latestPage")
 def _latest_page(inventory: Inventory, this: Managed) -> Any:
-    call = Call(inventory, None, None, "", "")  # type: ignore[arg-type]
+    call = Call(inventory, None, None, "", "")  # type: ignore[arg-type]  # reading events takes no session
     return list(reversed(matching(call, this["filter"])))[:1000]
 
 
@@ -138,6 +138,4 @@ def _description(_: Inventory, __: Managed) -> Any:
 @method(MANAGER, "LogUserEvent")
 def log_user_event(call: Call, _: Managed, args: Any) -> None:
     """A caller's own words."""
-    from bfinfra.sandbox.soap.journal import record  # noqa: PLC0415
-
     record(call, vim.event.GeneralUserEvent, call.inventory.get(args.entity), args.msg, message=args.msg)

@@ -106,5 +106,5 @@ class _Walk:
         self.seen.add((managed.moid, id(step)))
         value = read(self.call.inventory, managed, step.path)
         refs = value if isinstance(value, list) else [value]
-        reached = (self.call.inventory.objects.get(ref._moId) for ref in refs if isinstance(ref, support.ManagedObject))  # noqa: SLF001
+        reached = (self.call.inventory.objects.get(ref._moId) for ref in refs if isinstance(ref, support.ManagedObject))  # noqa: SLF001 - pyVmomi's public attribute has this name
         return [(each, step.selectSet, not step.skip) for each in reached if each is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory.computed import free_space
 from bfinfra.sandbox.inventory.vmtypes import support, vim
 from bfinfra.sandbox.soap.vm_pci import check_pci
 
@@ -163,8 +164,6 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
 
 
 def _free(bay: Bay, store: Managed) -> int:
-    from bfinfra.sandbox.inventory.computed import free_space  # noqa: PLC0415
-
     return free_space(bay.inventory, store)
 
 

@@ -11,6 +11,7 @@ from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
+from bfinfra.sandbox.soap.vm_config import apply, settle
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -131,8 +132,7 @@ def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -
 
 def finish_clone(call: Call, vm: Managed, spec: Any) -> None:
     """Apply the clone's own configuration; start it where asked."""
-    from bfinfra.sandbox.soap.vm_config import apply, settle  # noqa: PLC0415
-    from bfinfra.sandbox.soap.vm_power import boot  # noqa: PLC0415
+    from bfinfra.sandbox.soap.vm_power import boot  # noqa: PLC0415 - powering on needs this module
 
     try:
         apply(call.inventory, vm, spec.config or vim.vm.ConfigSpec())

@@ -119,7 +119,7 @@ def test_a_writing_cut_off_anywhere_is_finished_by_the_next(tmp_path: Path, monk
         context, left = tmp_path / str(cut), iter(range(cut))
 
         def replace(self: Path, target: Path, left: object = left) -> Path:
-            if next(left, None) is None:  # type: ignore[call-overload]
+            if next(left, None) is None:
                 raise KeyboardInterrupt
             return real(self, target)
 

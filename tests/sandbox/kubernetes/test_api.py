@@ -131,7 +131,7 @@ def test_secrets_take_plain_text_and_can_be_frozen(http: httpx2.Client) -> None:
 def test_lists_are_selected_and_paged(http: httpx2.Client) -> None:
     for number in range(5):
         http.post(f"{HOME}/configmaps", json=said(f"c{number}", labels={"n": str(number), "even": str(number % 2 == 0).lower()}))
-    names = lambda query: [each["metadata"]["name"] for each in http.get(f"{HOME}/configmaps?{query}").json()["items"]]  # noqa: E731
+    names = lambda query: [each["metadata"]["name"] for each in http.get(f"{HOME}/configmaps?{query}").json()["items"]]  # noqa: E731 - one expression with a name
     assert names("labelSelector=even%3Dtrue,n!%3D2") == ["c0", "c4"]
     assert names("labelSelector=n+in+(1,3),even") == ["c1", "c3"]
     assert names("labelSelector=!even") == []
@@ -172,7 +172,7 @@ def test_roles_decide_and_reviews_tell(served: Served, http: httpx2.Client) -> N
     with served.http(token) as robot:
         assert robot.get(f"{HOME}/secrets/mine").status_code == 404
         denied = robot.get(f"{HOME}/secrets/other")
-        review = lambda **wanted: robot.post(  # noqa: E731
+        review = lambda **wanted: robot.post(  # noqa: E731 - one expression with a name
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json={"spec": {"resourceAttributes": {"namespace": "default", **wanted}}}
         ).json()["status"]["allowed"]
         assert (review(verb="get", resource="secrets", name="mine"), review(verb="list", resource="secrets")) == (True, False)

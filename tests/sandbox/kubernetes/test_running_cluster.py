@@ -179,7 +179,7 @@ def test_a_deployment_becomes_available_and_rolls(http: httpx2.Client, guest: Ru
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
     path = "/apis/apps/v1/namespaces/default/deployments"
     created(http, path, {"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}})
-    ready = lambda: http.get(f"{path}/d").json()["status"].get("availableReplicas") == 2  # noqa: E731
+    ready = lambda: http.get(f"{path}/d").json()["status"].get("availableReplicas") == 2  # noqa: E731 - one expression with a name
     until(ready)
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}}}
     http.patch(f"{path}/d", content=json.dumps(patch), headers={"content-type": "application/strategic-merge-patch+json"})

@@ -38,7 +38,7 @@ class Recorder:
                 answer = inner.handle_request(request)
                 if request.url.host != "vc.small.test" or not request.url.path.startswith("/api/"):
                     return answer
-                body = b"".join(answer.stream)  # type: ignore[arg-type]
+                body = b"".join(answer.stream)
                 recorder.keep(request, answer.status_code, body)
                 return httpx2.Response(answer.status_code, headers=answer.headers, content=body, extensions=answer.extensions)
 

@@ -166,7 +166,7 @@ def ova(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def members(ova: Path) -> dict[str, bytes]:
     """The OVA's files by name."""
     with tarfile.open(ova) as tar:
-        return {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
+        return {each.name: tar.extractfile(each).read() for each in tar}
 
 
 @pytest.fixture(scope="session")

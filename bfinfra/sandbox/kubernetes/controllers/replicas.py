@@ -59,7 +59,7 @@ class Replicas:
         for each in self._owned(thing, SETS):
             wanted = replicas if name_of(each) == name else 0
             if each["spec"].get("replicas") != wanted:
-                self._cluster.change(each, lambda live, wanted=wanted: live["spec"].__setitem__("replicas", wanted))  # type: ignore[misc]
+                self._cluster.change(each, lambda live, wanted=wanted: live["spec"].__setitem__("replicas", wanted))  # type: ignore[misc]  # mypy infers no lambda with a default
         ready = dig(current, "status", "readyReplicas", default=0)
         self._write(thing, _counted(thing, replicas=dig(current, "status", "replicas", default=0), ready=ready) | self._conditions(thing, ready >= replicas))
 
