@@ -15,7 +15,8 @@ from bfinfra.model.events import Ending, Settling
 from bfinfra.model.kind import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 
-FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.1, 5.0, 1.5  # seconds, seconds, factor
+FIRST_PAUSE, LATE, LONGEST_PAUSE, GROWTH = 0.1, 2.0, 5.0, 1.5  # seconds, seconds, seconds, factor
+SHARE = 0.1  # of the time waited: what takes long may be noticed that much later than LATE, but never more than LONGEST_PAUSE
 
 
 @dataclass
@@ -85,8 +86,10 @@ class Settle:
             elif isinstance(answer, Readiness) and answer.why != entry.why:
                 entry.why = answer.why
                 said.append(Settling(at=time.time(), key=key, why=answer.why))
-        self._pause[kind] = FIRST_PAUSE if verdicts or said else min(self._pause[kind] * GROWTH, LONGEST_PAUSE)
-        self._due[kind] = time.monotonic() + self._pause[kind]
+        now = time.monotonic()
+        youngest = max((entry.since for key, entry in self._waiting.items() if key.kind == kind), default=now)
+        self._pause[kind] = min(self._pause[kind] * GROWTH, max(LATE, SHARE * (now - youngest)), LONGEST_PAUSE)
+        self._due[kind] = now + self._pause[kind]
         return verdicts, said
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:

@@ -54,14 +54,15 @@ class Places:
         self._seen: dict[str, set[Key]] = {}
 
     def ask(self, wanted: Mapping[str, str | None], needs: Mapping[Key, Need], read: Callable[[Home], T], *, others: bool) -> Answers[T]:
-        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's name, None = it goes).
+        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's name, None = it goes from where it was seen).
 
         A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or only few names were asked
         for: the caller tries that again.
         """
         standing = self._standing(needs)
         placed = {name: home_of(cluster, standing, self._kinds) if cluster else None for name, cluster in wanted.items()}
-        where = standing if others or None in wanted.values() else {k: h for k, h in standing.items() if self._matters(k, placed)}
+        anywhere = others or any(cluster is None and name not in self._seen for name, cluster in wanted.items())
+        where = standing if anywhere else {k: h for k, h in standing.items() if self._matters(k, placed)}
         found: dict[Key, T] = {}
         failed: dict[Key, RemoteError] = {}
         for key, home in where.items():

@@ -165,7 +165,7 @@ class Namespace(kind.Kind[Spec, State]):
                 fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
                 if (others or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
-                    states[name] = state if fits else self._with_contents(state)
+                    states[name] = state if fits or not others else self._with_contents(state)
         return states
 
     def _with_contents(self, state: State) -> State:

@@ -129,9 +129,11 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         self._catalog: Catalog | None = None
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no more than the list."""
-        listed = self._namespaces.list()
-        names = [name for name, text in listed.items() if name in wanted or (others and Mark.decode(text))]
+        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no more than the list.
+
+        While one waits for some: their details, and no more.
+        """
+        names = [name for name, text in self._namespaces.list().items() if name in wanted or Mark.decode(text)] if others else list(wanted)
         if not names and not any(wanted.values()):
             return Seen({})
         if others or self._catalog is None:  # what namespaces may name does not change while one waits for them
@@ -140,7 +142,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():
             spec = wanted.get(name)
-            if spec is None or spec.cluster != state.cluster:
+            if others and (spec is None or spec.cluster != state.cluster):
                 states[name] = replace(state, contents=self._contents(state))
         return Seen(states, catalog)
 

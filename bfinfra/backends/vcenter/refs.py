@@ -15,6 +15,11 @@ def refer(content: Any, kind: type[Any], ident: str) -> Any:
     return kind(ident, content.rootFolder._stub)  # noqa: SLF001 - pyVmomi offers no other way to the session's stub
 
 
+def views(content: Any) -> dict[tuple[str, ...], Any]:
+    """The container views of the session of `content`."""
+    return content.rootFolder._stub.views  # type: ignore[no-any-return]  # noqa: SLF001 - as above
+
+
 def server(content: Any) -> str:
     """host:port of the session of `content`."""
     return str(content.rootFolder._stub.server)  # noqa: SLF001 - as above

@@ -26,6 +26,8 @@ class Stub(SoapStubAdapterBase):
         self.requestContext: dict[str, str] = {}  # pyVmomi reads it
         self.http = http
         self.server = server
+        self.views: dict[tuple[str, ...], Any] = {}
+        """The session's container views, by container and types; they end with the session."""
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""

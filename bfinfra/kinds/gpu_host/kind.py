@@ -15,6 +15,7 @@ from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.esxi import HostDetail
 
 __all__ = ["GpuHost", "Spec", "State"]
 
@@ -27,15 +28,27 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter) -> None:
         self._vcenter = vcenter
+        self._ids: dict[str, str] = {}
+        self._clusters: dict[str, str] = {}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """The notes of all hosts, then everything of those that are wanted or noted."""
+        """The notes of all hosts, then everything of those that are wanted or noted. While one waits for some: these alone, by their ids."""
+        known = [] if others else [self._ids[name] for name in wanted if name in self._ids]
+        found = self._vcenter.hosts.read(known, VM_MARK) if known else []
+        if not found or len(found) < len(wanted):
+            found = self._survey(wanted, others=others)
+        states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
+        return Seen({name: each for name, each in states.items() if each.mark or wanted.get(name)}, Facts(tuple(sorted(self._ids))))
+
+    def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
+        """The hosts that are wanted or noted; learns the ids of all."""
         notes = self._vcenter.hosts.notes(ATTRIBUTE)
+        self._ids = {name: moid for name, (moid, _) in notes.items()}
         names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        found = self._vcenter.hosts.read([notes[n][0] for n in sorted(names)], VM_MARK)
-        clusters = {c.moid: c.name for c in self._vcenter.inventory.read().clusters} if found else {}
-        return Seen({d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}, Facts(tuple(sorted(notes))))
+        found = self._vcenter.hosts.read([self._ids[n] for n in sorted(names)], VM_MARK)
+        self._clusters = {c.moid: c.name for c in self._vcenter.inventory.read().clusters} if found else {}
+        return found
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -117,7 +117,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 name, state = obj["metadata"]["name"], _state(obj, answers.homes[key])
                 if _counts(state, name, wanted, others=others) and (name not in states or _misplaced(state, wanted.get(name))):
                     self._places.saw(name, key)
-                    states[name] = self._with_contents(state, wanted.get(name))
+                    states[name] = self._with_contents(state, wanted.get(name)) if others else state
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
         if others:
             self._survey_ground(wanted, needs, states)
