@@ -91,7 +91,9 @@ def test_what_leaves_the_file_leaves_the_cluster(place, cluster, space):
 
 
 def test_a_strangers_cluster_bears_no_mark_and_other_sites_are_left_out(place, cluster, space):
-    body = {"apiVersion": API, "kind": KIND, "metadata": {"name": "c", "namespace": space}, "spec": {"topology": {}}}
+    node = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
+    spec = {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": node, "workers": node}}
+    body = {"apiVersion": API, "kind": KIND, "metadata": {"name": "c", "namespace": space}, "spec": spec}
     cluster.create(body)
     assert place.see(written(space)).states["c"].mark is None
     cluster.create({**body, "metadata": {"name": uuid.uuid4().hex, "namespace": space}})
