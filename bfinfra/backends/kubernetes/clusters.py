@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from bfinfra.backends.credentials import credentials
 from bfinfra.backends.kubernetes import kubeconfig, login
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.kubernetes.cluster import Cluster
@@ -60,7 +61,7 @@ class Clusters:
         return login.enter(self._seam, self._settings, self._roots, endpoint)
 
     def _username(self) -> str:
-        return login.credentials(self._settings)[0] if self._settings else ""
+        return credentials(self._settings, before=login.PASSWORD).username if self._settings else ""
 
 
 def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:

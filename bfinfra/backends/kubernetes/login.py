@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
 
+from bfinfra.backends.credentials import Credentials, credentials
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access, expiry
 from bfinfra.backends.transport import Seam
@@ -21,8 +21,7 @@ from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
 
 PORT = 6443
-USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWARE_USER")
-PASSWORDS = ("KUBECTL_VSPHERE_PASSWORD", "BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD")
+PASSWORD = ("KUBECTL_VSPHERE_PASSWORD",)
 HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
 NO_REMEDY = "check vcenter.username and vcenter.password, and that the account has access to the namespace"
 
@@ -33,28 +32,16 @@ def enter(seam: Seam, settings: VCenterSettings, roots: Callable[[], str], endpo
     trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
     wish = {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace} if endpoint.guest else {}
     with seam.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
-        answer = _post(client, credentials(settings), wish, endpoint)
+        answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
     token = _text(answer, "session_id", endpoint)
     if not endpoint.guest:
         return Access(f"https://{host}:{PORT}", trust, pem, token, expires=expiry(token))
     return Access(_guest_url(answer, endpoint), Trust(ca_pem=_authority(answer, endpoint)), token=token, expires=expiry(token))
 
 
-def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """User name and password: the site's, else the environment's. Raises Denied, SecretMissing."""
-    if env is None:
-        env = settings.password.sources.env if settings.password else os.environ
-    username = settings.username or next((env[n] for n in USERNAMES if env.get(n)), "")
-    password = settings.password.reveal() if settings.password else next((env[n] for n in PASSWORDS if env.get(n)), "")
-    if not username or not password:
-        lacks, name = ("user name", USERNAMES[0]) if not username else ("password", PASSWORDS[1])
-        raise Denied(f"no {lacks} to log in with", server=settings.server, next=f"write vcenter.{lacks.replace(' ', '')} or set {name}")
-    return username, password
-
-
-def _post(client: httpx2.Client, who: tuple[str, str], wish: dict[str, str], endpoint: Endpoint) -> dict[str, Any]:
+def _post(client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoint: Endpoint) -> dict[str, Any]:
     what = f"log in to {endpoint}"
-    basic = base64.b64encode(":".join(who).encode()).decode()
+    basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
     response = client.post("/wcp/login", content=json.dumps(wish), headers=headers)
     if response.status_code == 401:

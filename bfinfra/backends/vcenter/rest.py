@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx2
 
+from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
-from bfinfra.backends.vcenter.session import credentials, refused
+from bfinfra.backends.vcenter.session import refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.site import VCenterSettings
 

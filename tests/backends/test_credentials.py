@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.backends.vcenter.session import credentials
+from bfinfra.backends.credentials import credentials
 from bfinfra.model.errors import Denied
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
