@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bfinfra.sandbox import state as folder
 from bfinfra.sandbox.world import World
@@ -44,7 +43,7 @@ def shell(values: Mapping[str, str]) -> str:
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
 
 
-def kubeconfig(apis: Mapping[str, Api], ports: Mapping[str, str], ca_pem: str) -> dict[str, Any]:
+def kubeconfig(apis: Mapping[str, Api], ports: Mapping[str, str], ca_pem: str) -> dict[str, object]:
     """A context for each API that listens; the first is the current one."""
     authority = base64.b64encode(ca_pem.encode()).decode()
     open_ = {name: api for name, api in apis.items() if api.address in ports}
@@ -74,7 +73,7 @@ class Files:
         """For KUBECONFIG."""
         return (self.state / "kubeconfig").resolve()
 
-    def write(self, values: Mapping[str, str], config: Mapping[str, Any]) -> None:
+    def write(self, values: Mapping[str, str], config: Mapping[str, object]) -> None:
         """Both anew."""
         folder.write_text(self.env, shell(values))
         folder.write(self.kubeconfig, config)

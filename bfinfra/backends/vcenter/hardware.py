@@ -14,7 +14,7 @@ from bfinfra.model.errors import Missing
 SHARES = vim.SharesInfo.Level.normal
 
 
-def config_spec(wanted: Hardware, content: Any, host: Any, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
+def config_spec(wanted: Hardware, content: Any, host: object, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
     """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
     extend(spec, wanted, content, host)
@@ -23,7 +23,7 @@ def config_spec(wanted: Hardware, content: Any, host: Any, present: Iterable[Any
     return spec
 
 
-def extend(spec: Any, wanted: Hardware, content: Any, host: Any) -> None:
+def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
     """Add what shall be to a ConfigSpec that an import already filled; its own devices and options stay."""
     if wanted.cpus is not None:
         spec.numCPUs = wanted.cpus
@@ -49,7 +49,7 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: Any) -> None:
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
 
 
-def _system_id(content: Any, host: Any) -> str:
+def _system_id(content: Any, host: object) -> str:
     """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is no asking for many hosts at once."""
     home = properties.one(content, host, ["parent"])["parent"]
     browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,24 +38,18 @@ def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> 
     The view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
+    walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
     for _ in range(2):
         if key not in views:
             views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
-        view = refs.moid(views[key])
-        rows = _through(content, views[key], asked)
+        view, rows = refs.moid(views[key]), []
+        with contextlib.suppress(Missing):
+            objects = [Collector.ObjectSpec(obj=views[key], skip=False, selectSet=[walk])]
+            rows = _retrieve(content, objects, {**asked, vim.view.ContainerView: ["container"]})
         if any(row.moid == view for row in rows):
             return [row for row in rows if row.moid != view]
         views.pop(key, None)
     raise Missing(f"what is below {refs.moid(root)} can't be listed", server=refs.server(content), why="the server forgets its views")
-
-
-def _through(content: Any, view: Any, asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
-    walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
-    objects = [Collector.ObjectSpec(obj=view, skip=False, selectSet=[walk])]
-    try:
-        return _retrieve(content, objects, {**asked, vim.view.ContainerView: ["container"]})
-    except Missing:
-        return []
 
 
 def of(content: Any, objects: Iterable[Any], paths: Sequence[str]) -> list[Row]:

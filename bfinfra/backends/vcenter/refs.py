@@ -12,14 +12,19 @@ def moid(ref: Any) -> str:
 
 def refer(content: Any, kind: type[Any], ident: str) -> Any:
     """The managed object with this id, on the session of `content`."""
-    return kind(ident, content.rootFolder._stub)  # noqa: SLF001 - pyVmomi offers no other way to the session's stub
+    return kind(ident, _stub(content))
 
 
-def views(content: Any) -> dict[tuple[str, ...], Any]:
+def views(content: Any) -> dict[tuple[str, ...], object]:
     """The container views of the session of `content`."""
-    return content.rootFolder._stub.views  # type: ignore[no-any-return]  # noqa: SLF001 - as above
+    found: dict[tuple[str, ...], object] = _stub(content).views
+    return found
 
 
 def server(content: Any) -> str:
     """host:port of the session of `content`."""
-    return str(content.rootFolder._stub.server)  # noqa: SLF001 - as above
+    return str(_stub(content).server)
+
+
+def _stub(content: Any) -> Any:
+    return content.rootFolder._stub  # noqa: SLF001 - pyVmomi offers no other way to the session's stub

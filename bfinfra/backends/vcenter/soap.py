@@ -26,7 +26,7 @@ class Stub(SoapStubAdapterBase):
         self.requestContext: dict[str, str] = {}  # pyVmomi reads it
         self.http = http
         self.server = server
-        self.views: dict[tuple[str, ...], Any] = {}
+        self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
