@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
 
+from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
@@ -209,3 +210,12 @@ def test_every_disruption_says_why():
     for found in (steps(spec(cpus=12), state()), steps(spec(), state(), around(ova=package(version="4.0")))):
         assert all(step.why for step in found if step.disruption is not Disruption.NONE)
 
+
+def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
+    standing = state()
+    moved = replace(standing, machine=replace(standing.machine, folder="group-v99"))
+    how = around()
+    theirs = Folder(moid="group-v99", name="theirs", datacenter="dc", path="vm/theirs")
+    inventory = replace(how.facts.inventory, folders=(*how.facts.inventory.folders, theirs))
+    [move] = steps(spec(), moved, replace(how, facts=replace(how.facts, inventory=inventory)))
+    assert move.changes == (Change("folder", "theirs", ""),)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import State
+from bfinfra.kinds.bitfusion_server.state import Facts, State
 from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
 from bfinfra.kinds.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
@@ -44,7 +44,7 @@ def _create(name: str, spec: Spec, state: State | None, around: Around) -> Seque
 def _update(name: str, spec: Spec, state: State, target: Target, around: Around) -> Sequence[Step]:
     machine = state.machine
     difference = between(name, spec, state, target, around.facts)
-    moves = _moves(state, target)
+    moves = _moves(spec, state, target, around.facts)
     power = () if machine.on else (Change("power", "off", "on"),)
     found = kind.changes(spec, state.mark, (*difference.changes, *moves, *power))
     steps: list[Step] = []
@@ -86,10 +86,13 @@ def _configure(name: str, state: State, target: Target, difference: Difference, 
     )
 
 
-def _moves(state: State, target: Target) -> tuple[Change, ...]:
+def _moves(spec: Spec, state: State, target: Target, facts: Facts) -> tuple[Change, ...]:
+    """Folder and pool, by their names: an id tells nobody anything."""
     machine, found = state.machine, []
     if machine.folder and machine.folder != target.folder:
-        found.append(Change("folder", machine.folder, target.folder))
+        paths = {f.moid: f.path.removeprefix("vm").strip("/") for f in facts.inventory.folders}
+        found.append(Change("folder", paths.get(machine.folder, machine.folder), spec.folder))
     if machine.pool and machine.pool != target.pool:
-        found.append(Change("resource_pool", machine.pool, target.pool))
+        pools = {p.moid: "" if p.root else p.name for p in facts.inventory.pools}
+        found.append(Change("resource_pool", pools.get(machine.pool, machine.pool), spec.resource_pool))
     return tuple(found)
