@@ -1,0 +1,180 @@
+"""How long an OVA takes into vcsim, beside govc: .venv/bin/python benchmarks/upload.py [MIB ...]   (512 and 2048 where none is given)
+
+Both are whole processes, from their start to the imported VM, interleaved; bfinfra's runs the call that a bitfusion_server's
+deployment runs (VCenter.imports.run), and before it, where it says so, the check of every digest that such a deployment never leaves
+out. govc checks digests with -m only, and by what the server answers, which vcsim does for SHA-1 only: sha256sum before it stands in.
+vcsim reads what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import ssl
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bfinfra.backends import ova
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.vm import Hardware, Import
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.trust import Trust
+from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
+from bfinfra.sandbox.makers.ova import member
+from bfinfra.sandbox.makers.vmdk import make_vmdk
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers") / "bin")
+USER, PASSWORD = "administrator@vsphere.local", "of-the-benchmark-1!"
+MIB = 1 << 20
+GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
+ROUNDS = 3
+WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "1", "-host", "1", "-standalone-host", "0", "-vm", "0", "-gpus", "2"]
+PLACES = {"host": "/DC0/host/DC0_C0/DC0_C0_H0", "pool": "/DC0/host/DC0_C0/Resources", "folder": "/DC0/vm", "datastore": "/DC0/datastore/LocalDS_0", "network": "/DC0/network/VM Network"}
+WAYS = {"bfinfra": (), "govc": (), "bfinfra, digests checked": ("verify",), "sha256sum, then govc": ("sha256sum",)}
+
+
+class Pattern:
+    """A file of one block over and over, after a beginning of its own; its digest costs one pass."""
+
+    def __init__(self, head: bytes, size: int) -> None:
+        self._left, self._next, self._block = size, head, os.urandom(MIB)
+
+    def read(self, count: int) -> bytes:
+        found = self._next[: min(count, self._left)]
+        self._next = self._next[len(found):] or self._block
+        self._left -= len(found)
+        return found
+
+
+def make(path: Path, size: int) -> None:
+    """An OVA whose one disk has `size` bytes: the head of a real VMDK, then noise, which nobody on the way reads."""
+    name, disk = path.stem, f"{path.stem}-disk1.vmdk"
+    text = descriptor(Appliance(name, "VMware vSphere Bitfusion Server", "3.0.0-11", (Disk(disk, size, 50 << 30),), ("Network 1",))).encode()
+    body = path.with_suffix(".vmdk")
+    whole, pattern = hashlib.sha256(), Pattern(make_vmdk(50 << 30, MIB, name), size)
+    with body.open("wb") as out:
+        while block := pattern.read(MIB):
+            whole.update(block)
+            out.write(block)
+    manifest = f"SHA256({name}.ovf)= {hashlib.sha256(text).hexdigest()}\nSHA256({disk})= {whole.hexdigest()}\n".encode()
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar, body.open("rb") as data:
+        for title, small in ((f"{name}.ovf", text), (f"{name}.mf", manifest)):
+            tar.addfile(member(title, len(small)), io.BytesIO(small))
+        tar.addfile(member(disk, size), data)
+    body.unlink()
+
+
+@contextlib.contextmanager
+def vcsim(folder: Path) -> Iterator[str]:
+    """Its host:port; its datastores are in the folder."""
+    command = [str(BIN / "vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", PASSWORD]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "TMPDIR": str(folder)}) as process:
+        try:
+            assert process.stdout is not None
+            found = next((m[1] for line in process.stdout if (m := re.match(r"URL=https://.*@([\d.:]+)/sdk", line))), None)
+            if found is None:
+                raise SystemExit(f"vcsim does not start; build it with: script/peers build (looked for {BIN})")
+            yield found
+        finally:
+            process.terminate()
+
+
+def govc(server: str, *words: str) -> str:
+    env = {**os.environ, "GOVC_URL": f"https://{server}/sdk", "GOVC_USERNAME": USER, "GOVC_PASSWORD": PASSWORD, "GOVC_INSECURE": "1", "GOVC_PERSIST_SESSION": "false"}
+    return subprocess.run([str(BIN / "govc"), *words], env=env, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
+
+
+def by_govc(server: str, path: Path, name: str) -> None:
+    govc(server, "import.ova", "-name", name, "-ds", "LocalDS_0", "-pool", PLACES["pool"], "-host", PLACES["host"], "-folder", PLACES["folder"], "-net", "VM Network", str(path))
+
+
+def by_bfinfra(task: dict[str, Any]) -> float:
+    """The child's peak of resident memory in MiB."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
+    done = subprocess.run([sys.executable, __file__, "--child", json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def child(task: dict[str, Any]) -> None:
+    """One import; prints the peak of resident memory in MiB."""
+    package = ova.read(Path(task["file"]))
+    if task["verify"]:
+        ova.verify(package, lambda _: None)
+    place = task["places"]
+    vcenter = VCenter(VCenterSettings(server=task["server"], username=USER, password=Secret("env", "BENCHMARK_PASSWORD"), trust=Trust(sha256=task["pin"])), Seam())
+    wanted = Import(
+        name=task["name"], descriptor=package.descriptor, networks={n.name: place["network"] for n in package.networks}, properties={}, folder=place["folder"],
+        pool=place["pool"], host=place["host"], datastore=place["datastore"], hardware=Hardware(), files=package.files, open=package.open,
+    )
+    vcenter.imports.run(wanted, lambda *_: None)
+    vcenter.close()
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak
+    print(int(peak[1]) / 1024)
+
+
+def measured(server: str, path: Path, size: int) -> Iterator[tuple[str, float, float]]:
+    """Way, seconds and MiB at the peak (of bfinfra only), round by round; the VM goes after each."""
+    host, _, port = server.rpartition(":")
+    pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
+    places = {what: govc(server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2] for what, where in PLACES.items()}
+    for number in range(ROUNDS):
+        for way, words in WAYS.items():
+            name, peak = f"vm-{size}-{number}", 0.0
+            began = time.perf_counter()
+            if words == ("sha256sum",):
+                subprocess.run(["sha256sum", str(path)], check=True, stdout=subprocess.DEVNULL)
+            if way.endswith("govc"):
+                by_govc(server, path, name)
+            else:
+                task = {"file": str(path), "name": name, "server": server, "pin": pin, "places": places, "verify": "verify" in words}
+                peak = by_bfinfra(task)
+            seconds = time.perf_counter() - began
+            assert json.loads(govc(server, "vm.info", "-json", name))["virtualMachines"], f"{way}: no VM"
+            govc(server, "vm.destroy", name)
+            yield way, seconds, peak
+
+
+def table(size: int, rows: list[tuple[str, float, float]]) -> None:
+    medians = {way: statistics.median(s for w, s, _ in rows if w == way) for way in WAYS}
+    for way, median in medians.items():
+        fastest = min(s for w, s, _ in rows if w == way)
+        peer = medians["govc" if way == "bfinfra" else "sha256sum, then govc"]
+        rest = f"{median / peer:>7.2f}×{max(p for w, _, p in rows if w == way):>10.0f} MiB" if way.startswith("bfinfra") else ""
+        print(f"{size:>6} MiB  {way:<28}{median:>8.2f} s{fastest:>8.2f} s{size * MIB / median / 1e6:>10.0f} MB/s{rest}")
+
+
+def main() -> None:
+    sizes = [int(word) for word in sys.argv[1:]] or [512, 2048]
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("pyVmomi", "httpx2"))
+    with tempfile.TemporaryDirectory() as name, vcsim(Path(name)) as server:
+        print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")
+        print(f"{'file':>10}  {'':<28}{'median':>10}{'fastest':>10}{'':>15}{'of govc':>8}{'peak':>14}")
+        for size in sizes:
+            path = Path(name) / f"of-{size}.ova"
+            make(path, size * MIB)
+            table(size, list(measured(server, path, size)))
+            path.unlink()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(json.loads(sys.argv[2]))
+    else:
+        main()
