@@ -65,6 +65,8 @@ def _marked(cluster: Cluster, resource: Resource, stored: Object, wanted: Object
             metadata["deletionGracePeriodSeconds"] = grace or 0
         if "generation" in metadata:
             metadata["generation"] += 1
+    elif (shorter := wanted.get("gracePeriodSeconds")) is not None and shorter < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata |= {"deletionGracePeriodSeconds": shorter, "deletionTimestamp": stamp(cluster.clock.now() + shorter)}
     if resource.key == ("", "namespaces"):
         marked["status"] = {**marked.get("status", {}), "phase": "Terminating"}
     return marked
