@@ -50,10 +50,10 @@ class Running(Steering):
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
         """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time: guests come and go."""
-        name = f"{host}:{port}"
+        name = f"{host}:{port}".lower()  # a host's name may be written in capitals, and clients send it in small letters
         if fresh := running(self.state):
             self.addresses = fresh.addresses
-        found = self.addresses.get(name)
+        found = next((real for written, real in self.addresses.items() if written.lower() == name), None)
         if found is None:
             return None
         ip, _, real = found.rpartition(":")
