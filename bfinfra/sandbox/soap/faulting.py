@@ -54,9 +54,16 @@ def fault_named(name: str, this: Managed, message: str) -> Any:
     found = wsdl_type(name)(msg=message or f"{name}: injected by a fault rule")
     for info in fields(found):
         if getattr(found, info.name) is None and not info.flags & support.F_OPTIONAL:
-            setattr(found, info.name, this.ref if issubclass(info.type, support.ManagedObject) else info.type())
+            setattr(found, info.name, _required(info.type, this.ref))
     if hasattr(found, "privilegeId"):
         found.privilegeId = found.privilegeId or "System.Read"
     if hasattr(found, "reason"):
         found.reason = found.reason or message or "injected"
     return found
+
+
+def _required(kind: type, ref: object) -> object:
+    """A reference where one belongs: the call's object if it is of that type, else to none in particular."""
+    if not issubclass(kind, support.ManagedObject):
+        return kind()
+    return ref if isinstance(ref, kind) else kind(f"{kind.__name__.rpartition('.')[2].lower()}-0")
