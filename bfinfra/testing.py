@@ -8,17 +8,33 @@
         outcome = bfinfra.apply(site, around=bfinfra.Setting(sandbox=sandbox))
         assert outcome.ending == "done"
 
-The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers.
+The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers. docs/testing.md has more examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from bfinfra import sandbox as _sandbox
+
+
+def faults(*rules: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Decorates a test: these fault rules are in force while it runs; see `bfinfra.sandbox.faults`."""
+    return pytest.mark.sandbox_faults(*rules)
+
+
+def world(file: Path) -> pytest.MarkDecorator:
+    """Decorates a test: its sandbox is a process of its own on this world file."""
+    return pytest.mark.sandbox_world(file)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks that the decorators set."""
+    config.addinivalue_line("markers", "sandbox_faults(*rules): what goes wrong in the sandbox during the test")
+    config.addinivalue_line("markers", "sandbox_world(file): the world file of the test's own sandbox")
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +53,15 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory, sandbox_world: Pat
 
 
 @pytest.fixture
-def sandbox(sandbox_process: _sandbox.Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _sandbox.Running:
+def sandbox(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_sandbox.Running]:
     """The sandbox as at its start: nothing made, no faults, nothing counted; journal and locks in the test's own folder."""
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    sandbox_process.reset()
-    return sandbox_process
+    own = request.node.get_closest_marker("sandbox_world")
+    state = tmp_path / "sandbox"
+    running: _sandbox.Running = _sandbox.start(own.args[0], state, pace=0) if own else request.getfixturevalue("sandbox_process")
+    running.reset()
+    for mark in request.node.iter_markers("sandbox_faults"):
+        running.faults(*mark.args)
+    yield running
+    if own:
+        _sandbox.stop(state)
