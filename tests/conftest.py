@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from peers.found import NotUp, find
 
-pytest_plugins = ["bfinfra.testing", "peers.left_out"]
+pytest_plugins = ["bfinfra.testing", "peers.left_out", "contract.plugin"]
 
 
 def pytest_addoption(parser: Any) -> None:

@@ -1,0 +1,54 @@
+"""What a contract test says of itself: which call of which backend it is about, and who lacks what it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+
+from bfinfra.model.errors import BfinfraError
+
+T = TypeVar("T", bound=Callable[..., Any])
+WORDS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b[A-Z]+_[A-Z_]+\b|\((\d{3})\)")
+NO_FAULT = {"VirtualMachine", "ResourcePool", "HostSystem", "ConfigMap", "PropertyCollector", "ServiceInstance", "SessionManager", "OvfManager", "CurrentTime", "SetField", "ManageCustomFields"}
+"""What else stands in a message in this spelling: types, methods, privileges."""
+
+
+def call(*names: str, case: str) -> Callable[[T], T]:
+    """This test is about these calls (`machines.power_on`), in this case."""
+    return pytest.mark.call(names, case=case)
+
+
+def lacks(text: str, *, run: bool = True) -> Callable[[T], T]:
+    """`vcsim: leases never time out`: that side can't do what the test asks; live, the test must fail there (unless not `run`)."""
+    who, _, what = text.partition(": ")
+    return pytest.mark.lacks(who, what, run=run)
+
+
+@dataclass
+class Account:
+    """What a side did in one test, for the table."""
+
+    said: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def refused(self, *errors: type[BfinfraError]) -> Iterator[pytest.ExceptionInfo[BfinfraError]]:
+        """The call fails with one of these errors, and with exactly that class; the account keeps class and fault."""
+        with pytest.raises(errors) as failed:
+            yield failed
+        found = failed.value
+        assert type(found) in errors, f"{type(found).__name__}: {found}"
+        self.said.append(" ".join((type(found).__name__, *_fault(str(found)))))
+
+    def note(self, text: str) -> None:
+        """Something that a side does in a way of its own, which the test allows."""
+        self.said.append(text)
+
+
+def _fault(text: str) -> tuple[str, ...]:
+    named = [m[1] or m[0] for m in WORDS.finditer(text) if m[0] not in NO_FAULT]
+    return (f"({named[-1]})",) if named else ()

@@ -1,0 +1,205 @@
+"""The sides that a contract test runs on: the sandbox, a live peer, a peer's cassette. Same calls, same assertions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from contract.cassette import Tape
+from contract.scrub import HIDDEN
+from peers.found import USER, Peers
+
+from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.transport import Filling, Route, Seam
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.sources import Sources
+from bfinfra.model.trust import Trust
+from bfinfra.sandbox import Running
+
+VCSIM, KUBE = "vcsim", "kube-apiserver"
+READER = "reader@vsphere.local"
+FAULTS = {"NotAuthenticated": 1, "NoPermission": 2, "InvalidArgument": 3, "ManagedObjectNotFound": 5}
+"""The faults of vcsim's injector whose answers can be parsed by pyVmomi, by their number there."""
+
+
+@dataclass
+class Side:
+    """`peer`: sandbox, vcsim or kube-apiserver; `mode`: sandbox, live or cassette. Every seam made here is counted and closed."""
+
+    peer: str
+    mode: str
+    route: Route | None = None
+    fillings: tuple[Filling, ...] = ()
+    seams: list[Seam] = field(default_factory=list)
+    closing: list[Callable[[], None]] = field(default_factory=list)
+
+    def seam(self) -> Seam:
+        made = Seam(route=self.route, fillings=self.fillings)
+        self.seams.append(made)
+        return made
+
+    def until(self, test: Callable[[], Any]) -> None:
+        """Look until it is true. A cassette has as many looks as it took."""
+        end = time.monotonic() + 20
+        while not test():
+            assert time.monotonic() < end, "it doesn't come"
+            time.sleep(0.05 if self.mode == "live" else 0)
+
+    def requests(self) -> set[str]:
+        """What was asked, by name, without the names of objects."""
+        return {plain(name) for seam in self.seams for name in seam.tally.names}
+
+    def close(self) -> None:
+        for each in reversed(self.closing):
+            each()
+        for seam in self.seams:
+            seam.close()
+
+
+@dataclass
+class VCenterSide(Side):
+    """A vCenter: `open` logs in; the rest meddles with the server behind the client's back."""
+
+    server: str = ""
+    trust: Trust = field(default_factory=Trust)
+    passwords: dict[str, str] = field(default_factory=dict, repr=False)
+    control: Callable[..., None] = lambda *_: None
+    world: Running | None = None
+    host, cluster, datastore, network = "DC0_C0_H0", "DC0_C0", "LocalDS_0", "VM Network"
+    supervisor = "WCP-compute"
+
+    def open(self, user: str = USER, password: str = "", **settings: Any) -> VCenter:
+        env = {"GOVC_USERNAME": user, "GOVC_PASSWORD": password or self.passwords.get(user, HIDDEN)}
+        made = VCenter(VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env)
+        self.closing.append(made.close)
+        return made
+
+    def fault(self, method: str, name: str) -> None:
+        """The next call of a SOAP method fails with this fault."""
+        if self.mode == "sandbox":
+            assert self.world
+            self.world.faults({"door": "vcenter", "method": method, "nth": 1, "do": {"soap": name}})
+        self.control("fault", {"Method": method, "Kind": FAULTS.get(name), "MaxCount": 1, "Message": name})
+
+    def unavailable(self) -> None:
+        """The next SOAP call is answered 503."""
+        if self.mode == "sandbox":
+            assert self.world
+            self.world.faults({"door": "vcenter", "nth": 1, "do": {"status": 503}})
+        self.control("status?code=503", {})
+
+    def fail_task(self, method: str, name: str) -> None:
+        """The task that the next such call starts ends with this fault; only the sandbox can."""
+        assert self.world
+        self.world.faults({"door": "vcenter", "method": method, "nth": 1, "do": {"task": name}})
+
+    def hidden(self, value: str) -> str:
+        """What a secret that was sent reads back as: cassettes hold no values."""
+        return HIDDEN if self.mode == "cassette" else value
+
+
+@dataclass
+class KubernetesSide(Side):
+    """A Kubernetes API; `configs`: kubeconfigs of its administrator and of somebody without rights; `own`: a suffix for names."""
+
+    configs: dict[str, Any] = field(default_factory=dict, repr=False)
+    own: str = ""
+    world: Running | None = None
+
+    def open(self, who: str = "admin", **user: Any) -> Cluster:
+        config = json.loads(json.dumps(self.configs[who]))
+        if user:
+            config["users"][0]["user"] = user
+        clusters = Clusters(self.seam(), None)
+        self.closing.append(clusters.close)
+        return clusters.at(Endpoint(kubeconfig=Secret("env", "K", Sources(env={"K": json.dumps(config)}))))
+
+
+def sandbox_vcenter(world: Running) -> VCenterSide:
+    passwords = {USER: world.env["VCENTER_PASSWORD"], READER: world.env["READER_PASSWORD"]}
+    return VCenterSide("sandbox", "sandbox", world.lookup, server="vc.contract.test", trust=Trust(ca_pem=world.ca_file.read_text()), passwords=passwords, world=world)
+
+
+def sandbox_kubernetes(world: Running) -> KubernetesSide:
+    admin = yaml.safe_load((world.files / "other.kubeconfig").read_text())
+    return KubernetesSide("sandbox", "sandbox", world.lookup, configs={"admin": admin}, world=world)
+
+
+def live_vcsim(peers: Peers) -> VCenterSide:
+    host, _, port = peers.vcsim.rpartition(":")
+    pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
+
+    def control(path: str, body: Any) -> None:
+        request = urllib.request.Request(f"https://{peers.vcsim}/_ctl/{path}", json.dumps(body).encode(), {"content-type": "application/json"})
+        free = ssl.create_default_context()
+        free.check_hostname, free.verify_mode = False, ssl.CERT_NONE
+        urllib.request.build_opener(urllib.request.HTTPSHandler(context=free)).open(request, timeout=10).close()
+
+    return VCenterSide(VCSIM, "live", server=peers.vcsim, trust=Trust(sha256=pin), passwords={USER: peers.password}, control=control)
+
+
+def live_kubernetes(peers: Peers, own: str) -> KubernetesSide:
+    configs = {who: yaml.safe_load((peers.kubeconfig.parent / f"{file}.kubeconfig").read_text()) for who, file in {"admin": "token", "nobody": "nobody"}.items()}
+    return KubernetesSide(KUBE, "live", configs=configs, own=own)
+
+
+def taped_vcsim(tape: Tape) -> VCenterSide:
+    return VCenterSide(VCSIM, "cassette", fillings=(tape.filling,), server="vcsim.test", trust=Trust(sha256="0" * 64))
+
+
+def taped_kubernetes(tape: Tape) -> KubernetesSide:
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://kubernetes.test:6443"}}],
+              "users": [{"name": "u", "user": {"token": HIDDEN}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}
+    return KubernetesSide(KUBE, "cassette", fillings=(tape.filling,), configs=dict.fromkeys(("admin", "nobody"), config), own=tape.note("own"))
+
+
+def api_address(config: dict[str, Any]) -> str:
+    """host:port of a kubeconfig's cluster."""
+    return str(config["clusters"][0]["cluster"]["server"]).removeprefix("https://").rstrip("/")
+
+
+PLAIN = (
+    (r"/nfc/.*", "/nfc/{lease}/{file}"), (r"(namespaces/instances|virtual-machine-classes|namespace-management/clusters|content/library)/.+", r"\1/{id}"),
+    (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"), (r"namespaces/[^/]+/pods/[^/]+/log", "pods/{name}/log"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+$", r"\1/{name}"), (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)$", r"\1"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)/[^/]+$", r"\1/{name}"), (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)$", r"\1"),
+)
+
+
+def plain(name: str) -> str:
+    """`GET /api/v1/namespaces/x/configmaps/y` → `GET configmaps/{name}`."""
+    for pattern, instead in PLAIN:
+        found = re.sub(pattern, instead, name)
+        if found != name:
+            return found
+    return name
+
+
+@contextmanager
+def no_sockets(monkeypatch: Any) -> Iterator[None]:
+    """Not even loopback."""
+    import socket  # noqa: PLC0415 - patched here only
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a cassette is played: nothing may connect")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket.socket, "connect", refuse)
+        patch.setattr(socket, "create_connection", refuse)
+        yield
+
+
+CASSETTES = Path(__file__).resolve().parents[2] / "cassettes"

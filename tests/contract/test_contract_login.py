@@ -1,0 +1,73 @@
+"""The login of a supervisor and of guest clusters, which only vSphere with Tanzu has."""
+
+from __future__ import annotations
+
+from contract.calls import Account, call, lacks
+from contract.sides import VCenterSide
+
+from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.sources import Sources
+
+NO_LOGIN = "vcsim: /wcp/login is not there, and no supervisor behind it"
+SUPERVISOR = "10.1.0.1"
+
+
+def enter(side: VCenterSide, user: str = "administrator@vsphere.local", password: str = "", **where: str) -> tuple[Cluster, Clusters]:
+    secret = Secret("env", "P", Sources(env={"P": password or side.passwords.get(user, "")}))
+    settings = VCenterSettings(server=side.server, username=user, password=secret, trust=side.trust)
+    roots = side.open().authorities()
+    made = Clusters(side.seam(), settings, lambda: roots)
+    side.closing.append(made.close)
+    return made.at(Endpoint(server=SUPERVISOR, **where)), made
+
+
+@call("clusters.at", "cluster.access", case="the supervisor")
+@lacks(NO_LOGIN)
+def test_the_supervisor_lets_the_administrator_in(vcenter: VCenterSide) -> None:
+    cluster, _ = enter(vcenter)
+    assert {o["metadata"]["name"] for o in cluster.list("v1", "Namespace")} >= {"default", "kube-system"}
+
+
+@call("cluster.access", case="the token ended: a new login")
+@lacks(NO_LOGIN)
+def test_an_ended_token_is_renewed(vcenter: VCenterSide) -> None:
+    cluster, _ = enter(vcenter)
+    cluster.version()
+    assert vcenter.world
+    vcenter.world.expire()
+    assert cluster.list("v1", "Namespace")
+
+
+@call("cluster.access", case="a wrong password")
+@lacks(NO_LOGIN)
+def test_a_wrong_password_is_denied_by_the_supervisor(vcenter: VCenterSide, account: Account) -> None:
+    cluster, _ = enter(vcenter, password="wrong")
+    with account.refused(Denied):
+        cluster.version()
+
+
+@call("cluster.access", case="a guest cluster that isn't there")
+@lacks(NO_LOGIN)
+def test_a_guest_that_is_not_there_is_missing(vcenter: VCenterSide, account: Account) -> None:
+    cluster, _ = enter(vcenter, namespace="nothing", guest="nothing")
+    with account.refused(Missing, Denied):
+        cluster.version()
+
+
+@call("cluster.list", case="on the supervisor, without a right")
+@lacks(NO_LOGIN)
+def test_a_reader_sees_no_secrets_of_the_supervisor(vcenter: VCenterSide, account: Account) -> None:
+    cluster, _ = enter(vcenter, "reader@vsphere.local")
+    with account.refused(Denied):
+        cluster.list("v1", "Secret", "kube-system")
+
+
+@call("clusters.kubeconfig", case="of the supervisor")
+@lacks(NO_LOGIN)
+def test_a_kubeconfig_is_written(vcenter: VCenterSide) -> None:
+    _, clusters = enter(vcenter)
+    assert f"server: https://{SUPERVISOR}:6443" in clusters.kubeconfig(Endpoint(server=SUPERVISOR))

@@ -1,0 +1,167 @@
+"""Supervisor namespaces and what they may name, over REST."""
+
+from __future__ import annotations
+
+import pytest
+from contract.calls import Account, call, lacks
+from contract.sides import VCenterSide
+
+from bfinfra.backends.vcenter.namespaces import (
+    INSTANCES,
+    LIBRARIES,
+    POLICIES,
+    SUPERVISORS,
+    VM_CLASSES,
+    Catalog,
+    Grant,
+    Namespaces,
+    Settings,
+)
+from bfinfra.model.errors import Busy, Denied, Exists, Missing, Rejected
+
+GIB = 1 << 30
+CATALOG = "vcsim: a supervisor's details are empty, storage policies and libraries are not there"
+
+
+def clusters(vcenter: VCenterSide, vc) -> str:
+    found = vc.inventory.read().cluster(vcenter.supervisor)
+    assert found
+    return str(found.moid)
+
+
+@call("rest.get", case="supervisors")
+def test_supervisors_are_listed(vcenter: VCenterSide, account: Account) -> None:
+    (found,) = vcenter.open().rest.get(SUPERVISORS)
+    assert (found["config_status"], found["kubernetes_status"]) == ("RUNNING", "READY")
+    assert found["cluster_name"] in (vcenter.supervisor, "")
+    account.note(f"cluster_name {'is told' if found['cluster_name'] else 'is empty'}")
+
+
+@call("namespaces.catalog", case="what a namespace may name")
+@lacks(CATALOG)
+def test_the_catalog(vcenter: VCenterSide) -> None:
+    found = Namespaces(vcenter.open()).catalog()
+    assert found.supervisors[vcenter.supervisor].running
+    assert (list(found.policies), list(found.libraries)) == (["gold"], ["tkr"])
+    assert found.vm_classes["best-effort-small"].memory == 4 * GIB
+
+
+@pytest.mark.parametrize("path", [POLICIES, LIBRARIES])
+@call("rest.get", case="storage policies; content libraries")
+@lacks("vcsim: /api/vcenter/storage/policies and /api/content/library are not there")
+def test_policies_and_libraries_are_listed(path: str, vcenter: VCenterSide) -> None:
+    assert isinstance(vcenter.open().rest.get(path), list)
+
+
+@call("rest.get", "rest.post", "rest.patch", "rest.delete", case="a VM class: made, read, changed, removed")
+@lacks("vcsim: a VM class's memory is called memory_mb, and a PATCH empties what it doesn't name")
+def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
+    rest = vcenter.open().rest
+    rest.post(VM_CLASSES, {"id": "contract-class", "cpu_count": 2, "memory_MB": 4096})
+    try:
+        rest.patch(f"{VM_CLASSES}/contract-class", {"cpu_count": 4})
+        found = rest.get(f"{VM_CLASSES}/contract-class")
+        assert (found["cpu_count"], found["memory_MB"]) == (4, 4096)
+    finally:
+        rest.delete(f"{VM_CLASSES}/contract-class")
+
+
+@call("namespaces.list", "rest.post", "namespaces.delete", case="made with its cluster alone, listed, removed")
+def test_a_plain_namespace_comes_and_goes(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    spaces = Namespaces(vc)
+    vc.rest.post(INSTANCES, {"namespace": "plain", "cluster": clusters(vcenter, vc)})
+    assert "plain" in spaces.list()
+    assert vc.rest.get(f"{INSTANCES}/plain")["config_status"] in ("CONFIGURING", "RUNNING")
+    spaces.delete("plain")
+    vcenter.until(lambda: "plain" not in spaces.list())
+    spaces.delete("plain")
+
+
+@call("namespaces.create", "namespaces.details", "namespaces.update", case="everything that can be set")
+@lacks(CATALOG)
+def test_the_life_of_a_namespace(vcenter: VCenterSide) -> None:
+    spaces = Namespaces(vcenter.open())
+    wanted = Settings(description="ours", cpu=4000, memory=8 * GIB, storage={"gold": 10 * GIB}, vm_classes=("best-effort-small",), libraries=("tkr",),
+                      access=(Grant("reader@vsphere.local", group=False, role="view"),))
+    spaces.create("contract", vcenter.supervisor, wanted)
+    found = settled(spaces, "contract")
+    assert (found.status, found.settings, found.cluster) == ("RUNNING", wanted, vcenter.supervisor)
+    assert found.creator.startswith("administrator@")
+    spaces.update("contract", Settings(description="theirs"))
+    assert settled(spaces, "contract").settings == Settings(description="theirs")
+
+
+def settled(spaces: Namespaces, name: str):
+    for _ in range(500):
+        found = spaces.details([name], spaces.catalog())[name]
+        if found.status == "RUNNING":
+            return found
+    raise AssertionError(found)
+
+
+@call("namespaces.details", case="a namespace that isn't there is left out")
+def test_a_namespace_that_is_not_there_is_left_out(vcenter: VCenterSide) -> None:
+    assert Namespaces(vcenter.open()).details(["nothing"], Catalog()) == {}
+
+
+@call("rest.get", "rest.patch", "rest.put", case="a namespace that isn't there")
+@lacks("vcsim: a PATCH or PUT of a namespace that isn't there is answered 200")
+def test_a_namespace_that_is_not_there_is_missing(vcenter: VCenterSide, account: Account) -> None:
+    rest = vcenter.open().rest
+    for ask in (lambda: rest.get(f"{INSTANCES}/nothing"), lambda: rest.patch(f"{INSTANCES}/nothing", {"description": "x"}),
+                lambda: rest.put(f"{INSTANCES}/nothing", {"description": "x"})):
+        with account.refused(Missing):
+            ask()
+
+
+@call("rest.post", case="a namespace whose name is taken")
+@lacks("vcsim: a second POST of a namespace overwrites it")
+def test_a_namespace_is_made_once(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    body = {"namespace": "twice", "cluster": clusters(vcenter, vc)}
+    try:
+        vc.rest.post(INSTANCES, body)
+        with account.refused(Exists):
+            vc.rest.post(INSTANCES, body)
+    finally:
+        Namespaces(vc).delete("twice")
+
+
+@call("rest.post", case="a namespace on a cluster that isn't there, or with a name that isn't one")
+@lacks("vcsim: name and cluster of a namespace are not checked")
+def test_a_namespace_that_can_not_be(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    for name, cluster in (("nowhere", "domain-c99999"), ("No_Name", clusters(vcenter, vc))):
+        try:
+            with account.refused(Rejected, Missing):
+                vc.rest.post(INSTANCES, {"namespace": name, "cluster": cluster})
+        finally:
+            Namespaces(vc).delete(name)
+
+
+@call("rest.post", case="without the right to")
+@lacks("vcsim: privileges are stored and never enforced")
+def test_without_a_right_no_namespace_is_made(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open("reader@vsphere.local" if vcenter.mode == "sandbox" else "administrator@vsphere.local")
+    body = {"namespace": "denied", "cluster": clusters(vcenter, vc)}
+    try:
+        with account.refused(Denied):
+            vc.rest.post(INSTANCES, body)
+    except (AssertionError, pytest.fail.Exception):
+        Namespaces(vc).delete("denied")
+        raise
+
+
+@call("rest.get", case="503 Service Unavailable")
+@lacks("vcsim: REST has no faults", run=False)
+def test_rest_that_is_not_available_is_busy(vcenter: VCenterSide, account: Account) -> None:
+    rest = vcenter.open().rest
+    rest.get(VM_CLASSES)
+    assert vcenter.world
+    vcenter.world.faults({"door": "rest", "nth": 1, "do": {"status": 503, "retry_after": 7}})
+    with account.refused(Busy) as failed:
+        rest.get(VM_CLASSES)
+    assert failed.value.retry_after == 7
+
+

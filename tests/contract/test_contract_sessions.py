@@ -1,0 +1,151 @@
+"""Sessions of both APIs: opening, ending, being refused; what goes wrong with any call."""
+
+from __future__ import annotations
+
+import pytest
+from contract.calls import Account, call, lacks
+from contract.sides import READER, VCenterSide
+
+from bfinfra.backends.vcenter import properties
+from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
+
+CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
+
+
+@call("session.content", "session.close", case="log in, read, log out")
+def test_a_session_is_opened_when_needed_and_closed(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    assert vc.session.content().about.apiVersion == "8.0.3.0"
+    vc.close()
+    names = vc.seam.tally.names
+    assert (names["Login"], names["Logout"]) == (1, 1)
+
+
+@call("session.content", case="a wrong password")
+def test_a_wrong_password_is_denied(vcenter: VCenterSide, account: Account) -> None:
+    with account.refused(Denied) as failed:
+        vcenter.open(password="wrong").session.content()
+    assert "wrong" not in str(failed.value)
+
+
+@call("session.read", case="the session ended: a read logs in again")
+def test_a_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    before = vc.inventory.read().hosts
+    vc.session.content().sessionManager.Logout()
+    assert vc.inventory.read().hosts == before
+    assert vc.seam.tally.names["Login"] == 2
+
+
+@call("session.write", case="the session ended: a write is not repeated")
+def test_a_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    host = vc.inventory.read().host(vcenter.host)
+    assert host
+    vc.session.content().sessionManager.Logout()
+    with account.refused(Expired):
+        vc.hosts.set_passthrough(host.moid, {"0000:17:00.0": True})
+    assert vc.seam.tally.names["Login"] == 1
+
+
+@call("session.read", case="the session ended: properties are not just missing")
+def test_an_ended_session_never_looks_like_an_empty_world(vcenter: VCenterSide, account: Account) -> None:
+    content = vcenter.open().session.content()
+    content.sessionManager.Logout()
+    with account.refused(Expired):
+        properties.of(content, [content.rootFolder], ["name"])
+
+
+@call("session.write", case="a privilege is missing")
+@lacks("vcsim: privileges are stored and never enforced")
+def test_without_a_right_a_write_is_denied_and_the_privilege_named(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
+    host = vc.inventory.read().host(vcenter.host)
+    assert host
+    with account.refused(Denied) as failed:
+        vc.hosts.set_attribute(host.moid, "bfinfra.contract", "x")
+    assert failed.value.privilege
+
+
+@call("session.write", case="the fault NoPermission, by a fault rule")
+def test_the_fault_of_a_missing_privilege_is_denied(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    vc.inventory.read()
+    vcenter.fault("CurrentTime", "NoPermission")
+    with account.refused(Denied):
+        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+
+
+@pytest.mark.parametrize(("name", "error"), [("NotAuthenticated", Expired), ("ManagedObjectNotFound", Missing), ("InvalidArgument", Rejected)])
+@call("session.write", case="a fault of a method, by a fault rule")
+def test_a_fault_is_told_by_its_class(name: str, error: type[Expired], vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    vc.session.content()
+    vcenter.fault("CurrentTime", name)
+    with account.refused(error):
+        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+
+
+@pytest.mark.parametrize("name", ["TaskInProgress", "HostNotConnected"])
+@call("session.write", case="the server is busy with the object, by a fault rule")
+@lacks("vcsim: its fault injector doesn't know TaskInProgress and HostNotConnected", run=False)
+def test_a_busy_object_is_busy(name: str, vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    vc.session.content()
+    vcenter.fault("CurrentTime", name)
+    with account.refused(Busy):
+        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+
+
+@call("session.write", case="503 Service Unavailable")
+def test_a_server_that_is_not_available_is_busy(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    vc.session.content()
+    vcenter.unavailable()
+    with account.refused(Busy):
+        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+
+
+@call("rest.get", "rest.close", case="log in, read, log out")
+def test_rest_opens_a_session_and_closes_it(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    assert isinstance(vc.rest.get(CLASSES), list)
+    vc.rest.close()
+    doors = [name.split()[1] for name in vc.seam.tally.names if name.startswith("DELETE")]
+    assert len(doors) == 1
+    account.note(f"session at {doors[0]}")
+
+
+@call("rest.get", case="a wrong password")
+def test_rest_refuses_a_wrong_password(vcenter: VCenterSide, account: Account) -> None:
+    with account.refused(Denied):
+        vcenter.open(password="wrong").rest.get(CLASSES)
+
+
+@call("rest.get", case="the session ended: a read logs in again")
+def test_a_rest_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    vc.rest.get(CLASSES)
+    vc.rest.delete(vc.rest._door)  # the session ends, and the client doesn't know
+    assert isinstance(vc.rest.get(CLASSES), list)
+
+
+@call("rest.post", case="the session ended: a write is not repeated")
+def test_a_rest_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    vc.rest.get(CLASSES)
+    vc.rest.delete(vc.rest._door)
+    with account.refused(Expired):
+        vc.rest.delete(f"{CLASSES}/nothing")
+
+
+@call("rest.get", case="no such path")
+def test_a_path_that_is_not_there_is_missing(vcenter: VCenterSide, account: Account) -> None:
+    with account.refused(Missing):
+        vcenter.open().rest.get("/api/vcenter/nothing-of-the-kind")
+
+
+@call("rest.bytes", "client.authorities", case="the certificates' archive")
+@lacks("vcsim: /certs/download.zip is not there")
+def test_the_servers_authorities_are_handed_out(vcenter: VCenterSide) -> None:
+    assert "BEGIN CERTIFICATE" in vcenter.open().authorities()
