@@ -53,7 +53,7 @@ def test_an_ended_session_never_looks_like_an_empty_world(vcenter: VCenterSide, 
     content = vcenter.open().session.content()
     content.sessionManager.Logout()
     with account.refused(Expired):
-        properties.of(content, [content.rootFolder], ["name"])
+        properties.of(content, [content.rootFolder], ["name"], properties.whole)
 
 
 @call("session.write", case="a privilege is missing")

@@ -25,7 +25,7 @@ class Capacities:
 
     def read(self) -> Mapping[str, Capacity]:
         """Every cluster's by its id, in one bulk read."""
-        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS))
+        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole))
         clock: dict[str, int] = {}
         for row in rows:
             if isinstance(row.ref, vim.HostSystem) and (found := row["summary.hardware.cpuMhz"]):

@@ -8,6 +8,7 @@ from typing import Any
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import refs
+from bfinfra.backends.vcenter.tree import is_a
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
 
 Passthrough = vim.vm.device.VirtualPCIPassthrough
@@ -16,32 +17,32 @@ Spec = vim.vm.device.VirtualDeviceSpec
 
 def attached(hardware: Iterable[Any] | None) -> tuple[Attached, ...]:
     """The PCI devices among a VM's devices, by key."""
-    found = [_attached(d.key, d.backing) for d in hardware or () if isinstance(d, Passthrough)]
+    found = [_attached(d.key, d.backing) for d in hardware or () if is_a(d, Passthrough)]
     return tuple(sorted(found, key=lambda a: a.key))
 
 
 def _attached(key: int, backing: Any) -> Attached:
-    if isinstance(backing, Passthrough.VmiopBackingInfo):
+    if is_a(backing, Passthrough.VmiopBackingInfo):
         return Attached(key, "vgpu", profile=backing.vgpu or "")
-    if isinstance(backing, Passthrough.DynamicBackingInfo):
+    if is_a(backing, Passthrough.DynamicBackingInfo):
         allowed = tuple((a.vendorId & 0xFFFF, a.deviceId & 0xFFFF) for a in backing.allowedDevice or ())
         return Attached(key, "dynamic", backing.assignedId or "", allowed)
     return Attached(key, "static", getattr(backing, "id", "") or "")
 
 
-def nics(hardware: Iterable[Any] | None, port_groups: dict[str, str]) -> tuple[Nic, ...]:
-    """The network adapters, by key; `port_groups`: distributed port group key → id."""
+def nics(hardware: Iterable[Any] | None) -> tuple[Nic, ...]:
+    """The network adapters, by key; the `network` of one on a distributed port group is the group's key."""
     found = [
-        Nic(d.key, _label(d), _network(d.backing, port_groups), d.macAddress or "")
+        Nic(d.key, _label(d), _network(d.backing), d.macAddress or "")
         for d in hardware or ()
-        if isinstance(d, vim.vm.device.VirtualEthernetCard)
+        if is_a(d, vim.vm.device.VirtualEthernetCard)
     ]
     return tuple(sorted(found, key=lambda n: n.key))
 
 
-def _network(backing: Any, port_groups: dict[str, str]) -> str:
-    if isinstance(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
-        return port_groups.get(backing.port.portgroupKey or "", backing.port.portgroupKey or "")
+def _network(backing: Any) -> str:
+    if is_a(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+        return str(backing.port.portgroupKey or "")
     return refs.moid(getattr(backing, "network", None))
 
 
@@ -50,7 +51,7 @@ def disks(hardware: Iterable[Any] | None) -> tuple[Disk, ...]:
     found = [
         Disk(d.key, _label(d), d.capacityInBytes or (d.capacityInKB or 0) * 1024)
         for d in hardware or ()
-        if isinstance(d, vim.vm.device.VirtualDisk)
+        if is_a(d, vim.vm.device.VirtualDisk)
     ]
     return tuple(sorted(found, key=lambda d: d.key))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyVmomi import vim
@@ -34,25 +35,25 @@ class Hosts:
 
         def read(content: Any) -> dict[str, tuple[str, str]]:
             keys = _fields(content)
-            rows = properties.below(content, content.rootFolder, {vim.HostSystem: ["name", "customValue"]})
-            return {str(row["name"]): (row.moid, _attributes(row, keys).get(attribute, "")) for row in rows}
+
+            def noted(row: Row) -> tuple[str, tuple[str, str]]:
+                return str(row["name"]), (row.moid, _attributes(row, keys).get(attribute, ""))
+
+            return dict(properties.below(content, content.rootFolder, {vim.HostSystem: ["name", "customValue"]}, noted))
 
         return self._session.read(read)
 
     def read(self, moids: Iterable[str], mark_key: str) -> list[HostDetail]:
         """All there is to know of these hosts; `mark_key` is the extraConfig key of VMs' marks."""
+        listed = list(moids)
 
         def read(content: Any) -> list[HostDetail]:
-            rows = properties.of(content, [_host(content, moid) for moid in moids], DETAIL)
             keys = _fields(content)
-            machines = [vm for row in rows for vm in row["vm"] or ()]
-            mark = f'config.extraConfig["{mark_key}"]'
-            paths = ["name", "runtime.powerState", "runtime.host", "config.hardware.device", mark]
+            found = properties.of(content, [_host(content, moid) for moid in listed], DETAIL, lambda row: (_detail(row, keys), row["vm"] or ()))
             held: dict[str, list[Holder]] = {}
-            for vm in properties.of(content, machines, paths):
-                if attached := devices.attached(vm["config.hardware.device"]):
-                    held.setdefault(refs.moid(vm["runtime.host"]), []).append(_holder(vm, attached, mark))
-            return [_detail(row, keys, tuple(held.get(row.moid, ()))) for row in rows]
+            for host, holder in _holders(content, [vm for _, machines in found for vm in machines], mark_key):
+                held.setdefault(host, []).append(holder)
+            return [replace(detail, holders=tuple(held.get(detail.moid, ()))) for detail, _ in found]
 
         return self._session.read(read)
 
@@ -119,7 +120,19 @@ def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
-def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> HostDetail:
+def _holders(content: Any, machines: Sequence[Any], mark_key: str) -> list[tuple[str, Holder]]:
+    """The VMs with PCI devices among these, each with its host's id."""
+    mark = f'config.extraConfig["{mark_key}"]'
+    paths = ["name", "runtime.powerState", "runtime.host", "config.hardware.device", mark]
+
+    def held(row: Row) -> tuple[str, Holder] | None:
+        attached = devices.attached(row["config.hardware.device"])
+        return (refs.moid(row["runtime.host"]), _holder(row, attached, mark)) if attached else None
+
+    return [found for found in properties.of(content, machines, paths, held) if found]
+
+
+def _detail(row: Row, keys: Mapping[int, str]) -> HostDetail:
     return HostDetail(
         moid=row.moid,
         name=str(row["name"]),
@@ -130,7 +143,7 @@ def _detail(row: Row, keys: Mapping[int, str], holders: tuple[Holder, ...]) -> H
         devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
         vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
         attributes=_attributes(row, keys),
-        holders=holders,
+        holders=(),
         datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
         networks=frozenset(refs.moid(n) for n in row["network"] or ()),
         ref=row.ref,

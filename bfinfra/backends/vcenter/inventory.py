@@ -33,7 +33,7 @@ class Inventories:
 
     def read(self) -> Inventory:
         """Everything, in one bulk read. Raises Rejected where the site's datacenter isn't there."""
-        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS))
+        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole))
         return _assemble(rows, self._session.settings.datacenter, self._session.server)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,20 +37,24 @@ class Machines:
     def survey(self, mark_key: str) -> list[Brief]:
         """Every VM, with the value of one extraConfig key."""
         path = f'config.extraConfig["{mark_key}"]'
-        rows = self._session.read(
-            lambda content: properties.below(content, content.rootFolder, {vim.VirtualMachine: ["name", "parent", path]})
+
+        def brief(row: Row) -> Brief:
+            return Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path]))
+
+        return self._session.read(
+            lambda content: properties.below(content, content.rootFolder, {vim.VirtualMachine: ["name", "parent", path]}, brief)
         )
-        return [Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path])) for row in rows]
 
     def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Machine]:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
-        wanted = list(keys)
+        wanted, listed = list(keys), list(moids)
         paths = [*DETAIL, *(f'config.extraConfig["{key}"]' for key in wanted)]
 
         def read(content: Any) -> list[Machine]:
-            rows = properties.of(content, [refs.refer(content, vim.VirtualMachine, m) for m in moids], paths)
-            groups = port_groups(content) if rows else {}
-            return [_machine(row, wanted, groups) for row in rows]
+            asked = [refs.refer(content, vim.VirtualMachine, m) for m in listed]
+            found = properties.of(content, asked, paths, lambda row: _machine(row, wanted))
+            groups = port_groups(content) if found else {}
+            return [replace(m, nics=tuple(replace(n, network=groups.get(n.network, n.network)) for n in m.nics)) for m in found]
 
         return self._session.read(read)
 
@@ -142,10 +147,11 @@ def _ended(values: Mapping[str, Any]) -> bool:
 def port_groups(content: Any) -> dict[str, str]:
     """Distributed port groups: key → id."""
     kind = vim.dvs.DistributedVirtualPortgroup
-    return {str(row["key"]): row.moid for row in properties.below(content, content.rootFolder, {kind: ["key"]})}
+    return dict(properties.below(content, content.rootFolder, {kind: ["key"]}, lambda row: (str(row["key"]), row.moid)))
 
 
-def _machine(row: Row, keys: Iterable[str], groups: dict[str, str]) -> Machine:
+def _machine(row: Row, keys: Iterable[str]) -> Machine:
+    """The networks of adapters on distributed port groups are still the groups' keys."""
     hardware = row["config.hardware.device"]
     extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
     return Machine(
@@ -163,7 +169,7 @@ def _machine(row: Row, keys: Iterable[str], groups: dict[str, str]) -> Machine:
         reserved=bool(row["config.memoryReservationLockedToMax"]),
         firmware=row["config.firmware"] or "",
         pci=devices.attached(hardware),
-        nics=devices.nics(hardware, groups),
+        nics=devices.nics(hardware),
         disks=devices.disks(hardware),
         extra=extra,
         properties={full_key(p): p.value or p.defaultValue or "" for p in row["config.vAppConfig.property"] or ()},

@@ -1,19 +1,28 @@
-"""Reading properties in bulk: leaf or keyed paths only, pages always, and nothing missing goes unnoticed."""
+"""Reading properties: leaf or keyed paths only, pages always, and nothing missing goes unnoticed.
+
+Many objects are read through trees (tree.py) and handed on one by one, so that at most two pages are in memory; one object by pyVmomi.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from lxml.etree import _Element as Element
 from pyVmomi import vim, vmodl
+from pyVmomi.VmomiSupport import ManagedObject
 
-from bfinfra.backends.vcenter import faults, refs
+from bfinfra.backends.vcenter import faults, refs, tree
 from bfinfra.model.errors import Missing
 
 PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
 Collector = vmodl.query.PropertyCollector
+MissingProperty = Collector.MissingProperty
+ABSENT = (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,58 +41,108 @@ class Row:
         return self.values.get(path)
 
 
-def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
-    """All objects of the asked types below `root`, each with the asked paths, in one collector call (and its pages).
+def whole(row: Row) -> Row:
+    """The row itself: what its Nodes need of its page stays in memory."""
+    return row
+
+
+def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T]) -> list[T]:
+    """What `make` makes of all objects of the asked types below `root`, each with the asked paths, in one collector call (and its pages).
 
     The view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
-    walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
     for _ in range(2):
         if key not in views:
             views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
-        view, rows = refs.moid(views[key]), []
-        with contextlib.suppress(Missing):
-            objects = [Collector.ObjectSpec(obj=views[key], skip=False, selectSet=[walk])]
-            rows = _retrieve(content, objects, {**asked, vim.view.ContainerView: ["container"]})
-        if any(row.moid == view for row in rows):
-            return [row for row in rows if row.moid != view]
+        made = _through(content, views[key], asked, make)
+        if made is not None:
+            return made
         views.pop(key, None)
     raise Missing(f"what is below {refs.moid(root)} can't be listed", server=refs.server(content), why="the server forgets its views")
 
 
-def of(content: Any, objects: Iterable[Any], paths: Sequence[str]) -> list[Row]:
-    """The paths of these objects, all of one type; objects that are gone are left out."""
+def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T]) -> list[T] | None:
+    """None where the view doesn't answer for itself."""
+    walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
+    objects = [Collector.ObjectSpec(obj=view, skip=False, selectSet=[walk])]
+    answered = False
+    made: list[T] = []
+    with contextlib.suppress(Missing), _readable(content):
+        for row in _rows(content, _query(objects, {**asked, vim.view.ContainerView: ["container"]})):
+            if row.moid == refs.moid(view):
+                answered = True
+            else:
+                made.append(make(row))
+    return made if answered else None
+
+
+def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callable[[Row], T]) -> list[T]:
+    """What `make` makes of these objects, all of one type, with these paths; objects that are gone are left out."""
     listed = list(objects)
     if not listed:
         return []
-    return _retrieve(content, [Collector.ObjectSpec(obj=ref, skip=False) for ref in listed], {type(listed[0]): paths})
+    query = _query([Collector.ObjectSpec(obj=ref, skip=False) for ref in listed], {type(listed[0]): paths})
+    with _readable(content):
+        return [make(row) for row in _rows(content, query)]
 
 
 def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
-    """The paths of one object. Raises Missing where it is gone."""
-    for row in of(content, [ref], paths):
-        return row
+    """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing where it is gone."""
+    query = _query([Collector.ObjectSpec(obj=ref, skip=False)], {type(ref): paths})
+    page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
+    for found in (page.objects if page else None) or ():
+        if not _gone(m.fault for m in found.missingSet or ()):
+            _check(((m.path, m.fault) for m in found.missingSet or ()), found.obj, content)
+            return Row(found.obj, {p.name: p.val for p in found.propSet or ()})
     raise Missing(f"{refs.moid(ref)} is gone", server=refs.server(content))
 
 
-def _retrieve(content: Any, objects: list[Any], asked: Mapping[type[Any], Sequence[str]]) -> list[Row]:
+def _query(objects: list[Any], asked: Mapping[type[Any], Sequence[str]]) -> Any:
     wanted = [Collector.PropertySpec(type=kind, pathSet=list(paths), all=False) for kind, paths in asked.items()]
-    query = Collector.FilterSpec(objectSet=objects, propSet=wanted, reportMissingObjectsInResults=True)
-    page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
-    rows: list[Row] = []
-    while page is not None:
-        rows += [_row(found, content) for found in page.objects or () if not _gone(found)]
-        page = content.propertyCollector.ContinueRetrievePropertiesEx(page.token) if page.token else None
-    return rows
+    return Collector.FilterSpec(objectSet=objects, propSet=wanted, reportMissingObjectsInResults=True)
 
 
-def _row(found: Any, content: Any) -> Row:
-    for missing in found.missingSet or ():
-        if not isinstance(missing.fault, (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)):
-            raise faults.of_fault(missing.fault, f"{missing.path} of {refs.moid(found.obj)} can't be read", refs.server(content))
-    return Row(found.obj, {p.name: p.val for p in found.propSet or ()})
+@contextlib.contextmanager
+def _readable(content: Any) -> Iterator[None]:
+    try:
+        yield
+    except tree.Unfit as error:
+        raise faults.malformed("a property can't be read", refs.server(content), error) from None
 
 
-def _gone(found: Any) -> bool:
-    return any(isinstance(m.fault, vmodl.fault.ManagedObjectNotFound) for m in found.missingSet or ())
+def _rows(content: Any, query: Any) -> Iterator[Row]:
+    """Row by row; the next page is asked for while this one is worked on."""
+    collector, stub = content.propertyCollector, refs.stub(content)
+    page = stub.read(collector, "RetrievePropertiesEx", [query], Collector.RetrieveOptions(maxObjects=PAGE)).find("{*}returnval")
+    with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
+        while page is not None:
+            token = page.findtext("{*}token")
+            following = ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", token) if token else None
+            for found in page.iterchildren("{*}objects"):
+                if (row := _row(found, content, stub)) is not None:
+                    yield row
+            page = following.result().find("{*}returnval") if following else None
+
+
+def _row(found: Element, content: Any, stub: Any) -> Row | None:
+    ref = _value(found.find("{*}obj"), ManagedObject, stub)
+    missing = [tree.typed(each, MissingProperty, stub) for each in found.iterchildren("{*}missingSet")]
+    if _gone(m.fault for m in missing):
+        return None
+    _check(((m.path, m.fault) for m in missing), ref, content)
+    return Row(ref, {each.findtext("{*}name", ""): _value(each.find("{*}val"), object, stub) for each in found.iterchildren("{*}propSet")})
+
+
+def _value(element: Element | None, declared: type[object], stub: Any) -> Any:
+    return None if element is None else tree.value(element, declared, stub)
+
+
+def _check(missing: Iterable[tuple[str, Any]], ref: Any, content: Any) -> None:
+    for path, fault in missing:
+        if not isinstance(fault, ABSENT):
+            raise faults.of_fault(fault, f"{path} of {refs.moid(ref)} can't be read", refs.server(content))
+
+
+def _gone(found: Iterable[Any]) -> bool:
+    return any(isinstance(fault, vmodl.fault.ManagedObjectNotFound) for fault in found)

@@ -12,19 +12,20 @@ def moid(ref: Any) -> str:
 
 def refer(content: Any, kind: type[Any], ident: str) -> Any:
     """The managed object with this id, on the session of `content`."""
-    return kind(ident, _stub(content))
+    return kind(ident, stub(content))
 
 
 def views(content: Any) -> dict[tuple[str, ...], object]:
     """The container views of the session of `content`."""
-    found: dict[tuple[str, ...], object] = _stub(content).views
+    found: dict[tuple[str, ...], object] = stub(content).views
     return found
 
 
 def server(content: Any) -> str:
     """host:port of the session of `content`."""
-    return str(_stub(content).server)
+    return str(stub(content).server)
 
 
-def _stub(content: Any) -> Any:
+def stub(content: Any) -> Any:
+    """The stub adapter of the session of `content`."""
     return content.rootFolder._stub  # noqa: SLF001 - pyVmomi offers no other way to the session's stub

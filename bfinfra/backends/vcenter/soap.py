@@ -7,11 +7,12 @@ from typing import Any
 
 import httpx2
 from lxml import etree
+from lxml.etree import _Element as Element
 from pyVmomi import vim
 from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
-from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
+from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
-from bfinfra.backends.vcenter import faults, refs
+from bfinfra.backends.vcenter import faults, refs, tree
 from bfinfra.model.errors import Rejected
 
 OLDEST = (7, 0)  # older versions drop newer fields (Dynamic DirectPath) in silence
@@ -32,17 +33,40 @@ class Stub(SoapStubAdapterBase):
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
-        headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
-        answer = self.http.post("/sdk", content=self.SerializeRequest(mo, info, args), headers=headers)  # type: ignore[no-untyped-call]  # pyVmomi's
+        answer = self.http.post("/sdk", **self._request(mo, info, args))
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
-        try:
-            result = SoapResponseDeserializer(self).Deserialize(answer.content, info.result)
-        except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place
-            raise faults.malformed(f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}") from None
+        result = self._deserialised(answer.content, info, what)
         if answer.status_code == 500:
             raise faults.of_fault(result, f"{what} failed", self.server)
         return result
+
+    def read(self, mo: Any, method: str, *args: Any) -> Element:
+        """Send one method and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
+        info = GetWsdlMethod("urn:vim25", method).info
+        what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
+        with self.http.stream("POST", "/sdk", **self._request(mo, info, args)) as answer:
+            if answer.status_code == 500:
+                raise faults.of_fault(self._deserialised(answer.read(), info, what), f"{what} failed", self.server)
+            if answer.status_code != 200:
+                raise faults.of_answer(answer, f"{what} failed", self.server)
+            try:
+                found = tree.parse(answer.iter_bytes()).find("{*}Body/*")
+            except etree.XMLSyntaxError as error:
+                raise faults.malformed(f"the answer to {what} can't be read", self.server, error) from None
+        if found is None:
+            raise faults.malformed(f"the answer to {what} can't be read", self.server, "it has no body")
+        return found
+
+    def _request(self, mo: Any, info: Any, args: Any) -> dict[str, Any]:
+        headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
+        return {"content": self.SerializeRequest(mo, info, args), "headers": headers}  # type: ignore[no-untyped-call]  # pyVmomi's
+
+    def _deserialised(self, document: bytes, info: Any, what: str) -> Any:
+        try:
+            return SoapResponseDeserializer(self).Deserialize(document, info.result)
+        except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place
+            raise faults.malformed(f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}") from None
 
 
 def negotiate(http: httpx2.Client, server: str) -> str:
