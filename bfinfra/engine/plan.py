@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bfinfra.engine import graph
+from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around, Disruption, Need, Step, adopted, differences
+from bfinfra.model.kind import Disruption, Step, adopted, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.refs import Key
@@ -32,14 +33,14 @@ class Wish:
 
 def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     """Every resource decided, in an order in which they may start; all refusals at once."""
-    before = graph.waits(wish.wanted, ours(wish, world))
+    before, everything = graph.waits(wish.wanted, ours(wish, world)), known(wish, world)
     items, problems, unreadable = [], [], dict(world.unreadable)
     for key in graph.sort(before):
         if why := _unreadable(key, before[key], wish, world, unreadable):
             unreadable[key] = why
             continue
         try:
-            items.append(_item(key, before[key], wish, world, kinds))
+            items.append(replace(_item(key, wish, world, kinds, everything), waits_for=before[key]))
         except Refusal as refusal:
             problems += located(site, key, refusal)
     return Plan(wish.site, tuple(items), tuple(problems), {str(k): why for k, why in unreadable.items()}, site.warnings)
@@ -53,29 +54,24 @@ def ours(wish: Wish, world: World) -> dict[Key, Any]:
     }
 
 
-def decide(key: Key, wish: Wish, world: World, kinds: Kinds) -> tuple[Step, ...]:
-    """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids."""
+def known(wish: Wish, world: World) -> Known:
+    """What decisions look at, as it is now."""
+    return Known.of(wish.site, wish.wanted, world.states, world.facts)
+
+
+def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known | None = None) -> tuple[Step, ...]:
+    """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids.
+
+    `everything`: what `known` says, for many decisions on an unchanged world.
+    """
     kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
     if key in wish.adopt and state is not None and state.mark is None:
         state = adopted(state, Mark(wish.site, str(key)))
     if kind.makes and state is not None:
         _check_owner(key, spec, state.mark, wish)
-    steps = tuple(kind.steps(key.name, spec, state, around(key, wish, world)))
+    steps = tuple(kind.steps(key.name, spec, state, (everything or known(wish, world)).around(key)))
     _check_protected(spec, state, steps)
     return steps
-
-
-def around(key: Key, wish: Wish, world: World) -> Around:
-    """What a decision may look at besides its own spec and state."""
-    spec, state = wish.wanted.get(key), world.states.get(key)
-    known = {**world.states, **wish.wanted}
-    fields = graph.resolve(spec if spec is not None else state, known)
-    needs = {name: Need(other, wish.wanted.get(other), world.states.get(other)) for name, other in fields.items()}
-    peers = {
-        other.name: (wish.wanted.get(other), world.states.get(other))
-        for other in known if other.kind == key.kind and other != key
-    }
-    return Around(Mark(wish.site, str(key)), needs, peers, world.facts.get(key.kind))
 
 
 def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
@@ -84,11 +80,11 @@ def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
     return [Problem(f"{key}: {p.what}", place, p.why, p.next) for p in refusal.problems]
 
 
-def _item(key: Key, before: tuple[Key, ...], wish: Wish, world: World, kinds: Kinds) -> Item:
-    steps, state = decide(key, wish, world, kinds), world.states.get(key)
+def _item(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known) -> Item:
+    steps, state = decide(key, wish, world, kinds, everything), world.states.get(key)
     action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
     going = action in (Action.DELETE, Action.REPLACE)
-    item = Item(key, action, steps, before, state.contents if going and state is not None else ())
+    item = Item(key, action, steps, contents=state.contents if going and state is not None else ())
     return replace(item, follows=_follows(item, wish.wanted.get(key), state))
 
 

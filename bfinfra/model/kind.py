@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -122,6 +122,43 @@ class Need:
         return Later(self.key, name) if value is None else value
 
 
+Pair = tuple[Any, Any]
+"""Spec and state, either may be None."""
+
+
+class Peers(Mapping[str, Pair]):
+    """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
+
+    def __init__(self, everyone: Mapping[str, Pair], name: str = "", groups: dict[str, dict[str, list[str]]] | None = None) -> None:
+        self._everyone, self._name = everyone, name
+        self._groups: dict[str, dict[str, list[str]]] = {} if groups is None else groups
+
+    def but(self, name: str) -> Peers:
+        """The others of this one."""
+        return Peers(self._everyone, name, self._groups)
+
+    def naming(self, field: str, target: str) -> dict[str, Pair]:
+        """Those whose spec or state has `target` in this field."""
+        if field not in self._groups:
+            groups: dict[str, list[str]] = {}
+            for name, pair in self._everyone.items():
+                for found in {getattr(each, field) for each in pair if each is not None}:
+                    groups.setdefault(found, []).append(name)
+            self._groups[field] = groups
+        return {name: self._everyone[name] for name in self._groups[field].get(target, ()) if name != self._name}
+
+    def __getitem__(self, name: str) -> Pair:
+        if name == self._name:
+            raise KeyError(name)
+        return self._everyone[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._everyone if name != self._name)
+
+    def __len__(self) -> int:
+        return len(self._everyone) - (self._name in self._everyone)
+
+
 @dataclass(frozen=True)
 class Around:
     """What a decision may look at besides its own spec and state; frozen.
@@ -132,8 +169,13 @@ class Around:
 
     mark: Mark
     needs: Mapping[str, Need] = field(default_factory=dict)
-    peers: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    peers: Mapping[str, Pair] = field(default_factory=dict)
     facts: Any = None
+
+    def sharing(self, field: str) -> dict[str, Pair]:
+        """The peers whose spec or state names in this field the same resource as one's own spec."""
+        peers = self.peers if isinstance(self.peers, Peers) else Peers(self.peers)
+        return peers.naming(field, self.needs[field].key.name)
 
 
 @dataclass(frozen=True)

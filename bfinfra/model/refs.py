@@ -74,6 +74,12 @@ def kinds_named(cls: Any) -> frozenset[str]:
 
 
 @functools.cache
+def _referring(cls: Any) -> dict[str, Any]:
+    """The fields in which a reference may stand: the others, such as all of a machine, needn't be looked through."""
+    return {name: hint for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
+
+
+@functools.cache
 def _named(cls: Any) -> frozenset[str]:
     return frozenset(kind for hint in _hints(cls).values() for kind in _kinds_in(hint))
 
@@ -90,7 +96,7 @@ def _kinds_in(hint: Any) -> Iterator[str]:
 
 
 def _of_object(value: Any, path: str) -> Iterator[Edge]:
-    for name, hint in _hints(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
+    for name, hint in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
         yield from _of_hint(getattr(value, name, None), hint, f"{path}.{name}" if path else name)
 
 

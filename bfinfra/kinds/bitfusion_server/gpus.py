@@ -25,7 +25,7 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
     cards = _cards(state, host, around) if host.spec is not None else ()
-    servers = {n: (s, t) for n, (s, t) in around.peers.items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
+    servers = {n: (s, t) for n, (s, t) in around.sharing("host").items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
     servers[name] = (spec, state)
     given = _share(cards, servers, _elsewhere(host.state, around, state))
     mine = given.get(name, ())
@@ -81,7 +81,7 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 def _elsewhere(host: HostState, around: Around, state: State | None) -> set[str]:
     """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as free."""
-    servers = {t.machine.moid for _, t in around.peers.values() if t is not None} | ({state.machine.moid} if state else set())
+    servers = {t.machine.moid for _, t in around.sharing("host").values() if t is not None} | ({state.machine.moid} if state else set())
     there = around.facts.machines  # the host was looked at earlier: what held a card then may be gone
     return {a for h in host.detail.holders if h.moid not in servers and (there is None or h.moid in there) for a in h.addresses}
 

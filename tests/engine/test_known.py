@@ -1,0 +1,104 @@
+"""Deciding on a thousand resources looks at each of them a few times, not at all of them for each: work is counted, not timed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from engine.toys import BoxSpec, LidSpec, ToyWorld, lines, planned, site
+
+from bfinfra.engine import graph, plan
+from bfinfra.model.kind import Around, Need, Peers
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key, edges
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often references were resolved and everything was put in order."""
+    done: Counter[str] = Counter()
+    resolve, known = graph.resolve, plan.known
+
+    def counted_resolve(value, everything):
+        done["resolve"] += 1
+        return resolve(value, everything)
+
+    def counted_known(wish, world):
+        done["known"] += 1
+        return known(wish, world)
+
+    monkeypatch.setattr(graph, "resolve", counted_resolve)
+    monkeypatch.setattr(plan, "known", counted_known)
+    return done
+
+
+def test_the_work_of_a_plan_grows_as_its_resources(work):
+    def of(count: int) -> Counter[str]:
+        work.clear()
+        wanted = {f"box__b{n}": BoxSpec() for n in range(count)} | {f"lid__l{n}": LidSpec(box=f"b{n}") for n in range(count)}
+        assert len(lines(planned(ToyWorld(), site(**wanted)))) == 2 * count
+        return work.copy()
+
+    few, many = of(10), of(100)
+    assert many["known"] == few["known"] == 1
+    assert many["resolve"] == 10 * few["resolve"]
+
+
+class Counted(dict):
+    """Counts how often somebody goes through all of it."""
+
+    passes = 0
+
+    def items(self):
+        self.passes += 1
+        return super().items()
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+
+@dataclass
+class Server:
+    host: str
+
+
+def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
+    everyone = Counted({f"s{n:03}": (Server(f"h{n // 8}"), None) for n in range(800)})
+    peers = Peers(everyone)
+    for n in range(800):
+        around = Around(Mark("s", f"server/s{n:03}"), {"host": Need(Key("host", f"h{n // 8}"), None, None)}, peers.but(f"s{n:03}"))
+        assert set(around.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {f"s{n:03}"}
+    assert everyone.passes == 1
+
+
+def test_who_stands_elsewhere_than_it_is_wanted_shares_both_places():
+    peers = Peers({"moved": (Server("new"), Server("old")), "going": (None, Server("old")), "coming": (Server("new"), None)})
+    assert set(peers.naming("host", "old")) == {"moved", "going"}
+    assert set(peers.naming("host", "new")) == {"moved", "coming"}
+
+
+def test_peers_are_all_but_oneself():
+    peers = Peers({"a": (1, None), "b": (2, None)}).but("a")
+    assert dict(peers) == {"b": (2, None)}
+    assert (len(peers), "a" in peers, peers.get("a")) == (1, False, None)
+
+
+def test_plain_mappings_serve_as_peers():
+    around = Around(Mark("s", "server/x"), {"host": Need(Key("host", "h1"), None, None)}, {"y": (Server("h1"), None), "z": (Server("h2"), None)})
+    assert set(around.sharing("host")) == {"y"}
+
+
+def test_fields_without_references_are_not_looked_through():
+    class Costly(LidSpec):
+        weight: dict[str, dict[str, str]] = {}  # noqa: RUF012 - pydantic copies it
+
+    found = Costly(box="a", weight={"x": {"y": "z"}})
+    object.__setattr__(found, "weight", Never())
+    assert [edge.name for edge in edges(found)] == ["a"]
+
+
+class Never(dict):
+    def items(self):
+        raise AssertionError("looked through")
