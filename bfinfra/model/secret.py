@@ -123,8 +123,11 @@ def _run(argv: tuple[str, ...], folder: str) -> str:
 
 
 def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
-    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both base64."""
-    salt = os.urandom(16) if salt is None else salt
+    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both base64.
+
+    Without a `salt` a random one, the same for this value as long as the process lives: what one run gives to many is computed once.
+    """
+    salt = _salt(value, pepper) if salt is None else salt
     return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
 
 
@@ -136,6 +139,11 @@ def matches(value: str, stored: str, pepper: str = "") -> bool:
     except ValueError:
         return False
     return scheme == "scrypt" and hmac.compare_digest(again, stored)
+
+
+@functools.lru_cache(maxsize=1024)
+def _salt(_value: str, _pepper: str) -> bytes:
+    return os.urandom(16)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+import bfinfra.model.secret as secret_module
 from bfinfra.model.errors import SecretMissing
 from bfinfra.model.secret import Secret, digest, matches
 from bfinfra.model.sources import Sources
@@ -51,7 +52,18 @@ def test_a_digest_knows_its_value_and_no_other():
     assert not matches("hunter3", stored, "salt of the site")
     assert not matches("hunter2", stored)
     assert not matches("hunter2", "nonsense")
-    assert digest("hunter2") != digest("hunter2")
+
+
+def test_a_run_digests_a_value_once_and_the_next_run_with_another_salt(monkeypatch):
+    computed = []
+    monkeypatch.setattr(secret_module.hashlib, "scrypt", lambda *words, **named: computed.append(words) or b"digest")
+    secret_module._salt.cache_clear()
+    first = digest("a value of this test alone")
+    assert first == digest("a value of this test alone")
+    assert len(computed) == 1
+    secret_module._salt.cache_clear()  # as a new process
+    assert digest("a value of this test alone") != first
+    secret_module._scrypt.cache_clear()
 
 
 def test_two_references_to_the_same_place_are_equal():
