@@ -199,6 +199,7 @@ func main() {
 	passthru := flag.Bool("passthru", false, "GPUs are passed through from the start")
 	wcp := flag.Bool("wcp", false, "the cluster DC0_C1 is called WCP-compute, so that it has a supervisor")
 	fast := flag.Int("fastvm", 0, "")
+	fleetFile := flag.String("fleet", "", "machines with GPUs and marks: see fleet.go")
 	shim := flag.Bool("shim", false, "")
 	user := flag.String("username", "", "")
 	pass := flag.String("password", "", "")
@@ -251,6 +252,13 @@ func main() {
 		addGPUs(m, *gpus, *passthru)
 		for _, o := range m.Map().AllReference("EnvironmentBrowser") {
 			m.Map().Put(&envBrowser{o.(*simulator.EnvironmentBrowser), m})
+		}
+	}
+	if *fleetFile != "" {
+		all := fleet{}
+		all.read(*fleetFile)
+		if err := all.build(m); err != nil {
+			log.Fatal(err)
 		}
 	}
 	if *wcp {
