@@ -82,7 +82,7 @@ def test_an_ended_session_never_looks_like_an_empty_world(vcenter):
     content = vcenter.session.content()
     content.sessionManager.Logout()
     with pytest.raises(Expired):
-        properties.of(content, [content.rootFolder], ["name"])
+        properties.of(content, [content.rootFolder], ["name"], properties.whole)
 
 
 def test_a_write_on_an_ended_session_is_not_repeated(vcenter, place):
