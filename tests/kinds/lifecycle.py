@@ -66,11 +66,17 @@ def _child(path: Path, sandbox: Running, state: str, destroy: bool, go: Any) -> 
     apply(path, sandbox, destroy=destroy)
 
 
-def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False) -> int:
-    """Apply in a process of its own that is killed before or after its nth write; its exit code."""
+def start_child(path: Path, sandbox: Running, state: Path, *, destroy: bool = False) -> tuple[Any, Any]:
+    """A process of its own that applies once its event is set."""
     go = _forks.Event()
     child = _forks.Process(target=_child, args=(path, sandbox, str(state), destroy, go))
     child.start()
+    return child, go
+
+
+def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False) -> int:
+    """Apply in a process of its own that is killed before or after its nth write; its exit code."""
+    child, go = start_child(path, sandbox, state, destroy=destroy)
     sandbox.faults({"door": "*", "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
     go.set()
     child.join(60)

@@ -1,0 +1,71 @@
+"""What a part of script/torture gets and gives: how much to try, and figures with their counts."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from peers.found import NotUp, Peers, find
+
+T = TypeVar("T")
+
+
+@dataclass
+class Count:
+    """One line of a part's figures: what was `tried`, how often; `broken` says each trial that did not hold; `figures` what else was counted."""
+
+    what: str
+    tried: int = 0
+    broken: list[str] = field(default_factory=list)
+    figures: dict[str, object] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def trial(self, name: str) -> Iterator[None]:
+        """One more; broken where it raises anything."""
+        self.tried += 1
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is, this trial did not hold, and the others go on
+            self.broken.append(f"{name}: {type(error).__name__}: {error}"[:2000])
+
+    def add(self, figure: str, number: float) -> None:
+        """Add to a figure."""
+        before = self.figures.get(figure, 0)
+        assert isinstance(before, int | float)
+        self.figures[figure] = before + number
+
+
+@dataclass(frozen=True)
+class Effort:
+    """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own, empty."""
+
+    share: bool
+    seed: int
+    folder: Path
+
+    def some(self, everything: Sequence[T], share: int) -> list[T]:
+        """Everything, or a share of so many, drawn by the seed."""
+        if not self.share or len(everything) <= share:
+            return list(everything)
+        return [everything[i] for i in sorted(self.chance("some").sample(range(len(everything)), share))]
+
+    def number(self, whole: int, share: int) -> int:
+        """How often to try."""
+        return share if self.share else whole
+
+    def chance(self, what: str) -> random.Random:
+        """Numbers that are the same for the same seed."""
+        return random.Random(f"{self.seed} {what}")
+
+    @cached_property
+    def peers(self) -> Peers | None:
+        """The real peers, where script/peers has started them."""
+        try:
+            return find()
+        except NotUp:
+            return None

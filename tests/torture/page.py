@@ -1,0 +1,70 @@
+"""docs/reliability.md: a section a part, made anew by the part's own run; the others stay."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from torture.counting import Count
+
+import bfinfra
+
+PAGE = Path(__file__).parents[2] / "docs/reliability.md"
+HEAD = """# What an apply survives
+
+Made by `script/torture`; a section is what one part of it (`tests/torture/parts/`) last printed. `.ci/run` tries a bounded share of each (`script/torture --share`).
+A line says what was tried, how often, and how often it held; what did not hold is said below its table.
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A part that ran."""
+
+    part: str
+    says: str
+    seed: int
+    seconds: float
+    counts: Sequence[Count]
+
+    @property
+    def broken(self) -> int:
+        return sum(len(count.broken) for count in self.counts)
+
+
+def section(ran: Ran) -> str:
+    """A part as markdown."""
+    title, _, text = ran.says.strip().partition("\n")
+    lines = [f"<!-- {ran.part}: begin -->", f"## {title.rstrip('.')}", "", *([text.strip(), ""] if text.strip() else []), made(ran), "",
+             "| tried | times | held | |", "|---|--:|--:|---|"]
+    lines += [f"| {c.what} | {c.tried} | {c.tried - len(c.broken)} | {figures(c)} |" for c in ran.counts]
+    broken = [f"- **broken**: {count.what}: {plain(each)}" for count in ran.counts for each in count.broken]
+    return "\n".join([*lines, *([""] if broken else []), *broken, f"<!-- {ran.part}: end -->"])
+
+
+def made(ran: Ran) -> str:
+    when = datetime.now(UTC).strftime("%Y-%m-%d")
+    machine = f"bfinfra {bfinfra.__version__}, Python {platform.python_version()}, {sys.platform} {platform.machine()}"
+    return f"`script/torture {ran.part} --seed {ran.seed}`, {when}, {ran.seconds:.0f} s; {machine}."
+
+
+def figures(count: Count) -> str:
+    return ", ".join(f"{name}: {value:g}" if isinstance(value, float) else f"{name}: {value}" for name, value in count.figures.items())
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())[:300].replace("|", "\\|").replace("<", "&lt;")
+
+
+def write(ran: Ran, order: Sequence[str], file: Path | None = None) -> None:
+    """Put the part's section in its place; what belongs to no part any more goes."""
+    page = file or PAGE
+    before = page.read_text() if page.exists() else ""
+    found = {name: text for text, name in re.findall(r"(?ms)^(<!-- (\w+): begin -->.*?^<!-- \2: end -->)$", before)}
+    found[ran.part] = section(ran)
+    page.write_text(HEAD + "".join(f"\n{found[part]}\n" for part in order if part in found))

@@ -1,0 +1,101 @@
+"""Killed at any instant, the next apply finishes the job.
+
+SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with parallelism 10. Each time the next apply has to end
+well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kinds.lifecycle import KILLED, apply, endings, kill_at, made, plan, start_child, world
+from torture.counting import Count, Effort
+from torture.worlds import DEMO, PLACES, Place, sandbox_of
+
+from bfinfra.sandbox import Running
+
+INSTANTS = 200
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    for place in effort.some(PLACES, 2):
+        yield at_every_write(place, effort)
+    yield at_random_instants(DEMO, effort)
+
+
+def at_every_write(place: Place, effort: Effort) -> Count:
+    count = Count(f"`{place.name}`, killed before and after each write")
+    with sandbox_of(place, effort.folder) as sandbox:
+        whole = undisturbed(place, sandbox)
+        writes = sandbox.tally()["written"]
+        count.figures["writes"] = writes
+        for nth, when in effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6):
+            sandbox.reset()
+            with count.trial(f"{when} write {nth}"):
+                assert kill_at(place.site, sandbox, nth, when, effort.folder / "killed") == KILLED
+                finished(place.site, sandbox, whole)
+    return count
+
+
+def at_random_instants(place: Place, effort: Effort) -> Count:
+    count = Count(f"`{place.name}`, parallelism 10, killed at a random instant")
+    chance = effort.chance("instants")
+    with sandbox_of(place, effort.folder) as sandbox:
+        whole = undisturbed(place, sandbox)
+        longest = undisturbed_seconds(place.site, sandbox, effort.folder)
+        for _ in range(effort.number(INSTANTS, 8)):
+            sandbox.reset()
+            after = chance.uniform(0, longest)
+            with count.trial(f"after {after:.3f} s"):
+                code = kill_after(place.site, sandbox, after, effort.folder / "killed")
+                count.add("killed while it ran", code == KILLED)
+                finished(place.site, sandbox, whole)
+    return count
+
+
+def undisturbed(place: Place, sandbox: Running) -> str:
+    """The world as an apply makes it that nobody disturbs."""
+    first = apply(place.site, sandbox)
+    assert made(first), endings(first)
+    return world(sandbox)
+
+
+def undisturbed_seconds(site: Path, sandbox: Running, folder: Path) -> float:
+    sandbox.reset()
+    child, go = start_child(site, sandbox, folder / "timed")
+    began = time.monotonic()
+    go.set()
+    child.join(60)
+    return time.monotonic() - began
+
+
+def kill_after(site: Path, sandbox: Running, seconds: float, state: Path) -> int:
+    """Apply in a process of its own that is killed after so many seconds; its exit code."""
+    child, go = start_child(site, sandbox, state)
+    timer = threading.Timer(seconds, os.kill, (child.pid, signal.SIGKILL))
+    go.set()
+    timer.start()
+    child.join(60)
+    timer.cancel()
+    assert child.exitcode is not None
+    return child.exitcode
+
+
+def finished(site: Path, sandbox: Running, whole: str) -> None:
+    """The next apply ends well, in the world that was to be, and leaves nothing to plan."""
+    outcome = apply(site, sandbox)
+    assert made(outcome), endings(outcome)
+    now = world(sandbox)
+    assert now == whole, difference(now, whole)
+    assert plan(site, sandbox).pending == ()
+
+
+def difference(now: str, whole: str) -> str:
+    """The first lines by which two worlds differ."""
+    here, there = set(now.splitlines()), set(whole.splitlines())
+    return f"too much: {sorted(here - there)[:4]}, too little: {sorted(there - here)[:4]}"
