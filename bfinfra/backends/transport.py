@@ -15,8 +15,8 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from bfinfra.backends import tls, writes
-from bfinfra.model.errors import RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.backends import limits, tls, writes
+from bfinfra.model.errors import Malformed, RemoteError, Unanswered, Unreachable, Untrusted
 from bfinfra.model.trust import Trust
 
 Route = Callable[[str, int], tuple[str, int] | None]
@@ -24,6 +24,7 @@ Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+ENVELOPE = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})  # of a body that comes unpacked
 CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
@@ -151,7 +152,7 @@ class Network(httpx2.BaseTransport):
             url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
             headers=request.headers.raw,
             content=request.stream,
-            extensions=request.extensions,
+            extensions=limits.Until.within(request, limits.of(request, writes.name(request))),
         )
         with _as_httpx():
             answer = self._pool.handle_request(core)
@@ -198,7 +199,7 @@ class _Stream(httpcore2.NetworkStream):
             except Untrusted:
                 stream.close()
                 raise
-        return stream
+        return limits.Timed(stream)
 
 
 class _Outermost(httpx2.BaseTransport):
@@ -222,9 +223,9 @@ class _Outermost(httpx2.BaseTransport):
 
         with translated():
             response = self._inner.handle_request(request)
-        if isinstance(response.stream, httpx2.SyncByteStream):
-            response.stream = _Body(response.stream, translated)
-        return response
+        headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]
+        stream = _Body(limits.Bounded(response, limits.of(request, name)), translated)
+        return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
 
     def close(self) -> None:
         self._inner.close()
@@ -268,6 +269,9 @@ def _as_remote(server: str, name: str, *, writing: bool) -> Iterator[None]:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
         raise _unreachable(server, error) from None
+    except limits.Overstepped as error:
+        made = Unanswered if writing else Malformed
+        raise made(f"the answer to {name} {error.what}", server=server, why=error.why, next=error.next) from None
     except httpx2.TransportError as error:
         if writing:
             raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None

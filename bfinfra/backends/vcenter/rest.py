@@ -59,17 +59,12 @@ class Rest:
         """Remove."""
         return self._call("DELETE", path, body, params)
 
-    def bytes(self, path: str, limit: int = 16 << 20) -> bytes:
-        """An unauthenticated download (`/certs/download.zip`) of at most `limit` bytes."""
-        with self._client().stream("GET", path) as answer:
-            if answer.status_code != 200:
-                raise faults.of_answer(answer, f"GET {path} failed", self.server)
-            data = b""
-            for chunk in answer.iter_bytes():
-                data += chunk
-                if len(data) > limit:
-                    raise faults.malformed(f"{path} is too large", self.server, f"more than {limit} bytes")
-            return data
+    def bytes(self, path: str) -> bytes:
+        """An unauthenticated download (`/certs/download.zip`)."""
+        answer = self._client().get(path)
+        if answer.status_code != 200:
+            raise faults.of_answer(answer, f"GET {path} failed", self.server)
+        return answer.content
 
     def close(self) -> None:
         """Log out."""
