@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from bfinfra.engine.guard import Allow
 from bfinfra.engine.observe import World, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
+from bfinfra.engine.rights import needed
 from bfinfra.engine.saved import Saved
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
@@ -23,6 +24,7 @@ from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.events import Ended, Ending, Event, Sink
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.load import load as load_files
@@ -120,6 +122,11 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] = lambda _: Allow(every_delete=True), **how: Any) -> Outcome:
     """Apply of nothing: everything that this site made goes. What `apply` takes."""
     return apply(site, approve=approve, destroy=True, **how)
+
+
+def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
+    """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds do. Asks nobody."""
+    return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
 
 
 def history(site: str) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import NoReturn
 from bfinfra import __version__
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
+USES = ("plan", "apply", "destroy")
 SHELLS = ("bash", "zsh", "fish")
 SITES = "a site's files or folders"
 EXITS = """exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; 130 and 143 stopped by a signal
@@ -56,6 +57,11 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")
     graph = _sites(_verb(verbs, "graph", "reading", "show what waits for what"), SITES)
     graph.add_argument("--dot", action="store_true", help="for Graphviz")
+    privileges = _site(_verb(verbs, "privileges", "rights", "say which rights an account needs for this site; asks nobody"))
+    privileges.add_argument("--for", dest="uses", action="append", choices=USES, help="plan, apply (creates and changes) or destroy (deletes and replaces); repeat; default all")
+    privileges.add_argument("--as", dest="form", choices=("govc", "rbac"), help="govc: commands that give the rights on vCenter; rbac: a manifest that kubectl applies")
+    privileges.add_argument("--account", metavar="NAME", help="who shall have them; else vcenter.username")
+    privileges.add_argument("--cluster", metavar="ADDRESS", help="whose manifest, where the site has several clusters")
     kubeconfig = _site(_verb(verbs, "kubeconfig", "reading", "print a kubeconfig for one of the site's clusters"))
     kubeconfig.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
     kubeconfig.add_argument("--out", metavar="FILE", help="write it there, readable by you only, instead of printing it")

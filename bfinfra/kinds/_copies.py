@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 from pydantic import Field
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
-from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, home_of, real_name
-from bfinfra.model import kind
+from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind, rights
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Around, Change, Later, Need, Seen
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import Use, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class State(kind.State):
 class Write(kind.Step):
     """write {what} to namespace {namespace} in {cluster}"""
 
+    rights = (may("create patch", "secrets", "namespaces"),)
+
     what: str
     cluster: str
     namespace: str
@@ -83,6 +86,9 @@ class Write(kind.Step):
 class Remove(kind.Step):
     """remove {what} from namespace {namespace} in {cluster}"""
 
+    rights = (may("delete", "secrets", "namespaces"),)
+    uses = (Use.DESTROY,)
+
     what: str
     cluster: str
     namespace: str
@@ -97,6 +103,9 @@ T = TypeVar("T", bound=State)
 class Copies(kind.Kind[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
+    acts = (Write, Remove)
+    reads = (may("list", "secrets", rights.CLUSTERS),)
+    looks = (may("get", "secrets", "namespaces"),)
     address: ClassVar[str]
     """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
@@ -105,6 +114,11 @@ class Copies(kind.Kind[S, T]):
         self._clusters = clusters
         self._places = Places(clusters)
         self._site = site.name
+
+    @staticmethod
+    def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> rights.Places:
+        """The namespaces that get a copy."""
+        return {"namespaces": tuple(api_of(needs["cluster"], space, needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces))}
 
     @abstractmethod
     def expected(self, name: str, spec: S, needs: Mapping[Key, Need]) -> Content | None:

@@ -13,6 +13,7 @@ from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Need
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import Api
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster, Clusters
@@ -97,6 +98,17 @@ def home_of(name: str, known: Iterable[Key], kinds: Iterable[str] = CLUSTERS) ->
     """The key that a reference `name` means among those known, or None."""
     keys = set(known)
     return next((key for kind in kinds if (key := Key(kind, name)) in keys), None)
+
+
+def api_of(cluster: Need, written: str, own: Need | None) -> Api:
+    """Where rights are needed for a namespace: itself; the whole cluster where this site makes it (`own`), as RBAC can't name what isn't there yet.
+
+    A supervisor namespace is never more than itself.
+    """
+    if cluster.key.kind == "supervisor_namespace":
+        return Api(cluster.key, cluster.key.name)
+    made = own is not None and own.spec is not None and own.spec.cluster == cluster.key.name
+    return Api(cluster.key, "" if made else written)
 
 
 def real_name(written: str, cluster: str, need: Need | None) -> str:

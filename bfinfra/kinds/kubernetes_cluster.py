@@ -11,6 +11,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
 from bfinfra.model.kind import Need, Readiness, Ready, Seen
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import API, Api, Places
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 
@@ -59,6 +60,11 @@ class KubernetesCluster(kind.Source[Spec, State]):
                     raise  # the caller tries again
                 unreadable[name] = str(error)
         return Seen(states, unreadable=unreadable)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Its API."""
+        return {API: (Api(Key("kubernetes_cluster", name)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """It answered."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from bfinfra.backends.kubernetes.contents import LISTED
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Answers, DnsLabel, Home, Places, home_of
 from bfinfra.model import kind
@@ -16,6 +17,9 @@ from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, differences, waiting
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Api, Use, may
+from bfinfra.model.rights import Places as Where
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -70,6 +74,8 @@ class State(kind.State):
 class Create(kind.Step):
     """create namespace {namespace} in {cluster}"""
 
+    rights = (may("create", "namespaces", "cluster"),)
+
     cluster: str
     namespace: str
     home: Endpoint | Later
@@ -79,6 +85,8 @@ class Create(kind.Step):
 @dataclass(frozen=True, kw_only=True)
 class Update(kind.Step):
     """label namespace {namespace} in {cluster}"""
+
+    rights = (may("patch", "namespaces", "self"),)
 
     cluster: str
     namespace: str
@@ -91,6 +99,8 @@ class Delete(kind.Step):
     """delete namespace {namespace} in {cluster} and all that is in it"""
 
     destructive = True
+    rights = (may("delete", "namespaces", "self"), may("list", LISTED, "cluster"))
+    uses = (Use.DESTROY,)
     cluster: str
     namespace: str
     home: Endpoint
@@ -107,6 +117,10 @@ class Move(Delete):
 
 class Namespace(kind.Kind[Spec, State]):
     """A namespace in a cluster."""
+
+    acts = (Create, Update, Delete, Move)
+    reads = (may("list", "namespaces", EVERYWHERE),)
+    looks = (may("get", "namespaces", "self"),)
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -131,6 +145,12 @@ class Namespace(kind.Kind[Spec, State]):
             return (_create(name, spec, around),)
         found = kind.changes(spec, state.mark, _drift(spec, state))
         return (Update(cluster=spec.cluster, namespace=state.namespace, home=state.home, manifest=_manifest(name, spec, around), changes=found),) if found else ()
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """The cluster, as RBAC can't name a namespace before it is there; what names the object stands for it alone."""
+        cluster = needs["cluster"].key
+        return {"cluster": (Api(cluster),), "self": (Api(cluster, names=(spec.namespace or name,)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Not going."""

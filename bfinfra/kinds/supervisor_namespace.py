@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -15,6 +16,7 @@ from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, Places, Use, holds, may
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes, Megahertz, bytes_text, megahertz_text
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
+
+CONFIGURE = holds("cluster", "Namespaces.Configure")
+CATALOG = holds("policies", "StorageProfile.View")
 
 
 class Limits(Part):
@@ -88,6 +93,8 @@ class State(kind.State):
 class Create(kind.Step):
     """create namespace {name} on {cluster}"""
 
+    rights = (CONFIGURE,)
+
     name: str
     cluster: str
     settings: Settings
@@ -96,6 +103,8 @@ class Create(kind.Step):
 @dataclass(frozen=True, kw_only=True)
 class Update(kind.Step):
     """update namespace {name}"""
+
+    rights = (CONFIGURE,)
 
     name: str
     settings: Settings
@@ -106,6 +115,8 @@ class Delete(kind.Step):
     """delete namespace {name} and all that is in it"""
 
     destructive = True
+    rights = (CONFIGURE, CATALOG, may("list", f"{LISTED} {LISTED_ON_SUPERVISORS}", API))
+    uses = (Use.DESTROY,)
     name: str
 
 
@@ -122,6 +133,9 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     """A namespace on a supervisor."""
 
     deadline = 900
+    acts = (Create, Update, Delete, Move)
+    reads = (holds(VCENTER, *READ),)
+    looks = (CATALOG,)
 
     def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
         self._namespaces = Namespaces(vcenter)
@@ -160,6 +174,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
         found = kind.changes(spec, state.mark, _drift(spec, state, around.mark))
         return (Update(name=name, settings=_settings(spec, around.mark), changes=found),) if found else ()
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The vSphere cluster, the root for storage policies, and its own API."""
+        return {"cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),), "policies": (ROOT,),
+                API: (Api(Key("supervisor_namespace", name), name),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """RUNNING."""

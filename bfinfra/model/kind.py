@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import Places, Right, Use
 
 
 class Part(BaseModel):
@@ -100,6 +101,10 @@ class Step:
     """The site itself asks for the disruption (`reboot: if_needed`): no further allowance is needed."""
     settles: ClassVar[bool] = False
     """The next step waits until the resource is ready again."""
+    rights: ClassVar[tuple[Right, ...]]
+    """What it takes to run it; each class says so itself."""
+    uses: ClassVar[tuple[Use, ...]] = (Use.APPLY,)
+    """Which of a site's rights these are."""
 
     changes: tuple[Change, ...] = ()
 
@@ -239,6 +244,12 @@ class Kind(ABC, Generic[S, T]):
     """Both are taken from the base, `Kind[Spec, State]`."""
     deadline: ClassVar[int] = 600
     """Seconds a resource may take to become ready before the run ends as still waiting."""
+    acts: ClassVar[tuple[type[Step], ...]] = ()
+    """Every step that it may decide on."""
+    reads: ClassVar[tuple[Right, ...]] = ()
+    """What each survey takes, whether the site has such resources or not: it asks every kind."""
+    looks: ClassVar[tuple[Right, ...]] = ()
+    """What observing takes besides, for each resource that is wanted."""
     makes: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
 
@@ -261,6 +272,11 @@ class Kind(ABC, Generic[S, T]):
     @abstractmethod
     def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
         """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
+
+    @staticmethod
+    def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Pure: where the words in its rights are, for one resource. `needs`: by field, without states; `datacenter`: `*` where the site names none."""
+        return {}
 
     def ready(self, spec: S, state: T) -> Readiness:
         """May dependants start? Reads only, and only while settling.

@@ -8,7 +8,13 @@ from __future__ import annotations
 import pytest
 from kinds.lifecycle import EXAMPLES, KILLED, apply, endings, kill_at, made, plan, world
 
+import bfinfra.kinds as registry
+from bfinfra import app
+from bfinfra.engine.rights import places
 from bfinfra.kinds import names
+from bfinfra.kinds.workload.decide import RESOURCES
+from bfinfra.model.kind import Source
+from bfinfra.model.rights import CLUSTERS, VCENTER
 
 every_kind = pytest.mark.parametrize("kind", names())
 
@@ -52,6 +58,36 @@ def test_every_step_says_what_it_does(kind, sandbox):
         for step in item.steps:
             assert step.title()
             assert "{" not in step.title()
+
+
+@every_kind
+def test_every_step_is_one_that_the_kind_says_it_takes(kind, sandbox):
+    for item in [*plan(EXAMPLES[kind], sandbox).pending, *_after(kind, sandbox)]:
+        assert {type(step) for step in item.steps} <= set(registry.kind(item.key.kind).acts), item.key
+
+
+def _after(kind, sandbox):
+    apply(EXAMPLES[kind], sandbox)
+    return plan(EXAMPLES[kind], sandbox, destroy=True).pending
+
+
+@every_kind
+def test_every_kind_says_what_its_steps_have_a_right_to(kind):
+    cls = registry.kind(kind)
+    assert bool(cls.acts) != issubclass(cls, Source), "acts lists the steps"
+    for step in cls.acts:
+        assert isinstance(step.rights, tuple), f"{step.__name__}.rights says what it takes to run it, () for nothing"
+
+
+@every_kind
+def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
+    site = app.load(EXAMPLES[kind], sandbox=sandbox)
+    known = places(site, {name: registry.kind(name) for name in names()})
+    for key, words in known.items():
+        cls = registry.kind(key.kind)
+        assert {right.on for right in cls.reads} <= {VCENTER, CLUSTERS}
+        unknown = {right.on for right in (*cls.looks, *(r for step in cls.acts for r in step.rights))} - set(words) - set(RESOURCES)
+        assert not unknown, f"{key}.places has no {unknown}"
 
 
 @every_kind

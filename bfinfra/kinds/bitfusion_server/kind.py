@@ -15,6 +15,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class BitfusionServer(kind.Kind[Spec, State]):
     """The appliance's VM with its GPUs."""
 
     deadline = 1800
+    acts = (
+        steps.Deploy, steps.Discard, steps.Stop, steps.Configure, steps.Move, steps.PowerOn, steps.Seal, steps.Delete, steps.Replace,
+    )
+    reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
         self._seam = seam
@@ -44,6 +49,19 @@ class BitfusionServer(kind.Kind[Spec, State]):
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
         """Deploy, settle what is half done, reconfigure, replace, delete."""
         return decide.steps(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Where its VM goes. All datastores where the site names none."""
+        host = needs["host"].spec if "host" in needs else None
+        cluster = (host and host.cluster) or "*"
+        pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
+        return {
+            "pool": (Entity(pool, "ResourcePool"),),
+            "folder": (Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),),
+            "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
+            "networks": tuple(Entity(f"/{datacenter}/network/{each}", "Network") for each in sorted({n.network for n in spec.networks.values()})),
+        }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """On, and its tools report an address or its port takes connections."""

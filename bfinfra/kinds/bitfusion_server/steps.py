@@ -9,12 +9,22 @@ from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server.target import Target
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption
+from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
+
+PLACED = (holds("pool", "Resource.AssignVMToPool"), holds("networks", "Network.Assign"))
+OFF = (holds("folder", "VirtualMachine.Interact.PowerOff"),)
+GONE = (*OFF, holds("folder", "VirtualMachine.Inventory.Delete"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deploy(kind.Step):
     """verify the OVA and import it as VM {name}"""
+
+    rights = (
+        *PLACED, holds("pool", "VApp.Import"), holds("datastore", "Datastore.AllocateSpace"),
+        holds("folder", "VApp.Import", "VirtualMachine.Inventory.Create", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AdvancedConfig"),
+    )
 
     name: str
     target: Target
@@ -31,11 +41,14 @@ class _OnMachine(kind.Step):
 class Discard(_OnMachine):
     """remove the half-imported VM {name}, once what works on it has ended"""
 
+    rights = GONE
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stop(_OnMachine):
     """shut down {name}"""
 
+    rights = OFF
     disruption = Disruption.POWER_CYCLE
     why = "hardware and properties change only while the VM is off"
 
@@ -43,6 +56,12 @@ class Stop(_OnMachine):
 @dataclass(frozen=True, kw_only=True)
 class Configure(_OnMachine):
     """reconfigure VM {name}"""
+
+    rights = (
+        holds("networks", "Network.Assign"),
+        holds("folder", *(f"VirtualMachine.Config.{part}" for part in (
+            "CPUCount", "Memory", "Resource", "Settings", "AdvancedConfig", "AddRemoveDevice", "EditDevice", "DiskExtend")), "VApp.ApplicationConfig"),
+    )
 
     cpus: int | None = None
     memory: int | None = None
@@ -64,6 +83,8 @@ class Configure(_OnMachine):
 class Move(_OnMachine):
     """move VM {name} to its folder and resource pool"""
 
+    rights = (holds("pool", "Resource.AssignVMToPool"), holds("folder", "VirtualMachine.Inventory.Move", "Resource.AssignVMToPool"))
+
     folder: str
     pool: str
 
@@ -72,10 +93,14 @@ class Move(_OnMachine):
 class PowerOn(_OnMachine):
     """power on {name}"""
 
+    rights = (holds("folder", "VirtualMachine.Interact.PowerOn"),)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Seal(_OnMachine):
     """note on VM {name} what was applied"""
+
+    rights = (holds("folder", "VirtualMachine.Config.AdvancedConfig"),)
 
     mark: str
     release: str
@@ -87,6 +112,8 @@ class Delete(_OnMachine):
     """shut down VM {name} and delete it with its disks"""
 
     destructive = True
+    rights = GONE
+    uses = (Use.DESTROY,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,8 @@ PRIVATE = {f"{FILES}/client.yaml": 0o600}
 class ClientImage(kind.Kind[Spec, State]):
     """A container image with the Bitfusion client in it."""
 
+    acts = (Render, Build, Push, Seal, Delete)
+
     def __init__(self, images: Images) -> None:
         self._images = images
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from bfinfra.model import kind
 from bfinfra.model.kind import Later
 from bfinfra.model.mark import Mark
+from bfinfra.model.rights import Use
 
 
 @dataclass(frozen=True, kw_only=True)
 class Render(kind.Step):
     """write the Dockerfile and its files to {context}"""
 
+    rights = ()
     context: str
     mark: Mark
     dockerfile: str = field(repr=False)
@@ -28,6 +30,7 @@ class Render(kind.Step):
 class Build(kind.Step):
     """build {image} with {tool}"""
 
+    rights = ()
     context: str
     mark: Mark
     image: str
@@ -39,6 +42,7 @@ class Build(kind.Step):
 class Push(kind.Step):
     """push {image}"""
 
+    rights = ()
     context: str
     mark: Mark
     image: str
@@ -49,6 +53,7 @@ class Push(kind.Step):
 class Seal(kind.Step):
     """note that {context} is complete"""
 
+    rights = ()
     context: str
     mark: Mark
 
@@ -57,5 +62,7 @@ class Seal(kind.Step):
 class Delete(kind.Step):
     """remove what bfinfra wrote to {context}; images stay in the registry"""
 
+    rights = ()
+    uses = (Use.DESTROY,)
     context: str
     address: str

@@ -12,6 +12,7 @@ from bfinfra.model import kind
 from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -25,6 +26,8 @@ class GpuHost(kind.Kind[Spec, State]):
 
     makes = False
     deadline = 1800
+    acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Leave, steps.Seal, steps.Forget)
+    reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
         self._vcenter = vcenter
@@ -58,6 +61,12 @@ class GpuHost(kind.Kind[Spec, State]):
         if spec is None:
             return decide.release(name, state, around.mark) if state.mark else ()
         return decide.manage(name, spec, state, around.mark)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The host; custom attributes are defined at the root."""
+        host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
+        return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Connected, every card active, and no reboot under way or owed."""

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption
+from bfinfra.model.rights import Use, holds
+
+NOTE = (holds("host", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+MAINTENANCE = (holds("rebooted", "Host.Config.Maintenance"),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +22,9 @@ class _OnHost(kind.Step):
 @dataclass(frozen=True, kw_only=True)
 class Set(_OnHost):
     """set passthrough on host {name}"""
+
+    rights = (holds("host", "Host.Config.PciPassthru"), *NOTE)
+    uses = (Use.APPLY, Use.DESTROY)
 
     wanted: Mapping[str, bool]
     note: str
@@ -36,6 +43,7 @@ class Set(_OnHost):
 class ShutDown(_OnHost):
     """shut down {vm} on host {name}"""
 
+    rights = ()  # it is a server of this site, whose own kind says what stopping it takes
     disruption = Disruption.POWER_CYCLE
     why = "its GPU can't move to another host while this one reboots"
     vm: str
@@ -46,6 +54,8 @@ class ShutDown(_OnHost):
 class Reboot(_OnHost):
     """reboot host {name} through maintenance mode"""
 
+    rights = (*MAINTENANCE, *NOTE)
+    uses = (Use.APPLY, Use.DESTROY)
     disruption = Disruption.REBOOT
     why = "passthrough takes effect with the next start of the host"
     asked = True
@@ -60,6 +70,9 @@ class Reboot(_OnHost):
 class Leave(_OnHost):
     """take host {name} out of maintenance mode"""
 
+    rights = (*MAINTENANCE, *NOTE)
+    uses = (Use.APPLY, Use.DESTROY)
+
     note: str
     stay: bool
 
@@ -72,11 +85,16 @@ class Leave(_OnHost):
 class Seal(_OnHost):
     """note on host {name} what was applied"""
 
+    rights = NOTE
+
     note: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forget(_OnHost):
     """take bfinfra's notes off host {name}{owed}"""
+
+    rights = NOTE
+    uses = (Use.DESTROY,)
 
     owed: str = ""

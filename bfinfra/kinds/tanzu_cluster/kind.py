@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from bfinfra.backends.kubernetes.contents import LISTED
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked
 from bfinfra.kinds._homes import Home, Places
@@ -17,6 +18,9 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Readiness, Ready, Report, Seen, differences, failed, waiting
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import API as OWN
+from bfinfra.model.rights import CLUSTERS, Api, Use, may
+from bfinfra.model.rights import Places as Where
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 API = "run.tanzu.vmware.com/v1alpha1"
 KIND = "TanzuKubernetesCluster"
 HOMES = ("supervisor_namespace",)
+THING = "tanzukubernetesclusters.run.tanzu.vmware.com"
+SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
 UP = ("running", "updating", "updateFailed")
 ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
@@ -54,6 +60,8 @@ class State(kind.State):
 class Create(kind.Step):
     """create cluster {name} in {namespace}"""
 
+    rights = (may("create", THING, "namespace"),)
+
     name: str
     namespace: str
     home: Endpoint | Later
@@ -63,6 +71,8 @@ class Create(kind.Step):
 @dataclass(frozen=True, kw_only=True)
 class Update(kind.Step):
     """update cluster {name} in {namespace}"""
+
+    rights = (may("get patch", THING, "namespace"),)
 
     name: str
     namespace: str
@@ -80,6 +90,8 @@ class Delete(kind.Step):
     """delete cluster {name} in {namespace} and all that runs in it"""
 
     destructive = True
+    rights = (may("delete", THING, "namespace"), may("list", LISTED, OWN))
+    uses = (Use.DESTROY,)
     name: str
     namespace: str
     home: Endpoint
@@ -98,6 +110,12 @@ class TanzuCluster(kind.Kind[Spec, State]):
     """A Tanzu Kubernetes cluster in a supervisor namespace."""
 
     deadline = 3600
+    acts = (Create, Update, Roll, Delete, Move)
+    reads = (may("list", THING, CLUSTERS),)
+    looks = (
+        may("list", "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas", "namespace", spare=SPARE),
+        may("list", "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io", "supervisor", spare=SPARE),
+    )
 
     def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
         self._clusters = clusters
@@ -134,6 +152,12 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if state is None or state.phase == "deleting":
             return (_create(name, spec, around),)
         return _update(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """The supervisor namespace, what its supervisor offers to all, and the cluster itself."""
+        home = needs["namespace"].key
+        return {"namespace": (Api(home, home.name),), "supervisor": (Api(home),), OWN: (Api(Key("tanzu_cluster", name)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Running, and every node ready."""

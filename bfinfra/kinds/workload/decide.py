@@ -17,13 +17,23 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.rights import Right, Use, may
 
 CLAIM = "PersistentVolumeClaim"
+RESOURCES = {CLAIM: "persistentvolumeclaims", "Pod": "pods", "Job": "jobs.batch"}
+"""What a workload is made of, as RBAC names it; its rights are needed only for what stands in its manifest."""
+
+
+def each(verbs: str) -> tuple[Right, ...]:
+    """The verbs on all of it."""
+    return tuple(may(verbs, resource, thing) for thing, resource in RESOURCES.items())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Begin(kind.Step):
     """begin the record {record} in namespace {namespace}"""
+
+    rights = (may("create", "configmaps", "record"),)
 
     record: str
     namespace: str
@@ -35,6 +45,8 @@ class Begin(kind.Step):
 class Create(kind.Step):
     """create {what} in namespace {namespace}"""
 
+    rights = each("create")
+
     what: str
     namespace: str
     home: Endpoint | Later
@@ -44,6 +56,8 @@ class Create(kind.Step):
 @dataclass(frozen=True, kw_only=True)
 class Alter(kind.Step):
     """change {what} in namespace {namespace}"""
+
+    rights = each("patch")
 
     what: str
     namespace: str
@@ -56,6 +70,8 @@ class Delete(kind.Step):
     """delete {what} in namespace {namespace}"""
 
     destructive = True
+    rights = (*each("delete"), may("delete", "configmaps", "record"))
+    uses = (Use.DESTROY,)
     what: str
     api_version: str
     namespace: str
@@ -67,6 +83,8 @@ class Clear(Delete):
     """clear away {what} in namespace {namespace}, which has ended"""
 
     destructive = False
+    rights = each("delete")
+    uses = (Use.APPLY,)
     settles = True
 
 
@@ -82,6 +100,8 @@ class Replace(Delete):
 @dataclass(frozen=True, kw_only=True)
 class Seal(kind.Step):
     """note in {record} what was started"""
+
+    rights = (may("patch", "configmaps", "record"),)
 
     record: str
     namespace: str

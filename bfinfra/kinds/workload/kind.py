@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
-from bfinfra.kinds._homes import Home, Places, home_of, real_name
+from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.workload import claims, manifests
-from bfinfra.kinds.workload.decide import Alter, Begin, Create, Delete, Seal, decide
+from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create, Delete, Replace, Seal, decide, each
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
@@ -18,6 +18,8 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
 from bfinfra.model.refs import Key
+from bfinfra.model.rights import CLUSTERS, may
+from bfinfra.model.rights import Places as Where
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ class Workload(kind.Kind[Spec, State]):
     """Pods, jobs and claims from a manifest file, with remote GPUs."""
 
     deadline = 3600
+    acts = (Begin, Create, Alter, Delete, Clear, Replace, Seal)
+    reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
+    looks = (*each("get"), may("get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"))
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -70,6 +75,12 @@ class Workload(kind.Kind[Spec, State]):
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespace, for its record and for each sort of object in its manifest."""
+        found = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
+        return dict.fromkeys(("record", *(manifest["kind"] for manifest in manifests.read(spec.manifest.path))), found)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""

@@ -1,0 +1,68 @@
+"""What a site needs the right to: the kinds' declarations put together, by object and by API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bfinfra.engine.graph import resolve
+from bfinfra.model.kind import Kind, Need
+from bfinfra.model.refs import Key, kinds_named
+from bfinfra.model.rights import API, CLUSTERS, READ, ROOT, VCENTER, Api, Entity, Place, Places, Privileges, Right, Rights, Use, Verb
+from bfinfra.model.site import Site
+
+Kinds = Mapping[str, type[Kind[Any, Any]]]
+Granted = tuple[Right, Place]
+
+
+def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
+    """All rights for these uses; every use looks first, so that reading is always among them."""
+    wanted = tuple(dict.fromkeys(uses))
+    entities: dict[Entity, set[str]] = {ROOT: set(READ)} if site.vcenter else {}
+    apis: dict[Api, dict[Verb, None]] = {}
+    for right, place in _granted(site, kinds, wanted):
+        if isinstance(right, Privileges) and isinstance(place, Entity):
+            entities.setdefault(place, set()).update(right.names)
+        elif isinstance(place, Api) and not isinstance(right, Privileges):
+            apis.setdefault(place, {}).update(dict.fromkeys(Verb(r, verb, right.spare) for r in right.resources for verb in right.verbs))
+    return Rights(site.name, wanted, {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))}, {a: tuple(sorted(apis[a])) for a in sorted(apis, key=str)})
+
+
+def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
+    """For each resource, what the words in its kind's rights mean."""
+    datacenter = (site.vcenter and site.vcenter.datacenter) or "*"
+    found = {}
+    for key, spec in site.resources.items():
+        needs = {at: Need(other, site.resources.get(other), None) for at, other in resolve(spec, site.resources).items()}
+        found[key] = kinds[key.kind].places(key.name, spec, needs, datacenter)
+    return found
+
+
+def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Granted]:
+    where = places(site, kinds)
+    for kind in kinds.values():
+        clusters: list[Place] = [place for key, words in where.items() if key.kind in kinds_named(kind.Spec) for place in words.get(API, ())]
+        everywhere: dict[str, list[Place]] = {VCENTER: [ROOT] if site.vcenter else [], CLUSTERS: clusters}
+        for right in kind.reads:
+            yield from ((right, place) for place in everywhere[right.on])
+    for key, words in where.items():
+        for right in _of(kinds[key.kind], uses):
+            yield from ((right, place) for place in words.get(right.on, ()))
+
+
+def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
+    """What one resource of this kind takes."""
+    if set(uses) & {Use.PLAN, Use.APPLY}:
+        yield from kind.looks
+    for step in kind.acts:
+        if set(uses) & set(step.uses):
+            yield from step.rights
+
+
+def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
+    """An account has one permission an object: what is needed there with and without its descendants is one."""
+    for entity in [each for each in entities if not each.propagate]:
+        wide = Entity(entity.path, entity.type, propagate=True)
+        if wide in entities:
+            entities[wide] |= entities.pop(entity)
+    return entities

@@ -1,0 +1,101 @@
+"""What it takes to do something: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and their steps state it (docs/privileges.md)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bfinfra.model.refs import Key
+
+VCENTER = "vcenter"
+"""Where a right of every survey is needed: vCenter's root folder, and all below it."""
+CLUSTERS = "clusters"
+"""Where a right of every survey is needed: each cluster of the site that the kind's references may name."""
+API = "api"
+"""The word under which a kind that is a cluster gives its own Kubernetes API."""
+READ = ("System.Anonymous", "System.Read", "System.View")
+"""What every role has by itself, the read-only one too."""
+
+
+class Use(enum.StrEnum):
+    """What rights are for. An apply that also deletes or replaces needs those of destroy as well."""
+
+    PLAN = "plan"
+    APPLY = "apply"
+    DESTROY = "destroy"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entity:
+    """An object of vCenter: its type, and its inventory path as govc writes it; `*` stands for what the site doesn't say."""
+
+    path: str
+    type: str
+    propagate: bool = False
+    """Whether its descendants need the same: what is made below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A Kubernetes API: the cluster's address in the site; one namespace, or "" for all; `names`: only these objects."""
+
+    cluster: Key
+    namespace: str = ""
+    names: tuple[str, ...] = ()
+
+
+Place = Entity | Api
+Places = Mapping[str, Sequence[Place]]
+"""Word → places: what the words in a kind's rights mean for one resource."""
+ROOT = Entity("/", "Folder", propagate=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Privileges:
+    """vCenter privileges, by their ids in the API, on a place."""
+
+    on: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `spare`: what is lost without it, where the rest goes on."""
+
+    on: str
+    verbs: tuple[str, ...]
+    resources: tuple[str, ...]
+    spare: str = ""
+
+
+Right = Privileges | Rule
+
+
+def holds(on: str, *names: str) -> Privileges:
+    """`holds("host", "Host.Config.Maintenance")`."""
+    return Privileges(on, names)
+
+
+def may(verbs: str, resources: str, on: str, *, spare: str = "") -> Rule:
+    """`may("get list", "secrets", "namespaces")`."""
+    return Rule(on, tuple(verbs.split()), tuple(resources.split()), spare)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Verb:
+    """One verb on one resource."""
+
+    resource: str
+    verb: str
+    spare: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Rights:
+    """All that a site needs: privileges by object, verbs by API, both sorted."""
+
+    site: str
+    uses: tuple[Use, ...]
+    entities: Mapping[Entity, tuple[str, ...]]
+    apis: Mapping[Api, tuple[Verb, ...]]

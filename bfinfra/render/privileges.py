@@ -1,0 +1,131 @@
+"""Rights for people, for programs, as govc commands and as Kubernetes manifests."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, Api, Rights, Verb
+from bfinfra.render.data import document
+from bfinfra.render.safe import safe
+from bfinfra.render.style import PLAIN, Style
+
+SUPERVISOR = "supervisor_namespace"
+READS = ("get", "list", "watch")
+RBAC = "rbac.authorization.k8s.io"
+READ_ONLY = "ReadOnly"
+"""vCenter's own role with nothing but what every role has."""
+Rule = dict[str, list[str]]
+
+
+def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
+    """A paragraph an object and an API."""
+    who = f"What {safe(account)} needs to {' and '.join(rights.uses)} {safe(rights.site)}"
+    blocks = [style.paint(who, "bold")]
+    blocks += ["\n".join([style.paint(f"vCenter: {safe(e.type)} {safe(e.path)}{', with all below it' if e.propagate else ''}", "bold"),
+                          *(f"  {name}" for name in names)]) for e, names in rights.entities.items()]
+    blocks += ["\n".join([*_api(api, verbs, style), *_given(rights, api, account)]) for api, verbs in rights.apis.items()]
+    if any("*" in entity.path for entity in rights.entities):
+        blocks.append("* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore narrow it when written.")
+    return "\n\n".join(blocks)
+
+
+def data(rights: Rights, account: str) -> dict[str, Any]:
+    """For programs."""
+    return document(
+        "privileges", site=rights.site, account=account, uses=[str(use) for use in rights.uses],
+        vcenter=[{"object": e.type, "path": e.path, "propagate": e.propagate, "privileges": list(names)} for e, names in rights.entities.items()],
+        kubernetes=[{"cluster": str(api.cluster), "namespace": api.namespace, "names": list(api.names), "role": role(rights, api.cluster),
+                     "rules": [{"resource": v.resource, "verb": v.verb, "optional": v.spare} for v in verbs]} for api, verbs in rights.apis.items()],
+    )
+
+
+def govc(rights: Rights, account: str) -> str:
+    """A role for each set of privileges, then one permission an object; run by an administrator."""
+    roles: dict[tuple[str, ...], str] = {READ: READ_ONLY}
+    lines = []
+    for entity, names in rights.entities.items():
+        if names not in roles:
+            roles[names] = _named(f"bfinfra-{rights.site}-{'root' if entity.path == '/' else entity.type.lower()}", roles)
+            lines.append(shlex.join(["govc", "role.create", roles[names], *(name for name in names if name not in READ)]))
+    for entity, names in rights.entities.items():
+        lines.append(shlex.join(["govc", "permissions.set", "-principal", account, "-role", roles[names], f"-propagate={str(entity.propagate).lower()}", entity.path]))
+    return "\n".join(lines)
+
+
+def manifest(rights: Rights, account: str, cluster: Key) -> str:
+    """The YAML that kubectl applies."""
+    return str(yaml.safe_dump_all(manifests(rights, account, cluster), sort_keys=False)).rstrip()
+
+
+def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]]:
+    """Roles and their bindings in one cluster. Nothing for a supervisor: there vSphere gives rights by `access`."""
+    name = f"bfinfra-{rights.site}"
+    who = f"sso:{account}" if cluster.kind == "tanzu_cluster" else account
+    spaces: dict[str, list[Rule]] = {}
+    for api, verbs in rights.apis.items():
+        if api.cluster == cluster and cluster.kind != SUPERVISOR:
+            spaces.setdefault(api.namespace, []).extend(rules(verbs, api.names))
+    return [made for space, found in sorted(spaces.items()) for made in _role(name, space, found, who)]
+
+
+def clusters(rights: Rights) -> list[Key]:
+    """Those whose rights a manifest can give."""
+    return list(dict.fromkeys(api.cluster for api in rights.apis if api.cluster.kind != SUPERVISOR))
+
+
+def rules(verbs: Iterable[Verb], names: tuple[str, ...] = ()) -> list[Rule]:
+    """As RBAC writes them: one rule for all resources of a group with the same verbs."""
+    by_resource: dict[str, list[str]] = {}
+    for verb in verbs:
+        by_resource.setdefault(verb.resource, []).append(verb.verb)
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for resource, found in by_resource.items():
+        plural, _, group = resource.partition(".")
+        grouped.setdefault((group, tuple(found)), []).append(plural)
+    named = {"resourceNames": list(names)} if names else {}
+    return [{"apiGroups": [group], "resources": plurals, "verbs": list(found), **named} for (group, found), plurals in grouped.items()]
+
+
+def role(rights: Rights, cluster: Key) -> str:
+    """The least role of a supervisor namespace's `access` that holds what is needed there; "" for other clusters."""
+    if cluster.kind != SUPERVISOR:
+        return ""
+    inside = [v for api, verbs in rights.apis.items() if api.cluster == cluster and api.namespace for v in verbs]
+    return "view" if all(v.verb in READS and v.resource != "secrets" for v in inside) else "edit"
+
+
+def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
+    where = f", namespace {safe(api.namespace)}" if api.namespace else f", only {', '.join(map(safe, api.names))}" if api.names else ", all namespaces"
+    yield style.paint(f"Kubernetes: {safe(api.cluster)}{where}", "bold")
+    found: dict[str, list[Verb]] = {}
+    for verb in verbs:
+        found.setdefault(verb.resource, []).append(verb)
+    for resource, each in found.items():
+        spare = f"  (optional: without it, {each[0].spare})" if all(v.spare for v in each) else ""
+        yield f"  {resource}: {', '.join(v.verb for v in each)}{spare}"
+
+
+def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:
+    """How it is given on a supervisor, where nobody can make roles."""
+    if api.cluster.kind == SUPERVISOR:
+        yield (f"  given by the namespace's access: {{user: {safe(account)}, role: {role(rights, api.cluster)}}}" if api.namespace
+               else "  every account that may log in to the supervisor has it")
+
+
+def _named(name: str, roles: Mapping[tuple[str, ...], str]) -> str:
+    """The first role of a type of object is called after it; the others bear numbers."""
+    same = sum(each.startswith(name) for each in roles.values())
+    return f"{name}-{same + 1}" if same else name
+
+
+def _role(name: str, space: str, found: list[Rule], who: str) -> Iterator[dict[str, Any]]:
+    kind, home = ("Role", {"namespace": space}) if space else ("ClusterRole", {})
+    metadata = {"name": name, **home}
+    yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, "rules": found}
+    yield {"apiVersion": f"{RBAC}/v1", "kind": f"{kind}Binding", "metadata": metadata, "subjects": [{"apiGroup": RBAC, "kind": "User", "name": who}],
+           "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name}}

@@ -1,0 +1,116 @@
+"""bfinfra privileges: the rights of a site, for people, for programs, as govc commands and as a manifest."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bfinfra import app
+from bfinfra.cli import main
+from bfinfra.model.rights import Use
+
+SPECS = Path(__file__).parents[1] / "specs"
+POC = SPECS / "singapore-poc.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _secrets(monkeypatch):
+    for name in ("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_PASSWORD"):
+        monkeypatch.setenv(name, "not needed")
+
+
+def rights(path, *uses):
+    site = app.load(path)
+    found = app.privileges(site, uses or tuple(Use))
+    return {entity.path: names for entity, names in found.entities.items()}, found.apis
+
+
+def said(capsys, *argv):
+    assert main(["privileges", *map(str, argv)]) == 0
+    return capsys.readouterr().out
+
+
+def test_looking_takes_the_read_only_role_and_storage_policies():
+    entities, _ = rights(SPECS / "kinds" / "supervisor_namespace.yaml", Use.PLAN)
+    assert entities == {"/": ("StorageProfile.View", "System.Anonymous", "System.Read", "System.View")}
+
+
+def test_looking_writes_nothing_in_a_cluster():
+    for path in (SPECS / "kinds").glob("*.yaml"):
+        _, apis = rights(path, Use.PLAN)
+        assert {verb.verb for verbs in apis.values() for verb in verbs} <= {"get", "list"}
+
+
+def test_a_host_that_is_never_rebooted_needs_no_maintenance(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("site: s\nvcenter: {server: vc}\ngpu_host:\n  esx: {cluster: farm, reboot: never}\n")
+    assert rights(path)[0]["/*/host/farm/esx"] == ("Global.SetCustomField", "Host.Config.PciPassthru")
+
+
+def test_places_are_as_narrow_as_the_site_says(tmp_path, sandbox):
+    text = (SPECS / "kinds" / "bitfusion_server.yaml").read_text()
+    text = text.replace("trust: {ca_file: ca.pem}", "trust: {ca_file: ca.pem}\n  datacenter: dc")
+    text = text.replace("gpus: 1", "gpus: 1\n    datastore: local\n    folder: gpu/bitfusion\n    resource_pool: servers")
+    text = text.replace("    reboot: if_needed", "    reboot: if_needed\n    cluster: farm")
+    (tmp_path / "site.yaml").write_text(text)
+    found = app.privileges(app.load(tmp_path / "site.yaml", sandbox=sandbox))
+    assert {(entity.path, entity.propagate) for entity in found.entities} == {
+        ("/", True), ("/dc/datastore/local", False), ("/dc/host/farm/Resources/servers", False), ("/dc/host/farm/esx1.small.test", False),
+        ("/dc/network/VM Network", False), ("/dc/vm/gpu/bitfusion", True),
+    }
+
+
+def test_destroying_takes_other_rights_than_applying(sandbox):
+    site = app.load(SPECS / "kinds" / "supervisor_namespace.yaml", sandbox=sandbox)
+    apply, destroy = app.privileges(site, [Use.APPLY]), app.privileges(site, [Use.DESTROY])
+    assert not any(verb.resource == "pods" and verb.verb == "delete" for verbs in apply.apis.values() for verb in verbs)
+    assert any(verb.resource == "services" for verbs in destroy.apis.values() for verb in verbs)
+
+
+def test_the_text_says_who_where_and_what(capsys):
+    text = said(capsys, POC, "--account", "svc@aiml.local")
+    assert "What svc@aiml.local needs to plan and apply and destroy singapore-poc" in text
+    assert "vCenter: HostSystem /*/host/gpu-farm/esx209-161.aiml.local\n  Global.SetCustomField\n" in text
+    assert "given by the namespace's access: {user: svc@aiml.local, role: edit}" in text
+
+
+def test_programs_get_the_same(capsys):
+    found = json.loads(said(capsys, POC, "--output", "json", "--for", "plan"))
+    assert found["uses"] == ["plan"]
+    assert [each["path"] for each in found["vcenter"]] == ["/"]
+    assert {each["cluster"] for each in found["kubernetes"]} == {"supervisor_namespace/cnasg", "tanzu_cluster/cluster-01"}
+
+
+def test_govc_commands_make_each_role_before_they_give_it(capsys):
+    made = set()
+    for line in said(capsys, POC, "--as", "govc", "--account", "svc@aiml.local").splitlines():
+        words = shlex.split(line)
+        if words[1] == "role.create":
+            made.add(words[2])
+        else:
+            assert words[:5] == ["govc", "permissions.set", "-principal", "svc@aiml.local", "-role"]
+            assert words[5] in made
+    assert len(made) == 7
+
+
+def test_to_look_without_policies_vcenters_own_role_is_enough(capsys):
+    path = SPECS / "kinds" / "gpu_host.yaml"
+    text = said(capsys, path, "--as", "govc", "--for", "plan")
+    assert text == "govc permissions.set -principal admin@small.test -role ReadOnly -propagate=true /\n"
+
+
+def test_a_manifest_holds_roles_and_their_bindings(capsys):
+    found = list(yaml.safe_load_all(said(capsys, POC, "--as", "rbac")))
+    assert [each["kind"] for each in found] == ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
+    assert found[1]["subjects"][0]["name"] == "sso:administrator@aiml.local"
+    assert found[2]["metadata"]["namespace"] == "default"
+
+
+def test_a_site_without_a_cluster_has_no_manifest(capsys):
+    path = SPECS / "kinds" / "gpu_host.yaml"
+    assert main(["privileges", str(path), "--as", "rbac"]) == 1
+    assert "the site has no cluster that takes roles" in capsys.readouterr().err
