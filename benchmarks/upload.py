@@ -1,9 +1,9 @@
 """How long an OVA takes into vcsim, beside govc: .venv/bin/python benchmarks/upload.py [MIB ...]   (512 and 2048 where none is given)
 
-Both are whole processes, from their start to the imported VM, interleaved; bfinfra's runs the call that a bitfusion_server's
+Both are whole processes, from their start to the imported VM, interleaved; bytecode is there, as after an installation. bfinfra's runs the call that a bitfusion_server's
 deployment runs (VCenter.imports.run), and before it, where it says so, the check of every digest that such a deployment never leaves
 out. govc checks digests with -m only, and by what the server answers, which vcsim does for SHA-1 only: sha256sum before it stands in.
-vcsim reads what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
+Processor seconds are the client's own (and sha256sum's): other work on the machine does not touch them. vcsim reads what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfinfra.backends import ova
 from bfinfra.backends.transport import Seam
@@ -104,9 +104,10 @@ def by_govc(server: str, path: Path, name: str) -> None:
     govc(server, "import.ova", "-name", name, "-ds", "LocalDS_0", "-pool", PLACES["pool"], "-host", PLACES["host"], "-folder", PLACES["folder"], "-net", "VM Network", str(path))
 
 
-def by_bfinfra(task: dict[str, Any]) -> float:
+def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
     """The child's peak of resident memory in MiB."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
+    left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = {**left, "PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
     done = subprocess.run([sys.executable, __file__, "--child", json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
 
@@ -129,35 +130,47 @@ def child(task: dict[str, Any]) -> None:
     print(int(peak[1]) / 1024)
 
 
-def measured(server: str, path: Path, size: int) -> Iterator[tuple[str, float, float]]:
-    """Way, seconds and MiB at the peak (of bfinfra only), round by round; the VM goes after each."""
+class Run(NamedTuple):
+    """Seconds, processor seconds of the client, MiB at the peak (of bfinfra only)."""
+
+    way: str
+    seconds: float
+    cpu: float
+    peak: float
+
+
+def measured(server: str, path: Path, size: int) -> Iterator[Run]:
+    """Round by round, the first of which only warms up; the VM goes after each."""
     host, _, port = server.rpartition(":")
     pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
     places = {what: govc(server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2] for what, where in PLACES.items()}
-    for number in range(ROUNDS):
+    for number in range(1 + ROUNDS):
         for way, words in WAYS.items():
             name, peak = f"vm-{size}-{number}", 0.0
-            began = time.perf_counter()
+            before, began = os.times(), time.perf_counter()
             if words == ("sha256sum",):
                 subprocess.run(["sha256sum", str(path)], check=True, stdout=subprocess.DEVNULL)
             if way.endswith("govc"):
                 by_govc(server, path, name)
             else:
                 task = {"file": str(path), "name": name, "server": server, "pin": pin, "places": places, "verify": "verify" in words}
-                peak = by_bfinfra(task)
-            seconds = time.perf_counter() - began
+                peak = by_bfinfra(task, path.parent / "bytecode")
+            seconds, after = time.perf_counter() - began, os.times()
             assert json.loads(govc(server, "vm.info", "-json", name))["virtualMachines"], f"{way}: no VM"
             govc(server, "vm.destroy", name)
-            yield way, seconds, peak
+            if number:
+                cpu = after.children_user - before.children_user + after.children_system - before.children_system
+                yield Run(way, seconds, cpu, peak)
 
 
-def table(size: int, rows: list[tuple[str, float, float]]) -> None:
-    medians = {way: statistics.median(s for w, s, _ in rows if w == way) for way in WAYS}
-    for way, median in medians.items():
-        fastest = min(s for w, s, _ in rows if w == way)
-        peer = medians["govc" if way == "bfinfra" else "sha256sum, then govc"]
-        rest = f"{median / peer:>7.2f}×{max(p for w, _, p in rows if w == way):>10.0f} MiB" if way.startswith("bfinfra") else ""
-        print(f"{size:>6} MiB  {way:<28}{median:>8.2f} s{fastest:>8.2f} s{size * MIB / median / 1e6:>10.0f} MB/s{rest}")
+def table(size: int, rows: list[Run]) -> None:
+    of = {way: [row for row in rows if row.way == way] for way in WAYS}
+    medians = {way: statistics.median(row.seconds for row in found) for way, found in of.items()}
+    cpus = {way: statistics.median(row.cpu for row in found) for way, found in of.items()}
+    for way, found in of.items():
+        peer = "govc" if way == "bfinfra" else "sha256sum, then govc"
+        rest = f"{medians[way] / medians[peer]:>8.2f}×{cpus[way] / cpus[peer]:>11.2f}×{max(row.peak for row in found):>8.0f} MiB" if way.startswith("bfinfra") else ""
+        print(f"{size:>6} MiB  {way:<26}{medians[way]:>7.2f} s{min(row.seconds for row in found):>8.2f} s{cpus[way]:>9.2f} s{size * MIB / medians[way] / 1e6:>9.0f} MB/s{rest}")
 
 
 def main() -> None:
@@ -165,7 +178,7 @@ def main() -> None:
     libraries = ", ".join(f"{name} {version(name)}" for name in ("pyVmomi", "httpx2"))
     with tempfile.TemporaryDirectory() as name, vcsim(Path(name)) as server:
         print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")
-        print(f"{'file':>10}  {'':<28}{'median':>10}{'fastest':>10}{'':>15}{'of govc':>8}{'peak':>14}")
+        print(f"{'file':>10}  {'':<26}{'median':>9}{'fastest':>10}{'processor':>11}{'':>14}{'of govc':>9}{'processor':>12}{'peak':>12}")
         for size in sizes:
             path = Path(name) / f"of-{size}.ova"
             make(path, size * MIB)

@@ -9,6 +9,7 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ova_packing import DISK, OVF, manifest, pack, parts
@@ -151,3 +152,13 @@ def test_reading_takes_little_of_a_large_file(tmp_path: Path) -> None:
     with Counting(path) as stream:
         members(path, stream, path.stat().st_size)
     assert sum(taken) == 512 * 4
+
+
+def test_without_a_digest_of_the_whole_each_byte_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, made = pack(tmp_path / "a.ova"), []
+    right = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr("bfinfra.backends.ova.verify.hashlib", SimpleNamespace(sha256=lambda: made.append("whole") or hashlib.sha256(), new=hashlib.new))
+    verify(read(path), lambda _: None)
+    assert made == []
+    verify(read(path), lambda _: None, sha256=right)
+    assert made == ["whole"]
