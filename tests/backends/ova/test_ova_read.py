@@ -7,6 +7,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -157,7 +158,7 @@ def test_reading_takes_little_of_a_large_file(tmp_path: Path) -> None:
 def test_without_a_digest_of_the_whole_each_byte_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, made = pack(tmp_path / "a.ova"), []
     right = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setattr("bfinfra.backends.ova.verify.hashlib", SimpleNamespace(sha256=lambda: made.append("whole") or hashlib.sha256(), new=hashlib.new))
+    monkeypatch.setattr(sys.modules["bfinfra.backends.ova.verify"], "hashlib", SimpleNamespace(sha256=lambda: made.append("whole") or hashlib.sha256(), new=hashlib.new))
     verify(read(path), lambda _: None)
     assert made == []
     verify(read(path), lambda _: None, sha256=right)
