@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import json
 import os
@@ -24,8 +25,18 @@ def folder(site: str) -> Path:
     """Where a site's journal and lock lie; made 0700."""
     base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
     path = base / "bfinfra" / site
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _on_disk("the folder for the journal can't be made", path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+@contextlib.contextmanager
+def _on_disk(what: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        todo = "free space there" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "mend that, or name another folder as BFINFRA_STATE_HOME"
+        raise BfinfraError(Problem(what, str(path), error.strerror or "", f"{todo}, then run again")) from None
 
 
 class Journal:
@@ -34,24 +45,37 @@ class Journal:
     def __init__(self, site: str) -> None:
         self.path = folder(site) / "journal.jsonl"
         self.run = secrets.token_hex(4)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with _on_disk("the journal can't be opened", self.path):
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._torn = _torn(self._file)
 
     def __call__(self, event: Event) -> None:
         """Append one event; BfinfraError where the disk won't take it, so that the step does not run."""
         if isinstance(event, Progressed):
             return
         line = json.dumps({"run": self.run, **event_data(event)}, separators=(",", ":")) + "\n"
-        try:
-            os.write(self._file, line.encode())
+        with _on_disk("the journal can't be written", self.path):
+            self._append(line.encode())
             if isinstance(event, StepBegun):
                 os.fdatasync(self._file)
-        except OSError as error:
-            raise BfinfraError(Problem("the journal can't be written", str(self.path), error.strerror or "",
-                                       "free space there, then run again")) from None
+
+    def _append(self, line: bytes) -> None:
+        """The whole line, on a line of its own; a full disk may take a part of it first."""
+        left = b"\n" + line if self._torn else line
+        self._torn = True
+        while left:
+            left = left[os.write(self._file, left):]
+        self._torn = False
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+
+
+def _torn(file: int) -> bool:
+    """Whether the last line was cut short by a crash or a full disk."""
+    size = os.fstat(file).st_size
+    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
 def event_data(event: Event) -> dict[str, Any]:
@@ -72,7 +96,8 @@ def read(site: str) -> Iterator[dict[str, Any]]:
 def lock(site: str) -> Iterator[None]:
     """One apply of a site on a machine; Locked names the holder."""
     path = folder(site) / "lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    with _on_disk("the lock can't be made", path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,8 +105,9 @@ def lock(site: str) -> Iterator[None]:
             holder = os.read(handle, 100).decode(errors="replace").strip()
             raise Locked(Problem(f"another apply of {site} runs on this machine", str(path), f"process {holder}" if holder else "",
                                  "wait for it; the lock goes with that process")) from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with _on_disk("the lock can't be written", path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(handle)

@@ -29,6 +29,8 @@ class Turn:
         self._wish, self._world, self._kinds, self._patience, self._tell = wish, world, kinds, patience, tell
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
+        self._tried: set[Key] = set()
+        """Those of which a step was begun: whatever moved since then, we may have moved it ourselves, the answer lost."""
 
     def take(self, item: Item) -> bool:
         """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed."""
@@ -65,6 +67,7 @@ class Turn:
         self._check(item, steps, ran)
         if not steps:
             return None
+        self._tried.add(item.key)
         self._run(item.key, steps[0], len(ran) + 1)
         ran.append(steps[0])
         return steps[0]
@@ -90,7 +93,7 @@ class Turn:
                                        next="look at the object; another writer may be undoing it"))
         if len(ran) > MOST_STEPS:
             raise BfinfraError(Problem(f"{item.key} is still not done after {len(ran)} steps", next="report this; nothing more is tried"))
-        if steps and (difference := _beyond(item, steps, first=not ran, wanted=self._wish.wanted.get(item.key) is not None)):
+        if steps and (difference := _beyond(item, steps, first=item.key not in self._tried, wanted=self._wish.wanted.get(item.key) is not None)):
             raise Diverged(Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again"))
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +92,28 @@ class SecretMissing(BfinfraError):
 
 
 class RemoteError(BfinfraError):
-    """A server said or did something. `server` is host:port; `detail` is its own words, made safe to print."""
+    """A server said or did something. `server` is host:port; `why` holds its own words, made safe to print.
+
+    `remedy`: what to do next where whoever raises it knows nothing better.
+    """
+
+    remedy: ClassVar[str] = "mend the cause, then run this again"
 
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "") -> None:
         self.server = server
-        super().__init__(Problem(what, server, why, next))
+        super().__init__(Problem(what, server, why, next or self.remedy))
 
 
 class Unreachable(RemoteError):
     """Nothing was sent: no route, refused, no name, timed out while connecting."""
 
+    remedy = "check that the server runs and can be reached, then run this again"
+
 
 class Busy(RemoteError):
     """The server asks to come back; `retry_after` in seconds where it said so."""
+
+    remedy = "run this again when the server has time"
 
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -113,17 +123,25 @@ class Busy(RemoteError):
 class Unanswered(RemoteError):
     """The request went out and no whole answer came back: it may have acted."""
 
+    remedy = "run this again: it looks at what was done, and goes on from there"
+
 
 class Expired(RemoteError):
     """The session or token is no longer valid."""
+
+    remedy = "run this again: it logs in anew"
 
 
 class Untrusted(RemoteError):
     """The server's certificate is not the trusted one."""
 
+    remedy = "see why the server shows another certificate, then name that one under trust"
+
 
 class Denied(RemoteError):
     """Wrong credentials, or a right is missing; `privilege` where the server named it."""
+
+    remedy = "give the account what it lacks, then run this again"
 
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", privilege: str = "") -> None:
         self.privilege = privilege
@@ -133,21 +151,31 @@ class Denied(RemoteError):
 class Missing(RemoteError):
     """No such object."""
 
+    remedy = "see whether somebody removed it, then run this again"
+
 
 class Exists(RemoteError):
     """The name is taken."""
+
+    remedy = "see whose it is; another name, or bfinfra adopt, helps"
 
 
 class Conflict(RemoteError):
     """Another writer owns a field or changed the object in between."""
 
+    remedy = "see who else changes it, then run this again"
+
 
 class Rejected(RemoteError):
     """The server understood and refused, or the task it started failed."""
 
+    remedy = "mend what the server names, then run this again"
+
 
 class Malformed(RemoteError):
     """The answer can't be understood."""
+
+    remedy = "check that this is the right server; if it is, report its version and this"
 
 
 

@@ -7,14 +7,14 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
 DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "*")
-DEEDS = ("delay", "status", "retry_after", "reset", "soap", "task", "message", "kill", "when")
+DEEDS = ("delay", "status", "retry_after", "reset", "half", "expire", "soap", "task", "message", "kill", "when")
 
 
 class BadRule(ValueError):
@@ -29,6 +29,10 @@ class Reset(Interrupted):
     """The connection is reset."""
 
 
+class Halved(Interrupted):
+    """The answer breaks off in its middle."""
+
+
 class Answered(Interrupted):
     """The call is answered with this status."""
 
@@ -39,12 +43,16 @@ class Answered(Interrupted):
 
 @dataclass(frozen=True)
 class Deed:
-    """What happens. `delay` in seconds; `reset`: "", before or after; `soap`, `task`: name of a fault; `kill`: process id, `when` before or after."""
+    """What happens. `delay` in seconds; `reset`: "", before or after; `half`: the call is done and its answer
+    breaks off; `expire`: every session and token ends just before; `soap`, `task`: name of a fault; `kill`: process id, `when` before or after.
+    """
 
     delay: float = 0
     status: int = 0
     retry_after: float | None = None
     reset: str = ""
+    half: bool = False
+    expire: bool = False
     soap: str = ""
     task: str = ""
     message: str = ""
@@ -100,6 +108,7 @@ class Faults:
     """The rules in force. Safe to use from several threads."""
 
     rules: list[Rule] = field(default_factory=list)
+    expire: Callable[[], None] = lambda: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, data: Any) -> None:
@@ -127,6 +136,8 @@ class Faults:
         """
         deeds = self._struck(door, method, objects, writes=writes)
         for deed in deeds:
+            if deed.expire:
+                self.expire()
             _before(deed)
         yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
         for deed in deeds:
@@ -184,6 +195,8 @@ def _after(deed: Deed) -> None:
         _kill(deed.kill)
     if deed.reset == "after":
         raise Reset
+    if deed.half:
+        raise Halved
 
 
 def _kill(pid: int) -> None:

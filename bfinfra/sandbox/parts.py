@@ -33,6 +33,7 @@ class Parts:
     def __init__(self, world: World, pki: Pki, pace: float) -> None:
         self.world, self.clock = world, Clock(pace)
         self.faults, self.tally = Faults(), Tally()
+        self.faults.expire = self.expire
         self.listeners = Listeners(pki, self.faults, self.tally)
         self.inventory = Inventory(world, self.clock)
         self.inventory.certificate = pki.certificate

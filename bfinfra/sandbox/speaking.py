@@ -16,7 +16,7 @@ from typing import Any
 
 from bfinfra.sandbox.bodies import Body, Malformed
 from bfinfra.sandbox.door import Door, Request, Response
-from bfinfra.sandbox.faults import Answered, Faults, Reset
+from bfinfra.sandbox.faults import Answered, Faults, Halved, Reset
 from bfinfra.sandbox.tally import Tally
 
 READS = ("GET", "HEAD", "OPTIONS")
@@ -24,6 +24,7 @@ LOGINS = ("/api/session", "/rest/com/vmware/cis/session", "/wcp/login")
 REVIEWS = ("/selfsubjectaccessreviews", "/selfsubjectrulesreviews", "/tokenreviews", "/selfsubjectreviews")
 DRAINED = 1 << 20  # bytes of a body that the door left unread; beyond, the connection ends
 BODILESS = (204, 304)
+HALF = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"items": [{"meta'
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
 
 
@@ -104,6 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
         except Malformed as error:
             self.close_connection = True
             self._send(Response(400, str(error).encode()))
+        except Halved:
+            self.close_connection = True
+            self.wfile.write(HALF)
         except Reset:
             self.close_connection = True
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)

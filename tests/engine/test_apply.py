@@ -55,7 +55,7 @@ def test_a_missing_right_is_not_tried_again_and_stops_only_what_depends_on_it():
     world = ToyWorld(fail=fail)
     endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
     assert endings == {"box/a": "failed", "lid/top": "blocked", "box/b": "done"}
-    assert problems(events) == ["box/a: no right to make boxes", "lid/top waits for box/a; which failed"]
+    assert problems(events) == ["box/a: no right to make boxes; give the account what it lacks, then run this again", "lid/top waits for box/a; which failed"]
 
 
 def test_every_step_is_announced_before_it_runs():
@@ -116,6 +116,21 @@ def test_a_world_that_moved_after_the_plan_stops_the_item_with_the_difference():
     assert endings == {"box/a": "failed"}
     assert "moved after the plan was shown; paint is blue" in problems(events)[0]
     assert world.writes == ["make a"]
+
+
+def test_a_write_half_done_whose_answer_was_lost_is_not_taken_for_somebody_elses():
+    world, wanted = ToyWorld(), site(box__a=BoxSpec(size=2))
+    applied(world, site(box__a=BoxSpec(size=1)))
+
+    def half(step):
+        world.fail = lambda _: None
+        world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 1, "note": "a change is under way"})
+        raise Unanswered("no answer")
+
+    world.fail = half
+    endings, _ = applied(world, wanted)
+    assert endings == {"box/a": "done"}
+    assert world.writes == ["make a", "change a"]
 
 
 def test_somebody_else_making_it_first_is_no_fault():

@@ -1,0 +1,72 @@
+"""The journal takes whole lines or says that it can't; a line cut short spoils no other. The lock names its holder and dies with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bfinfra.engine import journal
+from bfinfra.model.errors import BfinfraError, Locked
+from bfinfra.model.events import Started
+from bfinfra.model.plan import Action
+from bfinfra.model.refs import Key
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path))
+
+
+def event(name: str) -> Started:
+    return Started(at=0, key=Key("box", name), action=Action.CREATE)
+
+
+def test_a_line_cut_short_by_a_crash_spoils_no_other() -> None:
+    (journal.folder("s") / "journal.jsonl").write_text('{"event":"Started","key":"box/a"}\n{"event":"Sta')
+    log = journal.Journal("s")
+    for name in ("b", "c"):
+        log(event(name))
+    log.close()
+    assert [line["key"] for line in journal.read("s")] == ["box/a", "box/b", "box/c"]
+
+
+def test_a_line_is_written_whole_or_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, write = journal.Journal("s"), os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))  # as on a disk that is nearly full
+    log(event("a"))
+    log.close()
+    assert [line["key"] for line in journal.read("s")] == ["box/a"]
+
+
+def test_a_full_disk_is_said_with_the_file_and_what_to_do() -> None:
+    (journal.folder("s") / "journal.jsonl").symlink_to("/dev/full")
+    log = journal.Journal("s")
+    with pytest.raises(BfinfraError, match=r"journal\.jsonl: the journal can't be written; No space left on device; free space there"):
+        log(event("a"))
+    log.close()
+
+
+def test_the_lock_names_its_holder_and_dies_with_it() -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", "from bfinfra.engine import journal\nwith journal.lock('s'):\n print('held', flush=True)\n input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ),
+    )
+    with holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Locked, match=rf"another apply of s runs on this machine; process {holder.pid}; wait for it"), journal.lock("s"):
+            pass
+        holder.send_signal(signal.SIGKILL)
+    with journal.lock("s"):
+        pass
+
+
+def test_a_folder_that_cannot_be_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(BfinfraError, match=r"can't be made; Not a directory; mend that, or name another folder as BFINFRA_STATE_HOME"), journal.lock("s"):
+        pass

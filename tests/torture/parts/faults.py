@@ -1,0 +1,187 @@
+"""Whatever goes wrong between it and the servers, the next apply finds the world as it should be.
+
+The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every single one. Reads: each that differs in
+method and object, at an occurrence drawn by the seed. The apply has to succeed, or to end with an error that says what, why and what next; the next,
+undisturbed one has to end well, in the world that an undisturbed apply makes, with an empty plan. "Repeated" are writes that were sent
+again although the server had acted on the first; none is allowed where the answer was lost. Stalls are shortened: 30 s are 1.5 s, the transport's time-out of 60 s is 3 s
+(and 0.75 s for a stall that outlasts it); so are the pauses between tries (0.01 s instead of 0.5 s), but not what Retry-After asks for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kinds.lifecycle import EVERYTHING, QUICK, endings
+from torture.counting import Count, Effort
+from torture.parts.crash import finished, undisturbed
+from torture.worlds import DEMO, sandbox_of
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.engine.retry import Patience
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.events import Ending
+from bfinfra.sandbox import Running
+
+ASKED = 7  # seconds that Retry-After asks for
+SOAP, REST, KUBE, ESX = "vcenter", "rest", "kubernetes", "esx"
+Rule = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`deed`: what the sandbox does; `doors`: where; `acted`: whether the call itself was done; `writes` only; `methods`: only those that end so."""
+
+    name: str
+    deed: Any
+    doors: tuple[str, ...] = (SOAP, REST, KUBE, ESX)
+    acted: bool = False
+    only_writes: bool = False
+    methods: str = ""
+    timeout: float = 3.0
+    pauses: float | None = None
+
+
+FAULTS = (
+    Fault("503", {"status": 503}),
+    Fault(f"503 with Retry-After: {ASKED}", {"status": 503, "retry_after": ASKED}, pauses=ASKED),
+    Fault("429", {"status": 429}),
+    Fault("connection reset before the server acted", "reset_before"),
+    Fault("connection reset after the server acted", "reset_after", acted=True),
+    Fault("half an answer", {"half": True}, acted=True),
+    Fault("a stall of 30 s", {"delay": 1.5}, acted=True),
+    Fault("a stall longer than the time-out", {"delay": 1.5}, acted=True, timeout=0.75),
+    Fault("every session and token ends", {"expire": True}),
+    Fault("NotAuthenticated", {"soap": "NotAuthenticated"}, (SOAP,)),
+    Fault("401", {"status": 401}, (REST, KUBE)),
+    Fault("409 Conflict, ConcurrentAccess", {"status": 409}, (REST, KUBE), only_writes=True),
+    Fault("409 Conflict, ConcurrentAccess", {"soap": "ConcurrentAccess"}, (SOAP,), only_writes=True),
+    Fault("a task that fails", {"task": "GenericVmConfigFault"}, (SOAP,), only_writes=True, methods="_Task"),
+    Fault("a lease that fails", {"task": "InsufficientResourcesFault"}, (SOAP,), only_writes=True, methods="ImportVApp"),
+    Fault("a lease that timed out", {"soap": "Timedout"}, (SOAP,), only_writes=True, methods="HttpNfcLeaseComplete"),
+    Fault("410 Gone, InvalidCollectorVersion", {"status": 410}, (KUBE,)),
+    Fault("410 Gone, InvalidCollectorVersion", {"soap": "InvalidCollectorVersion"}, (SOAP,), methods="WaitForUpdatesEx"),
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """The nth call of a method at a door; `nth` of a write counts all writes of that method."""
+
+    door: str
+    method: str
+    nth: int
+    writes: bool
+
+    def rule(self, fault: Fault) -> Rule:
+        return {"door": self.door, "method": self.method, "nth": self.nth, "writes": self.writes, "do": fault.deed}
+
+    def __str__(self) -> str:
+        return f"{self.door} {self.method} #{self.nth}"
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    with sandbox_of(DEMO, effort.folder) as sandbox:
+        whole = undisturbed(DEMO, sandbox)
+        tally = sandbox.tally()
+        calls = [*each_write(tally), *each_read(tally, effort)]
+        lines: dict[str, Count] = {}
+        for fault in FAULTS:
+            for writing in (True, False):
+                count = lines.setdefault(f"{fault.name}, at {'writes' if writing else 'reads'}", Count(f"{fault.name}, at each {'write' if writing else 'read'}"))
+                for call in effort.some([call for call in calls if fits(fault, call, writing=writing)], 1):
+                    with count.trial(str(call)):
+                        tried(fault, call, count, Bench(sandbox, whole, tally["writes"]))
+        yield from (count for count in lines.values() if count.tried)
+
+
+def each_write(tally: Mapping[str, Any]) -> list[Call]:
+    return [Call(door, method, nth, True) for door, methods in tally["writes"].items() for method, times in methods.items() for nth in range(1, times + 1)]
+
+
+def each_read(tally: Mapping[str, Any], effort: Effort) -> list[Call]:
+    chance = effort.chance("reads")
+    reads = [(door, method, times - tally["writes"].get(door, {}).get(method, 0)) for door, methods in tally["calls"].items() for method, times in methods.items()]
+    return [Call(door, method, chance.randint(1, times), False) for door, method, times in reads if times]
+
+
+def fits(fault: Fault, call: Call, *, writing: bool) -> bool:
+    return call.writes == writing and call.door in fault.doors and call.method.endswith(fault.methods) and (writing or not fault.only_writes)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The sandbox; the world that is to be; how often an undisturbed apply wrote what."""
+
+    sandbox: Running
+    whole: str
+    writes: Mapping[str, Mapping[str, int]]
+
+
+def tried(fault: Fault, call: Call, count: Count, bench: Bench) -> None:
+    """One apply with the fault, and one without."""
+    sandbox, paused = bench.sandbox, []
+    sandbox.reset()
+    sandbox.faults(call.rule(fault))
+    problems = disturbed(sandbox, fault, paused.append)
+    struck = sum(rule["done"] for rule in sandbox_rules(sandbox))
+    sandbox.clear_faults()
+    assert struck == 1, f"the fault struck {struck} times"
+    count.add("errors" if problems else "succeeded at once", 1)
+    for problem in problems:
+        assert problem.what and problem.why and problem.next, f"says too little: {problem!r}"
+    if fault.pauses is not None and not problems:
+        assert max(paused, default=0) >= fault.pauses, f"asked for {fault.pauses} s, waited {paused}"
+    finished(DEMO.site, sandbox, bench.whole)
+    repeated = again(sandbox.tally()["writes"], bench.writes, call, acted=fault.acted or not call.writes)
+    count.add("repeated", sum(repeated.values()))
+    assert not (fault.acted and call.writes and repeated[call.door, call.method]), f"repeated although the server had acted: {dict(repeated)}"
+
+
+def sandbox_rules(sandbox: Running) -> list[Any]:
+    found: list[Any] = sandbox._ask("GET", "/faults")
+    return found
+
+
+def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None]) -> list[Problem]:
+    """How an apply with the fault ended: no problem, or what it says."""
+
+    def sleep(seconds: float) -> None:
+        on_pause(seconds)
+        time.sleep(min(seconds, QUICK.longest))
+
+    patience = Patience(QUICK.attempts, QUICK.pause, QUICK.longest, sleep)
+    setting = app.Setting(sandbox=sandbox, patience=patience, fillings=(lambda inner: Impatient(inner, fault.timeout),))
+    try:
+        outcome = app.apply(app.load(DEMO.site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=patience, deadline=20), around=setting)
+    except BfinfraError as error:
+        return list(error.problems)
+    problems = [ended.problem for ended in outcome.endings.values() if ended.ending in (Ending.FAILED, Ending.WAITING)]
+    assert problems or all(ended.ending in (Ending.DONE, Ending.KEPT) for ended in outcome.endings.values()), endings(outcome)
+    return [problem or Problem("") for problem in problems]
+
+
+class Impatient:
+    """A filling of the seam with a shorter time-out for each read, in seconds."""
+
+    def __init__(self, inner: Any, seconds: float) -> None:
+        self._inner, self._seconds = inner, seconds
+
+    def handle_request(self, request: Any) -> Any:
+        request.extensions = {**request.extensions, "timeout": {"connect": self._seconds * 4, "read": self._seconds, "write": self._seconds, "pool": 10}}
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def again(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], call: Call, *, acted: bool) -> Counter[tuple[str, str]]:
+    """Writes by door and method beyond those of an undisturbed apply; the struck one may be sent once more where the server had not acted."""
+    found: Counter[tuple[str, str]] = Counter({(door, method): times for door, methods in now.items() for method, times in methods.items()})
+    found.subtract({(door, method): times for door, methods in before.items() for method, times in methods.items()})
+    found.subtract({} if acted else {(call.door, call.method): 1})
+    return +found
