@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bfinfra.model.errors import BfinfraError
+from bfinfra.backends.kubernetes import Cluster
+from bfinfra.model.errors import BfinfraError, Conflict
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b[A-Z]+_[A-Z_]+\b|\((\d{3})\)")
@@ -47,6 +48,15 @@ class Account:
     def note(self, text: str) -> None:
         """Something that a side does in a way of its own, which the test allows."""
         self.said.append(text)
+
+
+def applied(cluster: Cluster, wanted: dict[str, Any]) -> bool:
+    """Applied; False where the object's own controller wrote in between: to be tried again."""
+    try:
+        cluster.apply(wanted, force=True)
+    except Conflict:
+        return False
+    return True
 
 
 def _fault(text: str) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ def kubernetes(request: pytest.FixtureRequest, mode: str, account: Account, monk
             scrub = Scrub({api_address(side.configs["admin"]): "kubernetes.test:6443"}, (*(str(v) for user in users for v in user.values()), SECRET))
             tape = tape_of(request, "kubernetes", f"{KUBE}-{version}", scrub, recording=True)
             head(tape, KUBE, version, own)
-            side.fillings = (tape.filling,)
+            side.fillings = (side.aged, tape.filling)
         yield from running(request, side, tape)
     else:
         tape = tape_of(request, "kubernetes", "", Scrub({}, (SECRET,)), recording=False)

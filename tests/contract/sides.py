@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 import re
 import ssl
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import yaml
 from contract.cassette import Tape
 from contract.scrub import HIDDEN
@@ -31,6 +35,8 @@ from bfinfra.sandbox import Running
 
 VCSIM, KUBE = "vcsim", "kube-apiserver"
 READER = "reader@vsphere.local"
+COMPACTED = 20
+"""The first revisions of an etcd: of its API server's own start."""
 FAULTS = {"NotAuthenticated": 1, "NoPermission": 2, "InvalidArgument": 3, "ManagedObjectNotFound": 5}
 """The faults of vcsim's injector whose answers can be parsed by pyVmomi, by their number there."""
 
@@ -118,6 +124,8 @@ class KubernetesSide(Side):
     configs: dict[str, Any] = field(default_factory=dict, repr=False)
     own: str = ""
     world: Running | None = None
+    etcd: str = ""
+    _aging: bool = False
 
     def open(self, who: str = "admin", **user: Any) -> Cluster:
         config = json.loads(json.dumps(self.configs[who]))
@@ -126,6 +134,47 @@ class KubernetesSide(Side):
         clusters = Clusters(self.seam(), None)
         self.closing.append(clusters.close)
         return clusters.at(Endpoint(kubeconfig=Secret("env", "K", Sources(env={"K": json.dumps(config)}))))
+
+    def forget_pages(self) -> None:
+        """From now on the second page of each list is too old. etcd forgets its first revisions; nobody else misses them."""
+        if self.world:
+            self.world.faults({"door": "kubernetes", "method": "GET *", "nth": 2, "times": 99, "do": {"status": 410}})
+        if self.etcd:
+            body = json.dumps({"revision": str(COMPACTED)}).encode()
+            with contextlib.suppress(urllib.error.HTTPError):  # it has forgotten more already
+                urllib.request.urlopen(f"{self.etcd}/v3/kv/compaction", body, timeout=10).close()
+            self._aging = True
+
+    def remember_pages(self) -> None:
+        """As before."""
+        self._aging = False
+        if self.world:
+            self.world.clear_faults()
+
+    def aged(self, inner: httpx2.BaseTransport) -> httpx2.BaseTransport:
+        """A filling: while pages are forgotten, a list goes on from etcd's first revisions."""
+        return _Aged(inner, self)
+
+
+class _Aged(httpx2.BaseTransport):
+    def __init__(self, inner: httpx2.BaseTransport, side: KubernetesSide) -> None:
+        self._inner, self._side = inner, side
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        token = request.url.params.get("continue")
+        if token and self._side._aging:
+            old = request.url.copy_set_param("continue", _old(token))
+            request = httpx2.Request(request.method, old, headers=request.headers, extensions=request.extensions)  # a cassette keeps the one that was sent
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _old(token: str) -> str:
+    """The same place in the list as of etcd's first revisions. Source: k8s.io/apiserver, pkg/storage/continue.go."""
+    place = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    return base64.urlsafe_b64encode(json.dumps({**place, "rv": COMPACTED // 4}, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def sandbox_vcenter(world: Running) -> VCenterSide:
@@ -153,7 +202,9 @@ def live_vcsim(peers: Peers) -> VCenterSide:
 
 def live_kubernetes(peers: Peers, own: str) -> KubernetesSide:
     configs = {who: yaml.safe_load((peers.kubeconfig.parent / f"{file}.kubeconfig").read_text()) for who, file in {"admin": "token", "nobody": "nobody"}.items()}
-    return KubernetesSide(KUBE, "live", configs=configs, own=own)
+    made = KubernetesSide(KUBE, "live", configs=configs, own=own, etcd=(peers.kubeconfig.parent / "etcd.url").read_text().strip())
+    made.fillings = (made.aged,)
+    return made
 
 
 def taped_vcsim(tape: Tape) -> VCenterSide:

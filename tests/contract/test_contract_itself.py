@@ -14,7 +14,6 @@ from contract import table
 from contract.cassette import NotOnTape, Tape
 from contract.scrub import HIDDEN, Scrub, leaks
 from contract.sides import CASSETTES
-from pyVmomi.VmomiSupport import GetWsdlMethod
 
 from bfinfra.backends.kubernetes.cluster import Cluster
 from bfinfra.backends.kubernetes.clusters import Clusters
@@ -35,20 +34,6 @@ def test_every_call_of_every_backend_is_covered() -> None:
     covered = {call for each in table.results().values() for call in each["about"]["calls"]}
     assert public - NO_CALL - covered == set()
     assert covered - public == {"client.authorities"}
-
-
-def test_every_soap_method_in_the_sources_was_asked_of_the_sandbox() -> None:
-    written = {name for file in (ROOT / "bfinfra/backends/vcenter").glob("*.py") for name in re.findall(r"\.([A-Z]\w+)\(", file.read_text())}
-
-    def is_method(name: str) -> bool:
-        try:
-            GetWsdlMethod("urn:vim25", name)
-        except KeyError:
-            return False
-        return True
-
-    asked = {request for each in table.results().values() for request in each.get("sandbox", {}).get("requests", ())}
-    assert {name for name in written if is_method(name)} - asked - {"ContinueRetrievePropertiesEx"} == set()
 
 
 @pytest.mark.parametrize("page", table.pages(table.results()), ids=lambda page: page[0].stem)

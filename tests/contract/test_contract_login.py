@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from contract.calls import Account, call, lacks
+from contract.calls import Account, applied, call, lacks
 from contract.sides import VCenterSide
 
 from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.vcenter.namespaces import Namespaces
+from bfinfra.backends.vcenter.namespaces import Settings as NamespaceSettings
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import Sources
 
 NO_LOGIN = "vcsim: /wcp/login is not there, and no supervisor behind it"
 SUPERVISOR = "10.1.0.1"
+TANZU = "run.tanzu.vmware.com/v1alpha1"
 
 
 def enter(side: VCenterSide, user: str = "administrator@vsphere.local", password: str = "", **where: str) -> tuple[Cluster, Clusters]:
@@ -71,3 +76,27 @@ def test_a_reader_sees_no_secrets_of_the_supervisor(vcenter: VCenterSide, accoun
 def test_a_kubeconfig_is_written(vcenter: VCenterSide) -> None:
     _, clusters = enter(vcenter)
     assert f"server: https://{SUPERVISOR}:6443" in clusters.kubeconfig(Endpoint(server=SUPERVISOR))
+
+
+@call("cluster.create", "cluster.get", "cluster.list", "cluster.patch", "cluster.apply", "cluster.delete", "cluster.strangers", case="the life of a Tanzu cluster in a namespace of the supervisor")
+@lacks(NO_LOGIN)
+def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
+    spaces = Namespaces(vcenter.open())
+    spaces.create("life", vcenter.supervisor, NamespaceSettings(storage={"gold": None}, vm_classes=("best-effort-small",)))
+    vcenter.until(lambda: spaces.details(["life"], spaces.catalog())["life"].status == "RUNNING")
+    cluster, _ = enter(vcenter, namespace="life")
+    assert {r["spec"]["version"].partition("+")[0] for r in cluster.list(TANZU, "TanzuKubernetesRelease")} >= {"1.20.2"}
+    assert [b["metadata"]["name"] for b in cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClassBinding", "life")] == ["best-effort-small"]
+    assert cluster.list("v1", "ResourceQuota", "life")
+    pool = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
+    thing = {"apiVersion": TANZU, "kind": "TanzuKubernetesCluster", "metadata": {"name": "guest", "namespace": "life"},
+             "spec": {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": pool, "workers": pool}}}
+    cluster.create(marked(thing, Mark("mine", "tanzu_cluster/guest")))
+    vcenter.until(lambda: (cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") or {}).get("status", {}).get("phase") == "running")
+    assert cluster.strangers("mine", "life") == ()
+    assert cluster.strangers("theirs", "life") == ("TanzuKubernetesCluster life/guest",)
+    cluster.patch(TANZU, "TanzuKubernetesCluster", "guest", {"spec": {"topology": {"workers": {"count": 2}}}}, "life")
+    vcenter.until(lambda: applied(cluster, {**thing, "metadata": {**thing["metadata"], "labels": {"team": "a"}}}))
+    cluster.delete(TANZU, "TanzuKubernetesCluster", "guest", "life", propagation="Foreground")
+    vcenter.until(lambda: cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") is None)
+    spaces.delete("life")

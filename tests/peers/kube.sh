@@ -135,6 +135,7 @@ up() {
       --listen-client-urls "http://127.0.0.1:$ec" --advertise-client-urls "http://127.0.0.1:$ec" \
       --listen-peer-urls "http://127.0.0.1:$ep" --initial-advertise-peer-urls "http://127.0.0.1:$ep" --initial-cluster "up=http://127.0.0.1:$ep"
     ready etcd "http://127.0.0.1:$ec/health" 20
+    echo "http://127.0.0.1:$ec" > "$KUBE_DIR/etcd.url"
   fi
   local p=$KUBE_DIR/pki
   spawn kube-apiserver "$KUBE_BIN/kube-apiserver" --etcd-servers "http://127.0.0.1:$ec" \

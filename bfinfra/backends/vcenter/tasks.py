@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pyVmomi import vmodl
 
@@ -15,6 +16,7 @@ from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered
 
 ROUND = 20  # seconds per wait call, well below the transport's read time-out
 Progress = Callable[[int], None]
+T = TypeVar("T")
 Collector = vmodl.query.PropertyCollector
 
 
@@ -65,7 +67,8 @@ class Tasks:
             values: dict[str, Any] = {}
             version = ""
             while True:
-                update = collector.WaitForUpdatesEx(version, Collector.WaitOptions(maxWaitSeconds=ROUND))
+                wait = functools.partial(collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=ROUND))
+                update = self._waited(wait, functools.partial(properties.one, content, ref, []))
                 version = update.version if update else version
                 values |= _changes(update, ref, self._session.server)
                 if enough(values):
@@ -74,6 +77,14 @@ class Tasks:
                     raise TimeoutError
         finally:
             _drop(collector)
+
+    def _waited(self, wait: Callable[[], T], look: Callable[[], object]) -> T:
+        """What changed since. Missing where `look` says that the object is gone; where only the collector is, nothing is known of the object."""
+        try:
+            return wait()
+        except Missing as error:
+            look()
+            raise Expired("the server dropped the wait", server=self._session.server, why=error.problems[0].why) from None
 
 
 def _changes(update: Any, ref: Any, server: str) -> dict[str, Any]:

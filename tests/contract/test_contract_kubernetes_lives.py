@@ -1,0 +1,67 @@
+"""Each kind of object that sites are made of, through its life: made, read, listed, changed by patch and by apply, removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from contract.calls import applied, call
+from contract.sides import KubernetesSide
+
+from bfinfra.backends.kubernetes.marks import marked, selector
+from bfinfra.model.mark import Mark
+
+POD = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox", "command": ["true"]}]}
+LABELS = {"app": "contract"}
+TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": POD["containers"]}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Secret": ("v1", {"type": "Opaque", "data": {"a": "MQ=="}}),
+    "ConfigMap": ("v1", {"data": {"a": "1"}}),
+    "Service": ("v1", {"spec": {"selector": LABELS, "ports": [{"name": "one", "port": 80}]}}),
+    "ServiceAccount": ("v1", {}),
+    "Pod": ("v1", {"spec": POD}),
+    "PersistentVolumeClaim": ("v1", {"spec": CLAIM}),
+    "ResourceQuota": ("v1", {"spec": {"hard": {"pods": "9"}}}),
+    "Job": ("batch/v1", {"spec": {"suspend": True, "template": {"spec": POD}}}),
+    "Deployment": ("apps/v1", {"spec": {"replicas": 0, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}}),
+    "StatefulSet": ("apps/v1", {"spec": {"replicas": 0, "serviceName": "s", "selector": {"matchLabels": LABELS}, "template": TEMPLATE}}),
+    "Role": ("rbac.authorization.k8s.io/v1", {"rules": RULES}),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@call("cluster.create", "cluster.get", "cluster.list", "cluster.find", "cluster.patch", "cluster.apply", "cluster.delete", case="the life of each kind of object")
+def test_the_life_of_an_object(kind: str, kubernetes: KubernetesSide, space: str) -> None:
+    cluster = kubernetes.open()
+    api, body = OBJECTS[kind]
+    site = f"lives{kubernetes.own}"
+    thing = marked({"apiVersion": api, "kind": kind, "metadata": {"name": "life", "namespace": space}, **body}, Mark(site, "workload/life"))
+    made = cluster.create(thing)
+    (listed,) = cluster.list(api, kind, space, selector(site))
+    (found,) = cluster.find(api, kind, [(space, "life"), *((space, f"n{n}") for n in range(5))], space)
+    assert made["metadata"]["uid"] == listed["metadata"]["uid"] == found["metadata"]["uid"]
+    cluster.patch(api, kind, "life", {"metadata": {"annotations": {"a": "1"}}}, space)
+    wanted = {**thing, "metadata": {**thing["metadata"], "annotations": {**thing["metadata"].get("annotations", {}), "b": "2"}}}
+    kubernetes.until(lambda: applied(cluster, wanted))
+    after = cluster.get(api, kind, "life", space)
+    assert after
+    assert (after["metadata"]["uid"], after["metadata"]["annotations"]["b"]) == (made["metadata"]["uid"], "2")
+    cluster.delete(api, kind, "life", space)
+    kubernetes.until(lambda: cluster.get(api, kind, "life", space) is None)
+
+
+@call("cluster.create", "cluster.get", "cluster.list", "cluster.patch", "cluster.apply", "cluster.delete", case="the life of a namespace")
+def test_the_life_of_a_namespace_in_a_cluster(kubernetes: KubernetesSide) -> None:
+    cluster, name, site = kubernetes.open(), f"contract-life{kubernetes.own}", f"lives{kubernetes.own}"
+    thing = marked({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, Mark(site, "namespace/life"))
+    made = cluster.create(thing)
+    assert [o["metadata"]["name"] for o in cluster.list("v1", "Namespace", labels=selector(site))] == [name]
+    cluster.patch("v1", "Namespace", name, {"metadata": {"labels": {"team": "a"}}})
+    cluster.apply({**thing, "metadata": {**thing["metadata"], "labels": {**thing["metadata"]["labels"], "team": "b"}}}, force=True)
+    after = cluster.get("v1", "Namespace", name)
+    assert after
+    assert (after["metadata"]["uid"], after["metadata"]["labels"]["team"]) == (made["metadata"]["uid"], "b")
+    cluster.delete("v1", "Namespace", name)
+    kubernetes.until(lambda: cluster.get("v1", "Namespace", name) is None)

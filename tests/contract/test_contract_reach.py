@@ -1,0 +1,90 @@
+"""What the backends and kinds can ask, and what the suite asked: the same. A new request without a contract test fails here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from contract import reach, table
+from contract.sides import plain
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, endings, made
+
+import bfinfra.app as app
+from bfinfra.backends import writes
+from bfinfra.engine.apply import Options
+from bfinfra.sandbox import Running, start, stop
+
+ASKED = {request for each in table.results().values() if each.get("sandbox", {}).get("outcome") == "passed" for request in each["sandbox"]["requests"]}
+SUITE_ONLY = {
+    "CreateFolder", "CreateResourcePool", "CurrentTime", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
+    "GET /api/vcenter/namespace-management/virtual-machine-classes/{id}", "POST /api/vcenter/namespace-management/virtual-machine-classes",
+    "PATCH /api/vcenter/namespace-management/virtual-machine-classes/{id}", "DELETE /api/vcenter/namespace-management/virtual-machine-classes/{id}",
+    "GET /version", "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}",
+}
+"""What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions, uploads."""
+
+
+def test_every_soap_method_in_the_sources_is_covered() -> None:
+    assert reach.soap_methods() - ASKED == set()
+
+
+def test_every_path_in_the_sources_is_covered() -> None:
+    assert reach.paths() - ASKED == set()
+
+
+def test_every_verb_of_kubernetes_is_a_call_of_the_suite() -> None:
+    covered = {call for each in table.results().values() for call in each["about"]["calls"]}
+    assert {f"cluster.{verb}" for verb in reach.kubernetes_verbs()} <= covered
+
+
+def test_the_suite_asks_vcenter_nothing_that_is_not_in_the_sources() -> None:
+    """Then what was covered is no longer reached, and its tests prove nothing."""
+    vcenter = {request for request in ASKED if " " not in request or " /" in request}
+    assert vcenter - reach.soap_methods() - reach.paths() == SUITE_ONLY
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_all_that_a_kind_asks_in_its_life_was_asked(kind: str, sandbox: Running) -> None:
+    asked = life(EXAMPLES[kind], sandbox)
+    assert asked - ASKED == set()
+
+
+def test_all_that_the_whole_poc_asks_was_asked(poc: Running) -> None:
+    assert life(SPECS / "singapore-poc.yaml", poc) - ASKED == set()
+
+
+@pytest.fixture
+def poc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    yield start(SPECS / "worlds/singapore-poc.yaml", tmp_path / "sandbox", pace=0)
+    stop(tmp_path / "sandbox")
+
+
+def life(path: Path, world: Running) -> set[str]:
+    """Applied, planned, a kubeconfig for each cluster, destroyed: what was asked, by name."""
+    asked: set[str] = set()
+
+    class Noting(httpx2.BaseTransport):
+        def __init__(self, inner: httpx2.BaseTransport) -> None:
+            self.inner = inner
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            asked.add(plain(writes.name(request)))
+            return self.inner.handle_request(request)
+
+        def close(self) -> None:
+            self.inner.close()
+
+    site, around = app.load(path, sandbox=world), app.Setting(sandbox=world, fillings=(Noting,), patience=QUICK)
+    how: dict[str, Any] = {"approve": lambda _: EVERYTHING, "options": Options(patience=QUICK, deadline=20), "around": around}
+    done = app.apply(site, **how)
+    assert made(done), endings(done)
+    for key in site.resources:
+        if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
+            app.kubeconfig(site, str(key), around=around)
+    gone = app.apply(site, destroy=True, **how)
+    assert made(gone), endings(gone)
+    return asked
