@@ -11,6 +11,7 @@ from pathlib import Path
 import truststore
 
 from bfinfra.model.errors import Untrusted
+from bfinfra.model.sources import small
 from bfinfra.model.trust import Trust
 
 PARTIAL = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", ssl.VerifyFlags(0x80000))
@@ -31,7 +32,7 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
     if trust.ca_file is None and trust.ca_pem is None:
         own.load_default_certs()
     try:
-        pem = trust.ca_file.path.read_text() if trust.ca_file else trust.ca_pem or extra_pem
+        pem = small(trust.ca_file.path) if trust.ca_file else trust.ca_pem or extra_pem
         own.load_verify_locations(cadata=pem)
     except (OSError, ValueError) as error:
         name = str(trust.ca_file.path) if trust.ca_file else "the authorities handed over"

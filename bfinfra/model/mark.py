@@ -47,7 +47,7 @@ class Mark:
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
-        match = LINE.search(text or "")
+        match = LINE.search(text) if isinstance(text, str) else None
         return cls(match["site"], match["address"], _unpack(match["applied"])) if match else None
 
 
@@ -67,6 +67,6 @@ def _unpack(packed: str | None) -> Mapping[str, Any] | None:
     try:
         stream = zlib.decompressobj()
         data = json.loads(stream.decompress(base64.b64decode(packed, validate=True), LARGEST))
-    except (binascii.Error, zlib.error, ValueError):
+    except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

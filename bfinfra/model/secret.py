@@ -15,7 +15,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from bfinfra.model.errors import Problem, SecretMissing
-from bfinfra.model.sources import Sources
+from bfinfra.model.sources import Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
 COMMAND_TIMEOUT = 30  # seconds
@@ -57,7 +57,7 @@ class Secret:
     def _from_file(self) -> str:
         path = self.sources.path(str(self.target))
         try:
-            return path.read_text().removesuffix("\n")
+            return small(path).removesuffix("\n")
         except OSError as error:
             raise SecretMissing(Problem(f"the secret file {path} can't be read", why=error.strerror or "")) from None
 
@@ -115,7 +115,7 @@ def _parse(value: Any, sources: Sources) -> Secret:
 def _run(argv: tuple[str, ...], folder: str) -> str:
     try:
         done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=False)  # noqa: S603 - the user's own command, no shell
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise SecretMissing(Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)) from None
     if done.returncode:
         raise SecretMissing(Problem(f"the secret's command {argv[0]} ended with {done.returncode}", next="run it by hand to see why"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,22 @@ from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
+
+LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
+
+
+def small(path: Path, largest: int = LARGEST) -> str:
+    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large, or no text."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        data = stream.read(largest + 1)
+    if len(data) > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest} bytes", str(path))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "it is not UTF-8 text", str(path)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +40,18 @@ class Sources:
 
     def path(self, text: str) -> Path:
         """The absolute path of a file as written in a site; not checked for existence."""
-        here = (self.base / _expanded(text)).absolute()
+        here = (self.base / expanded(text)).absolute()
         stand_in = self.overlay / text.lstrip("/") if self.overlay else here
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never outside of them."""
         if self.overlay is None:
-            return (self.base / _expanded(text)).absolute()
+            return (self.base / expanded(text)).absolute()
         return self.overlay.joinpath(*(part for part in Path(text).parts if part not in ("..", "/", "~"))).absolute()
 
 
-def _expanded(text: str) -> Path:
+def expanded(text: str) -> Path:
     """`~` is the home; `~nobody` stays as it is written, and is not found."""
     try:
         return Path(text).expanduser()

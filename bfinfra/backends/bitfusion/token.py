@@ -11,9 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bfinfra.backends.bitfusion.archive import FILES, BadToken, members
+from bfinfra.model import foreign
 
 PORT = 56001
 HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
@@ -68,11 +67,10 @@ def _text(name: str, content: bytes) -> str:
 
 def _yaml(name: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = f" in line {line + 1}" if line is not None else ""
-        raise BadToken(f"{name} is not YAML{where}: download the token again") from None
+        found = foreign.documents(text)
+    except foreign.Unfit as error:
+        raise BadToken(f"{name}: {error}: download the token again") from None
+    return found[0] if len(found) == 1 else None
 
 
 def _servers(config: Any) -> tuple[tuple[str, int], ...]:

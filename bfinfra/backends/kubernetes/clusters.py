@@ -16,6 +16,7 @@ from bfinfra.backends.kubernetes.cluster import Cluster
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
 from bfinfra.model.site import VCenterSettings
+from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Seam
@@ -69,7 +70,7 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
     if access.trust.sha256:
         raise Refusal(f"no kubeconfig for {endpoint}", why="a kubeconfig can't carry a pinned fingerprint",
                       next="give the supervisor's authority as supervisor_trust: {ca_file: …}")
-    pem = access.trust.ca_file.path.read_text() if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
+    pem = small(access.trust.ca_file.path) if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
     authority = {"certificate-authority-data": base64.b64encode(pem.encode()).decode()} if pem else {}
     name, user = endpoint.guest or endpoint.namespace or host, f"wcp:{host}:{username}"
     space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bfinfra.backends.kubernetes.access import Access, expiry
+from bfinfra.model import foreign
 from bfinfra.model.errors import Refusal
 from bfinfra.model.secret import Secret
+from bfinfra.model.sources import expanded, small
 from bfinfra.model.trust import Trust
 
-LARGEST = 1 << 20  # characters
+SERVER = re.compile(r"https://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,1000})?")
+TOKEN = re.compile(r"[!-~]*")
 CLUSTER_KEYS = {"insecure-skip-tls-verify": "it would switch verification off", "proxy-url": "", "tls-server-name": ""}
 USER_KEYS = {
     "exec": "it would run a program that the file names", "auth-provider": "it would run a plug-in", "as": "", "as-groups": "",
@@ -36,7 +38,7 @@ def read(secret: Secret, context: str = "") -> Access:
     _check(cluster, CLUSTER_KEYS, secret)
     _check(user, USER_KEYS, secret)
     ca = _material(cluster, "certificate-authority", folder, secret)
-    token = str(user.get("token") or "") or _file(user.get("tokenFile"), folder, secret).strip()
+    token = _token(user, folder, secret)
     identity = (_material(user, "client-certificate", folder, secret), _material(user, "client-key", folder, secret))
     if not token and not all(identity):
         raise _refusal(secret, "its user has neither a token nor a client certificate with its key", "use a kubeconfig with a token")
@@ -45,12 +47,10 @@ def read(secret: Secret, context: str = "") -> Access:
 
 
 def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
-    if len(text) > LARGEST:
-        raise _refusal(secret, f"it is larger than {LARGEST} characters", "check where the reference leads")
     try:
-        config = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError):
-        raise _refusal(secret, "it is not YAML", "check where the reference leads") from None  # the parser would quote the content
+        config = next(iter(foreign.documents(text)), None)
+    except foreign.Unfit as error:
+        raise _refusal(secret, str(error), "check where the reference leads") from None
     if not isinstance(config, dict) or config.get("kind") != "Config":
         raise _refusal(secret, "it is not of kind Config", "check where the reference leads")
     return config
@@ -73,9 +73,16 @@ def _check(entry: Mapping[str, Any], refused: Mapping[str, str], secret: Secret)
 
 def _url(cluster: Mapping[str, Any], secret: Secret) -> str:
     server = str(cluster.get("server") or "")
-    if not server.startswith("https://"):
+    if not SERVER.fullmatch(server):
         raise _refusal(secret, "its server is not an https address", "the API must be reached by https")
     return server.rstrip("/")
+
+
+def _token(user: Mapping[str, object], folder: Path | None, secret: Secret) -> str:
+    token = str(user.get("token") or "") or _file(user.get("tokenFile"), folder, secret).strip()
+    if not TOKEN.fullmatch(token):
+        raise _refusal(secret, "its token holds what no token holds", "make the kubeconfig again")
+    return token
 
 
 def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: Secret) -> str:
@@ -92,15 +99,15 @@ def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: 
 def _file(name: Any, folder: Path | None, secret: Secret) -> str:
     if not name:
         return ""
-    path = Path(str(name)).expanduser()
+    path = expanded(str(name))
     if not path.is_absolute():
         if folder is None:
             raise _refusal(secret, f"it names the relative file {path}", "embed the content, or give an absolute path")
         path = folder / path
     try:
-        return path.read_text()
-    except (OSError, ValueError):
-        raise _refusal(secret, f"the file {path} that it names can't be read", "check the path") from None
+        return small(path)
+    except (OSError, ValueError) as error:
+        raise _refusal(secret, f"the file {path} that it names can't be read: {getattr(error, 'strerror', None) or error}", "check the path") from None
 
 
 def _refusal(secret: Secret, why: str, remedy: str) -> Refusal:

@@ -1,0 +1,95 @@
+"""YAML that others wrote (kubeconfigs, manifests, tokens) as plain values: counted before anything is made of it, and only what JSON knows is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+LARGEST = 1 << 20  # bytes
+DEEPEST = 64  # collections within collections
+MOST = 100_000  # values, aliases counted as what they stand for
+TAGS = frozenset({None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))})
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Unfit(ValueError):
+    """Why a text can't be read, with its line where that is known; never quotes the text, which may hold secrets."""
+
+
+def documents(text: str | bytes) -> list[Any]:
+    """Every document: dicts with keys of text, lists, text, numbers, booleans, None. Dates stay text. Unfit."""
+    if len(text) > LARGEST:
+        raise Unfit(f"it is larger than {LARGEST >> 20} MiB")
+    try:
+        _check(text)
+        found = list(yaml.load_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unfit(f"it is not YAML{f': line {mark.line + 1}' if mark else ''}") from None
+    except Unfit:
+        raise
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise Unfit(f"it holds what can't be read as YAML ({type(error).__name__})") from None
+    if not all(isinstance(key, str) for key in _keys(found)):
+        raise Unfit("one of its keys is no text")
+    return found
+
+
+_Loader = type("_Loader", (LOADER,), {"yaml_implicit_resolvers": {
+    first: [(tag, form) for tag, form in known if not tag.endswith((":timestamp", ":value"))] for first, known in LOADER.yaml_implicit_resolvers.items()
+}})  # fmt: skip
+
+
+def _check(text: str | bytes) -> None:
+    """Refuse what would grow, recur or construct, by the parser's events alone."""
+    counter = _Counter()
+    for event in yaml.parse(text, Loader=LOADER):
+        if why := counter.take(event):
+            raise Unfit(f"{why}, in line {event.start_mark.line + 1 if event.start_mark else 0}")
+
+
+class _Counter:
+    """Counts values, an alias as all that it stands for."""
+
+    def __init__(self) -> None:
+        self._total, self._weights, self._open = 0, dict[str | None, int](), list[tuple[str | None, int]]()
+
+    def take(self, event: yaml.Event) -> str:
+        """Why no more is read, or ""."""
+        if getattr(event, "tag", None) not in TAGS:
+            return "it has a tag that is not allowed"
+        if isinstance(event, yaml.AliasEvent) and event.anchor not in self._weights:
+            return "an alias stands inside of what it names, or for nothing"
+        self._count(event)
+        if len(self._open) > DEEPEST:
+            return f"more than {DEEPEST} collections stand within each other"
+        return f"it holds more than {MOST:,} values, aliases counted as what they stand for" if self._total > MOST else ""
+
+    def _count(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            self._total += self._weights[event.anchor]
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._name(*self._open.pop())
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._open.append((event.anchor, self._total))
+            self._total += 1
+        elif isinstance(event, yaml.ScalarEvent):
+            self._total += 1
+            self._name(event.anchor, self._total - 1)
+
+    def _name(self, anchor: str | None, before: int) -> None:
+        if anchor:
+            self._weights[anchor] = self._total - before
+
+
+def _keys(value: object) -> Iterator[object]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            yield from item
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item

@@ -1,0 +1,83 @@
+"""The command line in this process, with nobody to talk to: what it answers to an input, and that it touches nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest import mock
+
+import httpx2
+from bad_input import nasty
+
+from bfinfra import app
+from bfinfra.cli import main
+from bfinfra.cli.parser import build
+from bfinfra.engine.retry import Patience
+from bfinfra.model import secret
+
+ONCE = Patience(attempts=1)
+
+
+class Nobody(httpx2.BaseTransport):
+    """No server is there; who asked is counted."""
+
+    asked = 0
+
+    def __init__(self, inner: httpx2.BaseTransport) -> None:
+        self._inner = inner
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        type(self).asked += 1
+        raise httpx2.ConnectError("nobody is there")
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _no_program(argv: Sequence[str], folder: str) -> str:
+    raise secret.SecretMissing(secret.Problem("programs are not run here"))
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No network, no programs, a home and a state folder that must stay empty."""
+    (folder / "home").mkdir(parents=True, exist_ok=True)
+    home = str(folder / "home")
+    env = {"HOME": home, "XDG_STATE_HOME": home, "BFINFRA_STATE_HOME": home, "VCENTER_PASSWORD": "hunter2-fuzz", "NO_COLOR": "1"}
+    nobody = mock.patch.object(app, "THE_WORLD", app.Setting(patience=ONCE, fillings=(Nobody,)))
+    parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
+    setting = mock.patch.object(app, "Setting", lambda sandbox=None: app.THE_WORLD)
+    with mock.patch.dict(os.environ, env), nobody, setting, parser, mock.patch.object(secret, "_run", _no_program):
+        yield
+
+
+def said(*argv: str) -> tuple[int, str, str]:
+    """One command: exit code, stdout, stderr."""
+    raw = io.BytesIO(), io.BytesIO()
+    with io.TextIOWrapper(raw[0], encoding="utf-8") as out, io.TextIOWrapper(raw[1], encoding="utf-8") as err:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(argv))
+        out.flush()
+        err.flush()
+        return code, raw[0].getvalue().decode(), raw[1].getvalue().decode()
+
+
+def answers(*argv: str, codes: Sequence[int] = (0, 1)) -> int:
+    """The exit code of a command that ended as it should: no traceback, nothing that acts on a terminal, documents that are JSON."""
+    code, out, err = said(*argv)
+    assert code in codes, (code, err[-300:])
+    for text in (out, err):
+        assert "Traceback" not in text, text[-2000:]
+        assert "this should not happen" not in text, text[-2000:]
+        assert not nasty.acts(text), (nasty.acts(text), argv, text[:500])
+        assert "hunter2-fuzz" not in text
+    assert err or code == 0 or out
+    for text in (out, err) if "json" in argv else ():
+        if text.strip():
+            json.loads(text)
+    return code
