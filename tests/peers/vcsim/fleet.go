@@ -76,6 +76,8 @@ func (w machine) spec() types.VirtualMachineConfigSpec {
 func (w machine) run(m *simulator.Model, ref types.ManagedObjectReference) {
 	vm := m.Map().Get(ref).(*simulator.VirtualMachine)
 	vm.Runtime.PowerState, vm.Summary.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOn
+	vm.Runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured // "", vcsim's own, is no value that clients can read
+	vm.Summary.Runtime.FaultToleranceState = vm.Runtime.FaultToleranceState
 	vm.Guest.ToolsRunningStatus, vm.Guest.IpAddress = string(types.VirtualMachineToolsRunningStatusGuestToolsRunning), w.IP
 }
 
