@@ -22,13 +22,13 @@ from torture.counting import Effort
 PARTS = sorted(each.name for each in pkgutil.iter_modules(parts.__path__))
 
 
-def run(part: str, *, share: bool, seed: int) -> page.Ran:
+def run(part: str, *, share: bool, seed: int, only: str = "") -> page.Ran:
     """One part, its lines printed as they come."""
     module = importlib.import_module(f"torture.parts.{part}")
     began, counts = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix=f"torture-{part}-") as folder:
         os.environ["BFINFRA_STATE_HOME"] = str(Path(folder) / "state")
-        for count in module.counts(Effort(share, seed, Path(folder))):
+        for count in module.counts(Effort(share, seed, Path(folder), only)):
             counts.append(count)
             figures = f"  ({text})" if (text := page.figures(count)) else ""
             print(f"{count.tried - len(count.broken):>6} of {count.tried:<6} {count.what}{figures}", flush=True)
@@ -43,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named")
     parser.add_argument("--share", action="store_true", help="a bounded share, as CI runs it; docs/reliability.md stays as it is")
     parser.add_argument("--seed", type=int, default=None, help="of everything left to chance; printed")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only the lines that hold this text; docs/reliability.md stays as it is")
     args = parser.parse_args(argv)
     if unknown := sorted({*args.part} - {*PARTS}):
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
@@ -50,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = 0
     for part in args.part or PARTS:
         print(f"{part} (seed {seed})", flush=True)
-        ran = run(part, share=args.share, seed=seed)
+        ran = run(part, share=args.share, seed=seed, only=args.only)
         broken += ran.broken
         print(f"{'':>6} {ran.seconds:.0f} s, {ran.broken} broken", flush=True)
-        if not args.share:
+        if not (args.share or args.only):
             page.write(ran, PARTS)
     return 1 if broken else 0
 

@@ -42,11 +42,16 @@ class Count:
 
 @dataclass(frozen=True)
 class Effort:
-    """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own, empty."""
+    """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own, empty. `only`: see `wants`."""
 
     share: bool
     seed: int
     folder: Path
+    only: str = ""
+
+    def wants(self, what: str) -> bool:
+        """Whether a line is asked for: all are, but for --only TEXT those whose `what` has the text."""
+        return self.only in what
 
     def some(self, everything: Sequence[T], share: int) -> list[T]:
         """Everything, or a share of so many, drawn by the seed."""

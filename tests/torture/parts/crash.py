@@ -24,8 +24,10 @@ INSTANTS = 200
 
 def counts(effort: Effort) -> Iterator[Count]:
     for place in effort.some(PLACES, 2):
-        yield at_every_write(place, effort)
-    yield at_random_instants(DEMO, effort)
+        if effort.wants(f"`{place.name}`, killed before and after each write"):
+            yield at_every_write(place, effort)
+    if effort.wants("killed at a random instant"):
+        yield at_random_instants(DEMO, effort)
 
 
 def at_every_write(place: Place, effort: Effort) -> Count:

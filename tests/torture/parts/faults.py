@@ -29,6 +29,8 @@ from bfinfra.sandbox import Running
 
 ASKED = 7  # seconds that Retry-After asks for
 SOAP, REST, KUBE, ESX = "vcenter", "rest", "kubernetes", "esx"
+SETS = {(SOAP, "SetField")}
+"""Half of a step that notes first and then acts: where the note's answer is lost, a look finds the act undone, and the step sets the same note again."""
 Rule = Mapping[str, Any]
 
 
@@ -92,7 +94,10 @@ def counts(effort: Effort) -> Iterator[Count]:
         lines: dict[str, Count] = {}
         for fault in FAULTS:
             for writing in (True, False):
-                count = lines.setdefault(f"{fault.name}, at {'writes' if writing else 'reads'}", Count(f"{fault.name}, at each {'write' if writing else 'read'}"))
+                what = f"{fault.name}, at each {'write' if writing else 'read'}"
+                if not effort.wants(what):
+                    continue
+                count = lines.setdefault(what, Count(what))
                 for call in effort.some([call for call in calls if fits(fault, call, writing=writing)], 1):
                     with count.trial(str(call)):
                         tried(fault, call, count, Bench(sandbox, whole, tally["writes"]))
@@ -139,7 +144,8 @@ def tried(fault: Fault, call: Call, count: Count, bench: Bench) -> None:
     finished(DEMO.site, sandbox, bench.whole)
     repeated = again(sandbox.tally()["writes"], bench.writes, call, acted=fault.acted or not call.writes)
     count.add("repeated", sum(repeated.values()))
-    assert not (fault.acted and call.writes and repeated[call.door, call.method]), f"repeated although the server had acted: {dict(repeated)}"
+    blindly = fault.acted and call.writes and (call.door, call.method) not in SETS and repeated[call.door, call.method]
+    assert not blindly, f"repeated although the server had acted: {dict(repeated)}"
 
 
 def sandbox_rules(sandbox: Running) -> list[Any]:
