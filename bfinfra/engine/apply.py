@@ -14,7 +14,7 @@ from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.settle import Settle, Verdict
-from bfinfra.engine.turn import Turn
+from bfinfra.engine.turn import Halted, Turn
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.plan import Item, Plan
@@ -44,8 +44,9 @@ class Apply:
         self._items = dict(self._blocked)
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
-        self._turn = Turn(wish, world, kinds, options.patience, self._tell)
-        self._settle = Settle(wish, world, kinds, self._turn, options.patience, options.deadline)
+        patience = replace(options.patience, halt=options.stop)
+        self._turn = Turn(wish, world, kinds, patience, self._tell)
+        self._settle = Settle(wish, world, kinds, self._turn, patience, options.deadline)
         self._began: dict[Key, float] = {}
         self.endings: dict[Key, Ended] = {}
 
@@ -59,8 +60,7 @@ class Apply:
                 self._collect(pool)
         for item in self._items.values():
             if item.key not in self.endings:
-                self._end(item, Verdict(Ending.STOPPED, problem=Problem(f"{item.key} was not finished", why="the run was stopped",
-                                                                        next="the next apply goes on from here")))
+                self._end(item, stopped(item))
         return self.endings
 
     def why_blocked(self, item: Item) -> str:
@@ -103,6 +103,8 @@ class Apply:
     def _turned(self, item: Item, future: Future[bool]) -> None:
         try:
             self._settle.add(item.key, final=future.result())
+        except Halted:
+            self._end(item, stopped(item))
         except BfinfraError as error:
             self._end(item, Verdict(Ending.FAILED, problem=located(error.problems[0], item.key)))
 
@@ -145,6 +147,11 @@ class Apply:
     def _tell(self, event: Event) -> None:
         with self._speaking:
             self._sink(event)
+
+
+def stopped(item: Item) -> Verdict:
+    """It goes on with the next apply."""
+    return Verdict(Ending.STOPPED, problem=Problem(f"{item.key} was not finished", why="the run was stopped", next="the next apply goes on from here"))
 
 
 def located(problem: Problem, key: Key) -> Problem:

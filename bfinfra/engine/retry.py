@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event as Flag
 from typing import TYPE_CHECKING, TypeVar
 
 from bfinfra.model.errors import Busy, Conflict, Exists, Expired, RemoteError, Unanswered, Unreachable
@@ -23,12 +24,13 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Patience:
-    """How often, and how long between. `sleep` takes seconds."""
+    """How often, and how long between. `sleep` takes seconds; once `halt` is set nothing is waited for or tried again."""
 
     attempts: int = 6
     pause: float = 0.5
     longest: float = 15.0
     sleep: Callable[[float], None] = time.sleep
+    halt: Flag = field(default_factory=Flag)
 
     def read(self, what: Callable[[], A]) -> A:
         """The answer of `what`, asked again after what passes; the last error where it doesn't."""
@@ -55,6 +57,7 @@ class Patience:
             return jitter(state) if asked is None else min(asked, LONGEST_PAUSE)
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(classes), stop=tenacity.stop_after_attempt(self.attempts), wait=pause,
-            sleep=self.sleep, before_sleep=before_sleep, reraise=True,
+            retry=tenacity.retry_if_exception_type(classes), wait=pause, before_sleep=before_sleep, reraise=True,
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(self.attempts), tenacity.stop_when_event_set(self.halt)),
+            sleep=tenacity.sleep_using_event(self.halt) if self.sleep is time.sleep else self.sleep,
         )

@@ -89,7 +89,8 @@ class Settle:
         now = time.monotonic()
         youngest = max((entry.since for key, entry in self._waiting.items() if key.kind == kind), default=now)
         self._pause[kind] = min(self._pause[kind] * GROWTH, max(LATE, SHARE * (now - youngest)), LONGEST_PAUSE)
-        self._due[kind] = now + self._pause[kind]
+        last = min((entry.since for key, entry in self._waiting.items() if key.kind == kind), default=now) + self._limit(kind)
+        self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))  # no deadline is overslept
         return verdicts, said
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:
@@ -99,11 +100,14 @@ class Settle:
             return Verdict(Ending.FAILED, problem=Problem(f"{key} failed", why=answer.why, next="mend the cause, then apply again"))
         if answer.status is Ready.READY:
             return Verdict(Ending.DONE if entry.final else None, answer.note)
-        limit = self._deadline if self._deadline is not None else self._kinds[key.kind].deadline
+        limit = self._limit(key.kind)
         if time.monotonic() - entry.since < limit:
             return None
         return Verdict(Ending.WAITING, problem=Problem(f"{key} is not ready after {limit:.0f} s", why=answer.why,
                                                        next="nothing is wrong with that; the next apply waits on"))
+
+    def _limit(self, kind: str) -> float:
+        return self._deadline if self._deadline is not None else self._kinds[kind].deadline
 
     def _ask(self, key: Key) -> Readiness:
         spec, state, final = self._wish.wanted.get(key), self._world.states.get(key), self._waiting[key].final

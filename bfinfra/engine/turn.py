@@ -22,6 +22,10 @@ Tell = Callable[[Event], None]
 MOST_STEPS = 64  # an item that is still not done by then goes in circles
 
 
+class Halted(Exception):
+    """The run was stopped between two steps."""
+
+
 class Turn:
     """Takes items' turns, in any number of threads; shares the seen world with everybody under one lock."""
 
@@ -33,7 +37,7 @@ class Turn:
         """Those of which a step was begun: whatever moved since then, we may have moved it ourselves, the answer lost."""
 
     def take(self, item: Item) -> bool:
-        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed."""
+        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed; Halted: it may go no further."""
         while True:
             step = self._patience.look(lambda: self._once(item), lambda _: None)
             if step is None:
@@ -67,6 +71,8 @@ class Turn:
         self._check(item, steps, ran)
         if not steps:
             return None
+        if self._patience.halt.is_set():
+            raise Halted
         self._tried.add(item.key)
         self._run(item.key, steps[0], len(ran) + 1)
         ran.append(steps[0])

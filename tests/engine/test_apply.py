@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
-from engine.toys import BoxSpec, LidSpec, Make, ToyWorld, applied, lines, planned, problems, site
+from engine.toys import Box, BoxSpec, LidSpec, Make, ToyWorld, applied, lines, planned, problems, site
 
+from bfinfra.engine.retry import Patience
 from bfinfra.model.errors import Busy, Denied, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
 from bfinfra.model.kind import READY, waiting
@@ -156,6 +158,31 @@ def test_stop_finishes_what_runs_and_starts_nothing_new():
     assert endings == {"box/a": "stopped", "lid/top": "stopped"}
     assert world.writes == ["make a"]
     assert lines(planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))) == ["keep box/a", "create lid/top: make top"]
+
+
+def test_stop_is_heard_between_two_steps_of_one_resource(monkeypatch):
+    steps = Box.steps
+    monkeypatch.setattr(Box, "steps", staticmethod(lambda *what: [replace(s, fields={"size": 1}) if isinstance(s, Make) else s for s in steps(*what)]))
+    world, stop = ToyWorld(), threading.Event()
+    world.after = lambda step: stop.set()
+    endings, _ = applied(world, site(box__a=BoxSpec(size=2)), stop=stop)
+    assert endings == {"box/a": "stopped"}
+    assert world.writes == ["make a"]
+    assert applied(world, site(box__a=BoxSpec(size=2)))[0] == {"box/a": "done"}
+    assert world.writes == ["make a", "change a"]
+
+
+def test_stop_ends_the_wait_for_a_busy_server():
+    stop = threading.Event()
+
+    def fail(step):
+        stop.set()
+        raise Busy("come back later", retry_after=50)
+
+    began = time.monotonic()
+    endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, patience=Patience())
+    assert endings == {"box/a": "failed"}
+    assert time.monotonic() - began < 10
 
 
 def test_independent_branches_run_side_by_side():

@@ -74,3 +74,12 @@ def test_one_that_comes_later_is_looked_at_at_once(clock):
     assert made.due(set()) == [("box", (BOX, Key("box", "b")))]
     made.judge("box", dict.fromkeys([BOX, Key("box", "b")], waiting("the glue dries")))
     assert made.pause() < 0.2
+
+
+def test_a_deadline_is_not_overslept(clock):
+    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), 61)
+    made.add(BOX, final=True)
+    began = clock.now
+    while not made.judge("box", {BOX: waiting("it dries")})[0]:
+        clock.now += made.pause()
+    assert 61 <= clock.now - began < 61.2

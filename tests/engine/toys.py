@@ -189,7 +189,7 @@ def applied(world: ToyWorld, wanted: Site, *, destroy: bool = False, between: Ca
     seen = survey(kinds, wish.wanted, IMPATIENT)
     plan = make(wanted, wish, seen, kinds)
     between()
-    endings = Apply(plan, wish, seen, kinds, Options(patience=IMPATIENT, **options), events.append).run()
+    endings = Apply(plan, wish, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append).run()
     return {str(k): str(e.ending) for k, e in endings.items()}, events
 
 
