@@ -221,7 +221,7 @@ def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
 
     def vcenter() -> Any:
         assert site.vcenter is not None
-        return VCenter(site.vcenter, seam)
+        return VCenter(site.vcenter, seam, site=site.name)
 
     def clusters() -> Any:
         roots = provide("VCenter").authorities if site.vcenter else lambda: ""

@@ -26,12 +26,12 @@ LARGEST = 1 << 20  # bytes of one certificate
 class VCenter:
     """SOAP and REST of one vCenter; sessions open when first needed. Always `close()` it."""
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
         self.settings = settings
         self.server = settings.server
         self.seam = seam
-        self.session = SoapSession(settings, seam, env)
-        self.rest = Rest(settings, seam, env)
+        self.session = SoapSession(settings, seam, env, site)
+        self.rest = Rest(settings, seam, env, site)
         self.tasks = Tasks(self.session)
         self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)

@@ -12,7 +12,7 @@ import httpx2
 
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter import faults, leftovers
 from bfinfra.backends.vcenter.session import refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.site import VCenterSettings
@@ -26,11 +26,12 @@ Params = Mapping[str, Any]
 class Rest:
     """Paths start with `/api/` (or `/rest/`), bodies and answers are plain JSON values. Raises RemoteError."""
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
         self.server = settings.server
         self._settings = settings
         self._seam = seam
         self._env = env
+        self._agent = leftovers.agent(site)
         self._http: httpx2.Client | None = None
         self._token = ""
         self._door = SESSION
@@ -96,7 +97,7 @@ class Rest:
     def _client(self) -> httpx2.Client:
         with self._lock:
             if self._http is None:
-                self._http = self._seam.client(f"https://{self.server}", self._settings.trust, headers={"User-Agent": "bfinfra"})
+                self._http = self._seam.client(f"https://{self.server}", self._settings.trust, headers={"User-Agent": self._agent})
             return self._http
 
     def _session(self) -> str:

@@ -11,7 +11,7 @@ import httpx2
 
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import soap
+from bfinfra.backends.vcenter import leftovers, soap
 from bfinfra.model.errors import Denied, Expired, RemoteError
 from bfinfra.model.site import VCenterSettings
 
@@ -25,13 +25,17 @@ def refused(username: str, server: str) -> Denied:
 
 
 class SoapSession:
-    """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything."""
+    """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything.
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None) -> None:
+    With `site`, a run that writes ends the sessions that killed runs of the site left behind.
+    """
+
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
         self.settings = settings
         self.server = settings.server
         self._seam = seam
         self._env = env
+        self._site = site
         self._http: httpx2.Client | None = None
         self._content: Any = None
         self._lock = threading.Lock()
@@ -81,13 +85,15 @@ class SoapSession:
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)
         if self._http is None:
-            self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": "bfinfra"})
+            self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": leftovers.agent(self._site)})
         stub = soap.Stub(self._http, self.server, soap.negotiate(self._http, self.server))
         content = soap.service_instance(stub).RetrieveContent()
         try:
-            content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
+            own = content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
         except Denied as error:
             if error.privilege:
                 raise
             raise refused(who.username, self.server) from None
+        if self._site and not self._seam.read_only:
+            leftovers.end(content, own, self._site)
         return content

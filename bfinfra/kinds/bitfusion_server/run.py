@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -14,7 +11,7 @@ from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity
 from bfinfra.kinds.bitfusion_server.target import Target, surplus
-from bfinfra.model import kind
+from bfinfra.model import kind, process
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
@@ -40,7 +37,7 @@ class Runs:
         values = _revealed(target.properties)
         sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
-        notes = {MARK: step.mark, IMPORTING: _importer(), OVA: target.release} | _kept(mark, sealed)
+        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | _kept(mark, sealed)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
@@ -101,7 +98,7 @@ class Runs:
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):
             if found.extra:
-                self._vcenter.machines.discard(moid, IMPORTING, cancel=_dead(found.extra[IMPORTING]))
+                self._vcenter.machines.discard(moid, IMPORTING, cancel=_over(found.extra[IMPORTING]))
 
     def _configure(self, step: steps.Configure) -> None:
         values = _revealed(step.properties)
@@ -126,26 +123,9 @@ class Runs:
         return self._site.pepper.reveal() if self._site.pepper else ""
 
 
-def _importer() -> str:
-    """Who imports: this machine and this process."""
-    return f"{socket.gethostname()}/{uuid.getnode():x}/{os.getpid()}"
-
-
-def _dead(importer: str) -> bool:
-    """Whether an importer surely works no more: a process of this machine that has ended, or this one, which now does something else."""
-    machine, _, pid = importer.rpartition("/")
-    mine, _, me = _importer().rpartition("/")
-    if machine != mine or not pid.isdigit():
-        return False
-    if pid == me:
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+def _over(importer: str) -> bool:
+    """Whether an importer surely works no more: its process ended, or it is this one, which now does something else."""
+    return process.mine(importer) or process.ended(importer)
 
 
 def _revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:

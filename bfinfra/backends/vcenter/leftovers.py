@@ -1,0 +1,36 @@
+"""Sessions that killed runs left behind: a run names itself in its user agent, and the next run of its site and machine ends what is left.
+
+vCenter shows sessions to who may end them; without that right (Sessions.TerminateSession) they are left to time out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+from urllib.parse import quote
+
+from bfinfra.backends.vcenter import properties
+from bfinfra.model import process
+from bfinfra.model.errors import RemoteError
+
+AGENT = re.compile(r"bfinfra \((?P<site>[^ ;()]+); (?P<who>[^ ;()]+)\)")
+
+
+def agent(site: str) -> str:
+    """The user agent of a site's run."""
+    return f"bfinfra ({quote(site) or '-'}; {quote(process.me(), safe='/')})"
+
+
+def end(content: Any, own: Any, site: str) -> None:
+    """End the sessions of the site's earlier runs on this machine whose process is gone; `own` is the session that asks."""
+    manager = content.sessionManager
+    with contextlib.suppress(RemoteError):  # without the right, or where another run was faster
+        listed = properties.one(content, manager, ["sessionList"])["sessionList"] or ()
+        if left := [each.key for each in listed if each.key != own.key and each.userName == own.userName and _left(each.userAgent or "", site)]:
+            manager.TerminateSession(left)
+
+
+def _left(said: str, site: str) -> bool:
+    found = AGENT.fullmatch(said)
+    return bool(found and found["site"] == quote(site) and process.ended(found["who"]))
