@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
 import socket
 import ssl
 import tempfile
@@ -14,6 +16,8 @@ from bfinfra.model.errors import Untrusted
 from bfinfra.model.sources import small
 from bfinfra.model.trust import Trust
 
+OLDEST = ssl.TLSVersion.TLSv1_2  # whatever the machine's own openssl.cnf allows
+BROKEN = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # the connection ended: nobody said no
 PARTIAL = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", ssl.VerifyFlags(0x80000))
 
 
@@ -26,8 +30,10 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
         return unverified()
     if trust.ca_file is None and trust.ca_pem is None and not extra_pem:
         system: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        system.minimum_version = OLDEST
         return system
     own = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    own.minimum_version = OLDEST
     own.verify_flags |= PARTIAL  # a self-signed server certificate given as the authority is enough
     if trust.ca_file is None and trust.ca_pem is None:
         own.load_default_certs()
@@ -50,6 +56,7 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
 def unverified() -> ssl.SSLContext:
     """A context that accepts any certificate: only for use with `check_pin`, or to show a fingerprint."""
     free = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    free.minimum_version = OLDEST
     free.check_hostname = False
     free.verify_mode = ssl.CERT_NONE
     return free
@@ -57,15 +64,25 @@ def unverified() -> ssl.SSLContext:
 
 def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -> None:
     """Show our own certificate (PEM, with its key) to the server. Raises Untrusted where they don't fit."""
-    with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads a chain from files only; the folder is ours alone (0700)
-        shown, own = Path(folder) / "certificate.pem", Path(folder) / "key.pem"
-        shown.write_text(certificate)
-        own.write_text(key)
+    from cryptography.hazmat.primitives import serialization as forms  # noqa: PLC0415 - few clusters know their users by certificate
+
+    # OpenSSL reads a chain from files only. What lies there is of no use to who finds it after a crash: its password dies with us.
+    password = secrets.token_bytes(32).hex().encode()
+    with tempfile.TemporaryDirectory(prefix="bfinfra-") as folder:  # ours alone (0700)
         try:
-            context.load_cert_chain(shown, own, password="")  # an empty password: never ask on the terminal
-        except (OSError, ValueError):
+            loaded = forms.load_pem_private_key(key.encode(), None)
+            sealed = loaded.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.BestAvailableEncryption(password))
+            mine, its_key = _private(Path(folder) / "certificate.pem", certificate.encode()), _private(Path(folder) / "key.pem", sealed)
+            context.load_cert_chain(mine, its_key, password=password)
+        except (OSError, TypeError, ValueError):
             raise Untrusted("the client certificate can't be used", server=server, why="certificate and key don't fit, or are no PEM",
                             next="make the kubeconfig anew") from None
+
+
+def _private(path: Path, data: bytes) -> Path:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(data)
+    return path
 
 
 def check_pin(shown: bytes | None, pin: str, server: str) -> None:
@@ -76,29 +93,54 @@ def check_pin(shown: bytes | None, pin: str, server: str) -> None:
             "the server's certificate is not the pinned one",
             server=server,
             why=f"it shows SHA-256 {colons(found)}, the site pins {colons(pin)}",
-            next="if the certificate was renewed, compare the fingerprint on the server itself and write it as trust: {sha256: …}",
+            next=f"if it was renewed, compare the fingerprint on the server itself, then write it as trust: {{sha256: …}}; "
+            f"bfinfra trust {server} shows the certificate",
         )
 
 
 def refused(error: ssl.SSLCertVerificationError, address: tuple[str, int], server: str) -> Untrusted:
     """The error for a certificate that did not verify; looks at it once more to show its fingerprint."""
-    shown = _fingerprint(address, server.rpartition(":")[0])
+    try:
+        fingerprint = colons(hashlib.sha256(shown(address, server.rpartition(":")[0])).hexdigest())
+    except OSError:
+        fingerprint = ""
     return Untrusted(
         "the server's certificate is not trusted",
         server=server,
-        why=error.verify_message + (f"; it shows SHA-256 {colons(shown)}" if shown else ""),
-        next="give its authority as trust: {ca_file: …}, or compare the fingerprint on the server itself and write it as trust: {sha256: …}",
+        why=error.verify_message + (f"; it shows SHA-256 {fingerprint}" if fingerprint else ""),
+        next="give its authority as trust: {ca_file: …}, or compare the fingerprint on the server itself and write it as trust: {sha256: …}; "
+        f"bfinfra trust {server} shows the certificate",
     )
+
+
+def unfit(error: ssl.SSLError, server: str) -> Untrusted:
+    """The error for a server that no secure connection is possible with."""
+    reason = error.reason or ""
+    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"):
+        return Untrusted("what answers there speaks no TLS", server=server, why=reason.lower().replace("_", " "), next="check host and port")
+    return Untrusted("no secure connection", server=server, why=f"TLS 1.2 or newer was offered, and the answer was: {reason.lower().replace('_', ' ')}",
+                     next="allow TLS 1.2 on the server; bfinfra speaks nothing older")
+
+
+def shown(address: tuple[str, int], name: str) -> bytes:
+    """The certificate (DER) that a server shows to who asks for `name`. OSError. Nothing is sent to it."""
+    with socket.create_connection(address, timeout=10) as plain, unverified().wrap_socket(plain, server_hostname=name) as tls:
+        return tls.getpeercert(binary_form=True) or b""
+
+
+def objection(address: tuple[str, int], name: str, trust: Trust, extra_pem: str = "") -> str:
+    """Why a server's certificate is not trusted, or "". OSError. Nothing is sent to it."""
+    try:
+        with socket.create_connection(address, timeout=10) as plain, context(trust, extra_pem, name).wrap_socket(plain, server_hostname=name) as tls:
+            if trust.sha256:
+                check_pin(tls.getpeercert(binary_form=True), trust.sha256, name)
+    except ssl.SSLCertVerificationError as error:
+        return str(error.verify_message)
+    except Untrusted as error:
+        return error.problems[0].why or error.problems[0].what
+    return ""
 
 
 def colons(digest: str) -> str:
     """`abcd…` → `AB:CD:…`."""
     return ":".join(digest[i : i + 2] for i in range(0, len(digest), 2)).upper()
-
-
-def _fingerprint(address: tuple[str, int], name: str) -> str:
-    try:
-        with socket.create_connection(address, timeout=10) as plain, unverified().wrap_socket(plain, server_hostname=name) as tls:
-            return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").hexdigest()
-    except OSError:
-        return ""

@@ -16,7 +16,7 @@ import httpcore2
 import httpx2
 
 from bfinfra.backends import limits, tls, writes
-from bfinfra.model.errors import Malformed, RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
 from bfinfra.model.trust import Trust
 
 Route = Callable[[str, int], tuple[str, int] | None]
@@ -25,6 +25,7 @@ TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 ENVELOPE = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})  # of a body that comes unpacked
+REDIRECTS = (301, 302, 303, 307, 308)
 CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
@@ -192,6 +193,8 @@ class _Stream(httpcore2.NetworkStream):
         except httpcore2.ConnectError as error:
             if isinstance(cause := error.__cause__ or error.__context__, ssl.SSLCertVerificationError):
                 raise tls.refused(cause, self._address, self._server) from None
+            if isinstance(cause, ssl.SSLError) and not isinstance(cause, tls.BROKEN):
+                raise tls.unfit(cause, self._server) from None
             raise
         if self._pin:
             try:
@@ -223,6 +226,9 @@ class _Outermost(httpx2.BaseTransport):
 
         with translated():
             response = self._inner.handle_request(request)
+        if response.status_code in REDIRECTS and (place := response.headers.get("location")):
+            response.close()
+            raise Redirected(name, place, self._server)
         headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]
         stream = _Body(limits.Bounded(response, limits.of(request, name)), translated)
         return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
@@ -238,6 +244,16 @@ class WriteRefused(RemoteError):
         super().__init__(
             f"refused to send {name}", server=server, why="this run only reads", next="this is a defect of bfinfra; please report it"
         )
+
+
+class Redirected(Rejected):
+    """The server sends its client elsewhere. Nobody follows: what it was sent, credentials included, is not for whoever it names."""
+
+    def __init__(self, name: str, place: str, server: str) -> None:
+        url = re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#@]*@", r"\1", place).partition("?")[0].partition("#")[0]  # no account, no query: either may hold a secret
+        self.place = "".join(c for c in url if c.isprintable())[:200]
+        super().__init__(f"{name} is answered by a redirect", server=server, why=f"it leads to {self.place}",
+                         next="nothing was sent there; if that is the right server, write its address into the site")
 
 
 class _Body(httpx2.SyncByteStream):

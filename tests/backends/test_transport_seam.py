@@ -114,12 +114,6 @@ def test_only_who_was_given_a_certificate_shows_it(seam, echo):
     assert echo.met == [False, True, False]
 
 
-def test_redirects_are_not_followed(seam, echo):
-    echo.answers["/x"] = (302, b"", {"location": "/y"})
-    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 302
-    assert [path for _, path, _ in echo.asked] == ["/x"]
-
-
 def test_proxies_of_the_environment_are_ignored(echo, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     seam = Seam()
