@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory import services
+from bfinfra.sandbox.inventory import permissions, services
 from bfinfra.sandbox.inventory.hosts import add_host
 from bfinfra.sandbox.inventory.vmtypes import vim
 
@@ -35,6 +35,7 @@ def build(inventory: Inventory) -> None:
         add_datastore(inventory, datacenter, name, datastore)
     for cluster in inventory.clusters():
         finish_cluster(inventory, cluster, networks)
+    permissions.furnish(inventory)
 
 
 def types(*names: str) -> Any:

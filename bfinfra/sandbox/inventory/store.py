@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory import saved
+from bfinfra.sandbox.inventory import permissions, saved
 from bfinfra.sandbox.inventory.guest import start_guest
 from bfinfra.sandbox.inventory.hosts import come_back
 from bfinfra.sandbox.inventory.managed import Managed
@@ -173,6 +173,8 @@ class Inventory:
         with self.lock:
             self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
             self.counters = defaultdict(int, data["counters"])
+            if "permissions" not in self.objects[permissions.MANAGER].hidden:  # saved before there were any
+                permissions.furnish(self)
             self.touch(*self.objects.values())
             for host in self.hosts():
                 if host["runtime"].connectionState == "notResponding":

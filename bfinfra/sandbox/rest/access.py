@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bfinfra.sandbox.rest.errors import Refused, missing
-from bfinfra.sandbox.rest.namespaces import PATH, PRIVILEGE, change, one
+from bfinfra.sandbox.rest.namespaces import PATH, change, may_configure, one
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
 
@@ -63,5 +63,5 @@ def _find(call: Call, namespace: str, who: dict[str, str]) -> dict[str, Any] | N
 
 
 def _put(call: Call, namespace: str, who: dict[str, str], entries: list[dict[str, Any]]) -> None:
-    call.need(PRIVILEGE, namespace)
+    may_configure(call, namespace)
     change(call, namespace, lambda info: {"access_list": [*(each for each in info["access_list"] if not who.items() <= each.items()), *entries]})

@@ -66,7 +66,7 @@ def get_v2(call: Call, namespace: str) -> Any:
 def create(call: Call) -> None:
     """A new namespace; CONFIGURING until it runs."""
     spec = check(call.spec, CREATE)
-    call.need(PRIVILEGE, spec["cluster"])
+    call.need(PRIVILEGE, spec["cluster"], spec["cluster"])
     _create(call, spec)
 
 
@@ -74,14 +74,14 @@ def create(call: Call) -> None:
 def create_v2(call: Call) -> None:
     """The same, by supervisor."""
     spec = check(call.spec, CREATE_V2)
-    call.need(PRIVILEGE, spec["supervisor"])
+    call.need(PRIVILEGE, spec["supervisor"], spec["supervisor"])
     _create(call, {**{key: value for key, value in spec.items() if key not in ("supervisor", "network_spec")}, "cluster": spec["supervisor"]})
 
 
 @route("PUT", PATH + "/{namespace}")
 def replace(call: Call, namespace: str) -> None:
     """Set all that can be set; what isn't given is cleared."""
-    call.need(PRIVILEGE, namespace)
+    may_configure(call, namespace)
     spec = check(call.spec, SETTABLE)
     change(call, namespace, lambda _: {**EMPTY, "content_libraries": [], **spec})
 
@@ -89,7 +89,7 @@ def replace(call: Call, namespace: str) -> None:
 @route("PATCH", PATH + "/{namespace}")
 def update(call: Call, namespace: str) -> None:
     """Change what is given; lists are replaced whole, limits one by one."""
-    call.need(PRIVILEGE, namespace)
+    may_configure(call, namespace)
     spec = check(call.spec, UPDATE)
     change(call, namespace, lambda info: {**spec, "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {}))})
 
@@ -97,7 +97,7 @@ def update(call: Call, namespace: str) -> None:
 @route("DELETE", PATH + "/{namespace}")
 def delete(call: Call, namespace: str) -> None:
     """Remove one and all that is in it; REMOVING until it is gone."""
-    call.need(PRIVILEGE, namespace)
+    may_configure(call, namespace)
     with call.state.lock:
         info = one(call.state, namespace)
         if info["config_status"] == "REMOVING":
@@ -198,6 +198,13 @@ def _quota(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     lifted = {name.removesuffix("_unset") for name, value in new.items() if name.endswith("_unset") and value}
     kept = {name: value for name, value in old.items() if name not in lifted}
     return {**kept, **{name: value for name, value in new.items() if not name.endswith("_unset")}}
+
+
+def may_configure(call: Call, namespace: str) -> None:
+    """UNAUTHORIZED where the caller may not configure the namespace: the right is asked on its cluster."""
+    with call.state.lock:
+        home = call.state.namespaces.get(namespace, {}).get("cluster", "")
+    call.need(PRIVILEGE, namespace, home)
 
 
 def _may_use(user: Any, info: dict[str, Any]) -> bool:

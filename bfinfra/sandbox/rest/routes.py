@@ -30,11 +30,11 @@ class Call:
     inventory: Inventory
     state: RestState
 
-    def need(self, privilege: str, what: str) -> None:
-        """Refused (UNAUTHORIZED) where the caller lacks a privilege."""
-        from bfinfra.sandbox.soap.dispatch import holds  # noqa: PLC0415 - SOAP's types load when the first call comes
+    def need(self, privilege: str, what: str, entity: str = "") -> None:
+        """Refused (UNAUTHORIZED) where the caller lacks a privilege on an entity, by its id; on the root where none is given."""
+        from bfinfra.sandbox.inventory.permissions import holds  # noqa: PLC0415 - SOAP's types load when the first call comes
 
-        if not holds(self.session.user, privilege):
+        if not holds(self.inventory, self.session.user, privilege, self.inventory.objects.get(entity)):
             raise Refused("UNAUTHORIZED", f"User {self.session.user.name} does not have the privilege {privilege} on {what}.")
 
     @cached_property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.managed import Managed
+from bfinfra.sandbox.inventory.permissions import anchor, holds
 from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Call:
         if self.session is None:
             raise vim.fault.NotAuthenticated(privilegeId=privilege, object=entities[0].ref, msg="The session is not authenticated.")
         for entity in entities:
-            if not holds(self.session.user, str(privilege)):
+            if not holds(self.inventory, self.session.user, str(privilege), entity):
+                entity = anchor(self.inventory, entity)  # noqa: PLW2901 - the fault names what the right is wanted on
                 raise vim.fault.NoPermission(
                     object=entity.ref, privilegeId=privilege, msg=f"Permission to perform this operation was denied: {privilege} on {entity.name or entity.moid}",
                 )
@@ -86,16 +88,6 @@ def shown_name(name: str) -> str:
     """A user as vCenter shows it: the domain in capitals, a backslash, the name."""
     user, _, domain = name.partition("@")
     return f"{domain.upper()}\\{user}" if domain else user
-
-
-def holds(user: Any, privilege: str) -> bool:
-    """Whether the user's role has the privilege: "admin", "readonly", or a list of privilege ids."""
-    if privilege in ("System.View", "System.Read", "System.Anonymous"):
-        return True
-    role = getattr(user, "role", None) or getattr(user, "rights", None) or "readonly"
-    if isinstance(role, str):
-        return role == "admin"
-    return privilege in role
 
 
 def info_of(name: str, this: Managed) -> Any:

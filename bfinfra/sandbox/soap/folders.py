@@ -47,6 +47,8 @@ def move_into(call: Call, this: Managed, args: Any) -> Any:
     """Other entities come here."""
     moved = [call.inventory.get(ref) for ref in args.list]
     for each in moved:
+        if each.is_a(vim.VirtualMachine):
+            call.need("VirtualMachine.Inventory.Move", each, call.inventory.get(each.parent), this)
         check_fits(call, this, each)
     return tasks.start(call, this, "Folder.moveInto", lambda: move(call, this, moved), lock=False)
 

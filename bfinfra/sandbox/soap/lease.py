@@ -14,7 +14,7 @@ from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.ovf_hardware import DEVICE, disk_address
-from bfinfra.sandbox.soap.vm_create import make
+from bfinfra.sandbox.soap.vm_create import make, may_create
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -32,6 +32,7 @@ def import_vapp(call: Call, this: Managed, args: Any) -> Any:
     inventory = call.inventory
     folder = inventory.get(args.folder) if args.folder else root_folder(inventory, this)
     host = inventory.get(args.host) if args.host else None
+    may_create(call, folder, this.ref, args.spec.configSpec)
     vm = make(call, folder, (this, host, None), args.spec.configSpec)
     lease = inventory.add(
         vim.HttpNfcLease, f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}", {"vm": vm.moid, "files": {}, "local": call.local},

@@ -94,6 +94,8 @@ def move_into(call: Call, this: Managed, args: Any) -> None:
     for ref in args.list:
         each = call.inventory.get(ref)
         if each.is_a(vim.VirtualMachine):
+            call.need("Resource.AssignVMToPool", this, each)
+            call.need("VirtualMachine.Inventory.Move", each)
             each["resourcePool"] = this.ref
         else:
             each["parent"] = this.ref

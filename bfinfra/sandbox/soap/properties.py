@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import COMPUTED, OF_ITSELF, UNSTABLE
 from bfinfra.sandbox.inventory.paths import read
+from bfinfra.sandbox.inventory.permissions import holds
 from bfinfra.sandbox.inventory.vmtypes import field, fields, support, vim, vmodl
 from bfinfra.sandbox.soap import wire
 
@@ -62,14 +63,23 @@ def all_paths(managed: Managed) -> list[str]:
 def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
     """The `obj`, `propSet` and `missingSet` elements of an object. Without a session, what isn't public is missing."""
     parts = [f'<obj type="{managed.kind}">{managed.moid}</obj>']
+    error = hidden(call, managed)
     for path in paths:
-        if call.session is None and not public(managed, path):
-            error = vim.fault.NotAuthenticated(object=managed.ref, privilegeId="System.View")
+        if error is not None and not public(managed, path):
             info = wire.written("fault", error, vmodl.LocalizedMethodFault, call.version)
             parts.append(f"<missingSet><path>{escaped(path)}</path>{info}</missingSet>")
         else:
             parts.append(prop_set(call, managed, path))
     return "".join(parts)
+
+
+def hidden(call: Call, managed: Managed) -> Any:
+    """The fault that stands in for each property of what the caller may not see, or None."""
+    if call.session is None:
+        return vim.fault.NotAuthenticated(object=managed.ref, privilegeId="System.View")
+    if not holds(call.inventory, call.session.user, "System.Read", managed):
+        return vim.fault.NoPermission(object=managed.ref, privilegeId="System.Read")
+    return None
 
 
 def public(managed: Managed, path: str) -> bool:

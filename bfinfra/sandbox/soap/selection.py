@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.paths import read
+from bfinfra.sandbox.inventory.permissions import holds
 from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl, wsdl_type
 from bfinfra.sandbox.soap.properties import all_paths
 
@@ -46,6 +47,11 @@ def start_of(call: Call, ref: Any) -> Managed:
             raise vim.fault.NotAuthenticated(object=ref, privilegeId="System.View", msg="The session is not authenticated.")
         raise vmodl.fault.ManagedObjectNotFound(obj=ref)
     return managed
+
+
+def visible(call: Call, managed: Managed) -> bool:
+    """Whether the caller may see it at all: what he may not is left out of lists."""
+    return call.session is not None and holds(call.inventory, call.session.user, "System.View", managed)
 
 
 def paths_of(prop_set: Any, managed: Managed) -> list[str] | None:
@@ -107,4 +113,4 @@ class _Walk:
         value = read(self.call.inventory, managed, step.path)
         refs = value if isinstance(value, list) else [value]
         reached = (self.call.inventory.objects.get(ref._moId) for ref in refs if isinstance(ref, support.ManagedObject))  # noqa: SLF001 - pyVmomi's public attribute has this name
-        return [(each, step.selectSet, not step.skip) for each in reached if each is not None]
+        return [(each, step.selectSet, not step.skip) for each in reached if each is not None and visible(self.call, each)]

@@ -10,6 +10,7 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, check_version
+from bfinfra.sandbox.soap.vm_create import may_use_networks
 from bfinfra.sandbox.soap.vm_life import refuse_importing
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
     spec = args.spec
     for privilege in privileges(spec):
         call.need(privilege, this)
+    may_use_networks(call, spec)
     check_version(this["config"], spec)
     refuse_importing(call.inventory, this)
     return tasks.start(call, this, "VirtualMachine.reconfigure", lambda: change(call, this, spec))
@@ -48,8 +50,6 @@ def device_privilege(change: Any) -> str:
     """The privilege for one device change."""
     if isinstance(change.device, DEVICE.VirtualDisk):
         return {"add": "VirtualMachine.Config.AddNewDisk", "remove": "VirtualMachine.Config.RemoveDisk"}.get(change.operation, "VirtualMachine.Config.DiskExtend")
-    if isinstance(change.device, DEVICE.VirtualPCIPassthrough):
-        return "VirtualMachine.Config.RawDevice"
     return "VirtualMachine.Config.EditDevice" if change.operation == "edit" else "VirtualMachine.Config.AddRemoveDevice"
 
 
