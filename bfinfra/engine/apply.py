@@ -85,7 +85,13 @@ class Apply:
             self._tell(Started(at=time.time(), key=item.key, action=item.action))
             self._running[pool.submit(self._turn.take, item)] = item
         else:
-            self._settle.add(item.key, final=True)
+            self._wait_for(item, final=True)
+
+    def _wait_for(self, item: Item, *, final: bool) -> None:
+        if final and (verdict := self._settle.at_once(item.key)):
+            self._end(item, verdict)
+        else:
+            self._settle.add(item.key, final=final)
 
     def _collect(self, pool: ThreadPoolExecutor) -> None:
         pause = min(TICK, self._settle.pause())
@@ -102,7 +108,7 @@ class Apply:
 
     def _turned(self, item: Item, future: Future[bool]) -> None:
         try:
-            self._settle.add(item.key, final=future.result())
+            self._wait_for(item, final=future.result())
         except Halted:
             self._end(item, stopped(item))
         except BfinfraError as error:

@@ -12,7 +12,7 @@ from bfinfra.engine.retry import Patience
 from bfinfra.engine.turn import Turn
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
-from bfinfra.model.kind import READY, Readiness, Ready, failed, waiting
+from bfinfra.model.kind import READY, Kind, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 
 FIRST_PAUSE, LATE, LONGEST_PAUSE, GROWTH = 0.1, 2.0, 5.0, 1.5  # seconds, seconds, seconds, factor
@@ -52,6 +52,12 @@ class Settle:
         """Wait for a resource; `final`: no steps are left."""
         self._waiting[key] = _Waiting(time.monotonic(), final)
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
+
+    def at_once(self, key: Key) -> Verdict | None:
+        """The verdict on a resource that nobody need wait for: it was just seen gone, or its kind is ready as soon as it stands."""
+        spec, state, kind = self._wish.wanted.get(key), self._world.states.get(key), self._kinds[key.kind]
+        done = state is None if spec is None else state is not None and type(kind).ready is Kind.ready
+        return Verdict(Ending.DONE) if done else None
 
     def due(self, busy: set[str]) -> list[tuple[str, tuple[Key, ...]]]:
         """The kinds to look at now, each with its settling keys; not those that are being looked at."""

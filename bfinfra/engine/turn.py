@@ -65,7 +65,8 @@ class Turn:
             raise Unreachable(f"{kind} can't be read", why=blind)
 
     def _once(self, item: Item) -> Step | None:
-        self.look(item.key.kind, (item.key.name,))
+        if not self._may_try(item):
+            self.look(item.key.kind, (item.key.name,))
         steps = self.left(item.key)
         ran = self._ran.setdefault(item.key, [])
         self._check(item, steps, ran)
@@ -77,6 +78,10 @@ class Turn:
         self._run(item.key, steps[0], len(ran) + 1)
         ran.append(steps[0])
         return steps[0]
+
+    def _may_try(self, item: Item) -> bool:
+        """Whether the survey was look enough: for the first step, once, where it fails should the world have moved since."""
+        return item.key not in self._tried and item.steps[0].exclusive and all(step.exclusive for step in self.left(item.key)[:1])
 
     def _run(self, key: Key, step: Step, number: int) -> None:
         began = time.monotonic()

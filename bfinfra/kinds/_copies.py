@@ -16,6 +16,7 @@ from pydantic import Field
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, api_of, home_of, real_name
+from bfinfra.kinds._sights import Object, Sights, place_of
 from bfinfra.model import kind, rights
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Content = Mapping[str, Mapping[str, bytes]]
 """Secret name → key → value."""
-Object = dict[str, Any]
+FEW = 12  # Secrets that are asked for one by one rather than listed
 
 
 class Spec(kind.Spec):
@@ -81,6 +82,11 @@ class Write(kind.Step):
     """Where the content comes from: a reference, never the content."""
     mark: Mark
 
+    @property
+    def exclusive(self) -> bool:
+        """Making is; replacing is not."""
+        return not self.standing
+
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(kind.Step):
@@ -93,7 +99,13 @@ class Remove(kind.Step):
     cluster: str
     namespace: str
     home: Endpoint
+    owner: str
     names: tuple[str, ...]
+
+    @property
+    def exclusive(self) -> bool:
+        """Only what was seen is removed, in the version that was seen."""
+        return True
 
 
 S = TypeVar("S", bound=Spec)
@@ -113,6 +125,7 @@ class Copies(kind.Kind[S, T]):
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
         self._places = Places(clusters)
+        self._sights = Sights()
         self._site = site.name
 
     @staticmethod
@@ -129,13 +142,16 @@ class Copies(kind.Kind[S, T]):
         """The content again, read from the step's source just before it is written. Raises BfinfraError."""
 
     def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list of our Secrets a cluster, and a look at what stands under wanted names."""
+        """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked for one by one."""
         contents, unreadable = self._expected(wanted, needs)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others)
         states: dict[str, Any] = {}
         for key, objects in answers.found.items():
-            for name, found in self._by_name(objects, key, wanted, needs).items():
+            of = self._by_name(objects, key, wanted, needs)
+            for name in {**wanted, **of}:
+                self._sights.saw(answers.homes[key].endpoint, name, of.get(name, ()))
+            for name, found in of.items():
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if (others or name in wanted) and (name not in states or not fits):
@@ -148,15 +164,15 @@ class Copies(kind.Kind[S, T]):
         match step:
             case Write(home=Endpoint() as home):
                 for name, values in self.content(step).items():
-                    manifest = self._manifest(step, name, values)
-                    cluster = self._clusters.at(home)
-                    if name in step.standing:
-                        cluster.apply(manifest, force=True)  # the plan said that its content is replaced
-                    else:
-                        cluster.create(manifest)
-            case Remove(home=home, namespace=namespace, names=names):
-                for name in names:
-                    self._clusters.at(home).delete("v1", "Secret", name, namespace)
+                    manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)
+                    # force: the plan said that its content is replaced
+                    made = cluster.apply(manifest, force=True) if name in step.standing else cluster.create(manifest)
+                    self._sights.wrote(home, (step.namespace, name), made)
+            case Remove(home=home, namespace=namespace):
+                for name in step.names:
+                    seen = self._sights.version(home, step.owner, (namespace, name))
+                    left = self._clusters.at(home).delete("v1", "Secret", name, namespace, seen=seen)
+                    self._sights.wrote(home, (namespace, name), left)
             case _:
                 raise AssertionError(step)
 
@@ -175,11 +191,16 @@ class Copies(kind.Kind[S, T]):
                 unreadable[name] = str(error)
         return contents, unreadable
 
-    def _read(self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]) -> list[Object]:
-        found = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
-        have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
-        places = {place: None for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs) if place not in have}
-        return [*found, *home.cluster.find("v1", "Secret", places, home.namespace)]
+    def _read(self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool) -> list[Object]:
+        places = [place for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs)]
+        asked = dict.fromkeys([*places, *self._sights.places(home.endpoint, wanted)])
+        answers = {place: self._sights.answer(home.endpoint, place) for place in asked}
+        if not others and len(asked) <= FEW:
+            found = [answer[0] if answer else home.cluster.get("v1", "Secret", place[1], place[0]) for place, answer in answers.items()]
+            return [obj for obj in found if obj]
+        listed = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
+        have = {place_of(obj) for obj in listed}
+        return [*listed, *home.cluster.find("v1", "Secret", [place for place in dict.fromkeys(places) if place not in have], home.namespace)]
 
     def _by_name(
         self, objects: Sequence[Object], key: Key, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
@@ -201,7 +222,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
 ) -> Sequence[kind.Step]:
     """Write where it lacks or is wrong, then remove where it isn't wanted any more. `source`: where `content` finds it."""
     if spec is None:
-        return () if state is None else tuple(_removals(state, {}, what))
+        return () if state is None else tuple(_removals(name, state, {}, what))
     spaces = [real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces)]
     here = state if state is not None and state.cluster == spec.cluster else None
     names, copies = spec.names(name), here.copies if here else {}
@@ -218,16 +239,16 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
                 mark=around.mark.seal(spec.applied()), changes=(*own, *(file_changes if not found else ())),
             ))
     if state is not None:
-        found += _removals(state, dict.fromkeys(spaces, names) if here else {}, what)
+        found += _removals(name, state, dict.fromkeys(spaces, names) if here else {}, what)
     return found
 
 
-def _removals(state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[kind.Step]:
+def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[kind.Step]:
     found: list[kind.Step] = []
     for space, copy in state.copies.items():
         if stale := tuple(sorted(copy.names - set(wanted.get(space, ())))):
             change = (Change(f"content in {space}", f"as in {what}", None),)
-            found.append(Remove(what=what, cluster=state.cluster, namespace=space, home=state.home, names=stale, changes=change))
+            found.append(Remove(what=what, cluster=state.cluster, namespace=space, home=state.home, owner=name, names=stale, changes=change))
     return found
 
 

@@ -108,6 +108,11 @@ class Step:
 
     changes: tuple[Change, ...] = ()
 
+    @property
+    def exclusive(self) -> bool:
+        """It fails with Exists or Conflict where its object is not as it was last seen: nobody needs to look just before it."""
+        return False
+
     def title(self) -> str:
         """One line for people."""
         return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".").format(**vars(self))

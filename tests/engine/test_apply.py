@@ -4,12 +4,13 @@ import threading
 import time
 from dataclasses import replace
 
-from engine.toys import Box, BoxSpec, LidSpec, Make, ToyWorld, applied, lines, planned, problems, site
+import engine.toys as toys
+from engine.toys import Box, BoxSpec, LidSpec, Make, ToyState, ToyWorld, applied, lines, planned, problems, site
 
 from bfinfra.engine.retry import Patience
-from bfinfra.model.errors import Busy, Denied, Unanswered
+from bfinfra.model.errors import Busy, Denied, Exists, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
-from bfinfra.model.kind import READY, waiting
+from bfinfra.model.kind import READY, Kind, waiting
 
 
 def once(error):
@@ -202,3 +203,49 @@ def test_a_broken_item_ends_with_how_long_it_took():
     _, events = applied(ToyWorld(), site(box__a=BoxSpec()))
     assert all(e.seconds >= 0 for e in events if isinstance(e, Ended))
     assert Make.__doc__
+
+
+class Exclusive(Make):
+    """make {name}"""
+
+    @property
+    def exclusive(self) -> bool:
+        return True
+
+
+def guarded() -> ToyWorld:
+    """Where making fails if something stands there."""
+    world = ToyWorld()
+
+    def fail(step):
+        if ("box", step.name) in world.things:
+            raise Exists("the name is taken")
+
+    world.fail = fail
+    return world
+
+
+def test_a_step_that_fails_where_the_world_moved_needs_no_look_before_it(monkeypatch):
+    monkeypatch.setattr(toys, "Make", Exclusive)
+    world = guarded()
+    assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
+    assert world.reads.count(("box", False)) == 1 + 1  # after it, and while it settles
+
+
+def test_where_it_fails_the_world_is_looked_at_and_a_stranger_left_alone(monkeypatch):
+    monkeypatch.setattr(toys, "Make", Exclusive)
+    world, stranger = guarded(), ToyState(mark=None, fields={"size": 4})
+    endings, events = applied(world, site(box__a=BoxSpec()), between=lambda: world.things.update({("box", "a"): stranger}))
+    assert endings == {"box/a": "failed"}
+    assert "did not make it" in problems(events)[0]
+    assert (world.things["box", "a"], world.writes) == (stranger, [])
+
+
+def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypatch):
+    monkeypatch.setattr(toys.Toy, "ready", Kind.ready)
+    world = ToyWorld()
+    assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
+    assert world.reads.count(("box", False)) == 1 + 1  # before it and after it
+    world.reads.clear()
+    assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "kept"}
+    assert world.reads.count(("box", False)) == 0

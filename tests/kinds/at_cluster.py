@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,11 @@ class Site:
     def titles(self, address: str) -> list[str]:
         return [step.title() for step in self.item(address).steps]
 
-    def apply(self, *, deadline: float = 20, **how: Any) -> app.Outcome:
+    def apply(self, *, deadline: float = 20, between: Callable[[], object] = lambda: None, **how: Any) -> app.Outcome:
+        """`between` happens after the plan was shown."""
+
         def every(plan: Plan) -> Allow:
+            between()
             return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items))
 
         options = Options(patience=QUICK, deadline=deadline)

@@ -8,6 +8,9 @@ import pytest
 from at_cluster import Site
 
 from bfinfra.model.plan import Action, step_data
+from bfinfra.model.refs import Key
+
+KEY = Key("registry_credential", "cred")
 
 
 @pytest.fixture
@@ -55,3 +58,35 @@ def test_its_secret_may_have_another_name(site, cluster, space):
     site.resources["registry_credential"]["cred"]["secret"] = "pull"
     site.applied()
     assert login(cluster, space, "pull")
+
+
+def test_a_secret_that_a_stranger_made_after_the_plan_is_left_alone(site, cluster, space):
+    stranger = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cred", "namespace": space}, "data": {"theirs": "eA=="}}
+    outcome = site.apply(between=lambda: cluster.create(stranger))
+    assert outcome.endings[KEY].ending == "failed"
+    assert "did not make it" in str(outcome.endings[KEY].problem)
+    assert cluster.get("v1", "Secret", "cred", space)["data"] == {"theirs": "eA=="}
+    cluster.delete("v1", "Secret", "cred", space)
+
+
+def test_a_secret_that_a_stranger_made_in_the_place_of_ours_is_not_removed(site, cluster, space):
+    site.applied()
+    stranger = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cred", "namespace": space}, "data": {"theirs": "eA=="}}
+
+    def replaced():
+        cluster.delete("v1", "Secret", "cred", space)
+        cluster.create(stranger)
+
+    outcome = site.apply(destroy=True, between=replaced)
+    assert outcome.endings[KEY].ending == "done"
+    assert cluster.get("v1", "Secret", "cred", space)["data"] == {"theirs": "eA=="}
+    cluster.delete("v1", "Secret", "cred", space)
+
+
+def test_making_one_and_removing_it_take_a_request_each_beside_the_survey(site):
+    made, again = site.applied(), site.applied()
+    assert (made.writes, again.writes) == (1, 0)
+    assert made.requests - again.requests == 1 + 1  # the survey looks at the name, too, where nothing of ours has it
+    removed, nothing = site.applied(destroy=True), site.applied(destroy=True)
+    assert (removed.writes, nothing.writes) == (1, 0)
+    assert removed.requests - nothing.requests == 1

@@ -93,19 +93,25 @@ class Cluster:
         _segment(name, self.name)
         return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
 
-    def delete(self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background") -> None:
-        """Delete the object; gone already is done too."""
-        from lightkube.types import CascadeType  # noqa: PLC0415 - start-up is a feature
+    def delete(  # noqa: PLR0913 - an object's address, and how it goes
+        self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background", seen: Mapping[str, str] | None = None
+    ) -> Object | None:
+        """Delete the object; gone already is done too. None: it is gone; else the object, which is on its way out.
 
+        `seen`: `uid` and `resourceVersion`; Conflict where it is another by now, or was changed.
+        """
         resource = self._resource(api_version, kind)
-        cascade = CascadeType(propagation)
         _segment(name, self.name)
+        space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
+        wanted = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, **({"preconditions": dict(seen)} if seen else {})}
+        path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}"
         try:
-            self._do(lambda link: link.objects.delete(_class(resource), name, cascade=cascade, **_scope(resource, namespace)))
+            answer = self._do(lambda link: link.raw.request("DELETE", path, json=wanted).json())
         except errors.NotServed:
             raise
         except Missing:
-            return
+            return None
+        return answer if isinstance(answer, dict) and answer.get("kind") == kind else None
 
     def log(self, pod: str, container: str = "", namespace: str = "default", tail: int | None = None) -> str:
         """A container's log, at most 1 MiB of its beginning, or its last `tail` lines."""
