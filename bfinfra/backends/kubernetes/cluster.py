@@ -103,10 +103,11 @@ class Cluster:
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
-        wanted = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, **({"preconditions": dict(seen)} if seen else {})}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, "preconditions": dict(seen)} if seen else None
+        params = None if body else {"propagationPolicy": propagation}  # a server reads either
         path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}"
         try:
-            answer = self._do(lambda link: link.raw.request("DELETE", path, json=wanted).json())
+            answer = self._do(lambda link: link.raw.request("DELETE", path, params=params, json=body).json())
         except errors.NotServed:
             raise
         except Missing:
