@@ -27,10 +27,12 @@ from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
+from bfinfra.model.trust import Trust
 from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
 
 if TYPE_CHECKING:
+    from bfinfra.backends.certificate import Shown
     from bfinfra.backends.transport import Filling, Seam
     from bfinfra.sandbox import Running
 
@@ -143,6 +145,26 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
         if endpoint is None:
             raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
         return str(bound.provide("Clusters").kubeconfig(endpoint))
+
+
+def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
+    """The certificate of each server that the site names, held against what the site says of it. Nothing is sent to any."""
+    from bfinfra.backends.kubernetes import kubeconfig as kubeconfigs
+
+    named = [(site.vcenter.server, "vcenter", site.vcenter.trust)] if site.vcenter else []
+    for key, spec in site.resources.items():
+        if reference := getattr(spec, "kubeconfig", None):
+            access = kubeconfigs.read(reference, spec.context)
+            named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
+    return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
+
+
+def certificate(server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD) -> Shown:
+    """The certificate of one server, host or host:port; held against this machine's store where no `trust` is given."""
+    from bfinfra.backends.certificate import look
+    from bfinfra.backends.transport import Seam as Transport
+
+    return look(Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None), server, trust or Trust(), what=what)
 
 
 def _only(found: Plan, keys: frozenset[Key], site: Site, world: World) -> Plan:

@@ -54,6 +54,8 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     plan.add_argument("--destroy", action="store_true", help="what destroy would do")
     plan.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
     _site(_verb(verbs, "drift", "reading", "say what in the world is no longer as the site says; never writes; ends with 2 on drift"))
+    _site(_verb(verbs, "trust", "trusting", "show the certificates of a site's servers, or of one server, and the line that would trust each; "
+                "writes nothing; ends with 1 where one is not trusted"), "a site's files or folders, or one server as host or host:port")
     _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")
     graph = _sites(_verb(verbs, "graph", "reading", "show what waits for what"), SITES)
     graph.add_argument("--dot", action="store_true", help="for Graphviz")

@@ -1,0 +1,26 @@
+"""trust: the certificates that servers show, and the lines that would trust them. Nothing is written, nothing is trusted by asking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra import app
+from bfinfra.cli import where
+from bfinfra.cli.screen import Screen
+from bfinfra.render import certificate as render
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def trust(args: argparse.Namespace) -> int:
+    """1 where a server is not trusted."""
+    named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
+    if named:
+        found = [app.certificate(args.sites[0], around=app.Setting(sandbox=where.sandbox(args) if args.world else None))]
+    else:
+        site, setting = where.site(args)
+        found = app.certificates(site, around=setting)
+    Screen.of(args).show(lambda style: render.text(found, style) or "the site names no server", lambda: render.data(found))
+    return 1 if any(each.objection for each in found) else 0
