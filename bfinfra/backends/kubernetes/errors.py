@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 LONGEST = 600  # characters of a server's own words
 NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
 """Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
+PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 YOUNG = '/default: serviceaccount "default" not found'
 """Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
 
@@ -33,7 +34,9 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     if error is Busy:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response, status))
     if error is Denied:
-        return Denied(what, server=server, why=why, next="give the account that right in this cluster")
+        right = _right(request)
+        why = "; ".join(filter(None, (right and f"the right to {right} is missing", why)))
+        return Denied(what, server=server, why=why, next="give it to the account; all that it needs: bfinfra privileges SITE", privilege=right)
     if error is Missing and not status:
         return NotServed(what, server=server, why=why, next="the cluster does not know this kind of object, or it is no Kubernetes API")
     return error(what, server=server, why=why)
@@ -46,6 +49,17 @@ class NotServed(Missing):
 def malformed(what: str, server: str, why: object) -> Malformed:
     """An answer that can't be understood."""
     return Malformed(what, server=server, why=safe(why), next="check that this address is a Kubernetes API")
+
+
+def _right(request: httpx2.Request) -> str:
+    """What was asked for as RBAC names it: `create secrets in namespace default`; "" for what is no resource."""
+    rest = PATH.sub("", request.url.path).strip("/").split("/")
+    space, rest = (rest[1], rest[2:]) if rest[0] == "namespaces" and len(rest) > 2 else ("", rest)
+    reading = "get" if len(rest) > 1 else "list"
+    verb = {"GET": reading, "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(request.method, "")
+    if not verb or not rest[0] or not PATH.match(request.url.path):
+        return ""
+    return safe(f"{verb} {'/'.join(rest[0:1] + rest[2:3])}" + (f" in namespace {space}" if space else ""), 300)
 
 
 def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:

@@ -7,9 +7,11 @@ import re
 from typing import Any
 
 import httpx2
+from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
 
+GRANT = "give it to the account; all that it needs, and where: bfinfra privileges SITE"
 LONGEST = 600  # characters of a server's own words
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
@@ -66,13 +68,18 @@ def of_fault(fault: Any, what: str, server: str) -> RemoteError:
         return Denied(
             what,
             server=server,
-            why=f"the privilege {privilege} is missing",
-            next="give it to the account that bfinfra uses",
+            why=f"the privilege {privilege} is missing{_on(getattr(fault, 'object', None))}",
+            next=GRANT,
             privilege=privilege,
         )
     if error is Denied:
         return Denied(what, server=server, why=why, next="check vcenter.username and vcenter.password")
     return error(what, server=server, why=why if name in why else f"{why} ({name})")
+
+
+def _on(ref: Any) -> str:
+    """` on HostSystem host-12`."""
+    return f" on {safe(type(ref).__name__.rpartition('.')[2])} {safe(ref._GetMoId())}" if isinstance(ref, ManagedObject) else ""  # noqa: SLF001 - pyVmomi's public accessor has this name
 
 
 def _words(fault: Any) -> str:
@@ -96,6 +103,8 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     why = "; ".join(part for part in (words, f"{response.status_code} {kind}".strip()) if part)
     if error is Busy:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response))
+    if error is Denied and response.status_code == 403:
+        return Denied(what, server=server, why=why, next=GRANT)
     return error(what, server=server, why=why)
 
 

@@ -76,7 +76,7 @@ class Login:
 
     def _visible(self, user: User) -> list[str]:
         authorizer = self._supervisor.cluster.authorizer
-        return [name for name in self._supervisor.namespaces() if authorizer.allows(user, Ask("get", "", "pods", namespace=name))]
+        return [name for name in self._supervisor.namespaces() if authorizer.allows(user, Ask("list", "", "pods", namespace=name))]
 
     def _person(self, request: Request) -> Person | None:
         scheme, _, encoded = request.headers.get("authorization", "").partition(" ")

@@ -1,0 +1,132 @@
+"""A life that needs every right that a kind asks for: made, changed in every way, driven apart by others, mended, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import kinds.lifecycle as life
+import yaml
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+from rights.given import Site, administrator, other, paths
+
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import Rights, Use
+from bfinfra.sandbox import Running
+
+
+class Refused(Exception):
+    """bfinfra ended with a problem; its words."""
+
+
+def planned(site: Site, sandbox: Running, *, destroy: bool = False) -> None:
+    """A plan that sees everything. Refused."""
+    try:
+        found = life.plan(site.path(), sandbox, destroy=destroy)
+    except BfinfraError as error:
+        raise Refused(str(error)) from None
+    if found.problems or found.unreadable:
+        raise Refused("; ".join([*map(str, found.problems), *found.unreadable.values()]))
+
+
+def applied(site: Site, sandbox: Running, **how: Any) -> None:
+    """An apply that ends well. Refused."""
+    try:
+        found = life.apply(site.path(), sandbox, **how)
+    except BfinfraError as error:
+        raise Refused(str(error)) from None
+    if not life.made(found):
+        raise Refused("; ".join(life.endings(found).values()))
+
+
+def needed(site: Site, sandbox: Running, use: Use) -> Rights:
+    """What is printed for the site before and after its changes: who moves a server needs its old place, too."""
+    first = site.rights(sandbox, use)
+    if use is not Use.APPLY or site.kind not in CHANGED:
+        return first
+    then = site.but(*CHANGED[site.kind]).rights(sandbox, use)
+    entities = {each: tuple({*first.entities.get(each, ()), *then.entities.get(each, ())}) for each in {**first.entities, **then.entities}}
+    return replace(first, entities=entities, apis={**first.apis, **then.apis})
+
+
+def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> None:
+    """All that a use is for. `given`: gives the account its rights, once what others do first is done. Refused."""
+    if use is Use.DESTROY:
+        applied_by_the_administrator(site, sandbox)
+    else:
+        prepare(site.kind, use, sandbox)
+    given()
+    if use is Use.PLAN:
+        planned(site, sandbox)
+    elif use is Use.DESTROY:
+        applied(site, sandbox, destroy=True)
+    else:
+        applied(site, sandbox, adopt=ADOPTED.get(site.kind, frozenset()))
+        changed = site.but(*CHANGED.get(site.kind, ()))
+        applied(changed, sandbox)
+        for drift in DRIFTS.get(site.kind, ()):
+            drift(sandbox)
+            applied(changed, sandbox)
+
+
+def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
+    found = life.apply(Site.of(site.kind, site.folder / "first").by("admin@small.test", "other.kubeconfig").path(), sandbox)
+    assert life.made(found), life.endings(found)
+
+
+ADOPTED = {"workload": frozenset({Key("workload", "hello")})}
+CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
+    "bitfusion_server": (
+        ("gpus: 1", "gpus: 1\n    cpus: 6\n    memory: 40GiB\n    disk: 60GiB\n    folder: gpu\n    resource_pool: servers"),
+        ("{network: VM Network, address", "{network: Storage Network, address"),
+        ("10.2.0.1}", "10.2.0.1}\n      Network 2: {network: VM Network}"),
+        ("bf-01.small.test", "bf-02.small.test"),
+    ),
+    "supervisor_namespace": (("memory: 64GiB", "memory: 32GiB"),),
+    "namespace": (("team: a", "team: b"),),
+    "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
+}
+
+
+def prepare(kind: str, use: Use, sandbox: Running) -> None:
+    """What must be there for what comes."""
+    if kind == "bitfusion_server":
+        with administrator(sandbox) as si:
+            there = paths(si)
+            there["/dc/vm"].CreateFolder("gpu")
+            part = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=4000))
+            there["/dc/host/farm/Resources"].CreateResourcePool("servers", vim.ResourceConfigSpec(cpuAllocation=part, memoryAllocation=part))
+    elif kind == "workload" and use is Use.APPLY:
+        other(sandbox).call("POST", "/apis/batch/v1/namespaces/default/jobs", yaml.safe_load((life.SPECS / "manifests/hello.yaml").read_text()))
+
+
+def hardware(sandbox: Running) -> None:
+    """Somebody takes back what passthrough needs."""
+    with administrator(sandbox) as si:
+        vm = paths(si)["/dc/vm/gpu/bf-01"]
+        WaitForTask(vm.PowerOff())
+        WaitForTask(vm.Reconfigure(vim.vm.ConfigSpec(firmware="bios", memoryReservationLockedToMax=False)))
+
+
+def half_imported(sandbox: Running) -> None:
+    """As if the import had never been finished, by a process that is gone."""
+    with administrator(sandbox) as si:
+        option = vim.option.OptionValue(key="bfinfra.importing", value="0@elsewhere")
+        WaitForTask(paths(si)["/dc/vm/gpu/bf-01"].Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
+
+
+def overwritten(sandbox: Running) -> None:
+    """Somebody writes something else into the Secrets."""
+    kube, home = other(sandbox), "/api/v1/namespaces/default/secrets"
+    for each in kube.call("GET", home)["items"]:
+        if each["metadata"].get("labels"):
+            kube.call("PATCH", f"{home}/{each['metadata']['name']}", {"data": dict.fromkeys(each["data"], "eA==")})
+
+
+DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
+    "bitfusion_server": (hardware, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
+}

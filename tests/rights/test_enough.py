@@ -1,0 +1,48 @@
+"""What bfinfra privileges prints is enough, and one right fewer fails with its name; the whole of it is tried by script/torture rights."""
+
+from __future__ import annotations
+
+import pytest
+from rights.given import Site, each_one, give, without, world
+from rights.lives import Refused, lived, needed
+
+from bfinfra.kinds import names
+from bfinfra.model.rights import Use
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    with world(tmp_path_factory.mktemp("rights")) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def site(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    small.reset()
+    return lambda kind: Site.of(kind, tmp_path / "site")
+
+
+@pytest.mark.parametrize("use", list(Use))
+@pytest.mark.parametrize("kind", names())
+def test_what_is_printed_is_enough(kind, use, small, site):
+    found = site(kind)
+    lived(found, small, use, lambda: give(small, found, needed(found, small, use)))
+
+
+FEW = [
+    ("gpu_host", Use.APPLY, "Host.Config.PciPassthru"), ("gpu_host", Use.APPLY, "Global.ManageCustomFields"), ("bitfusion_server", Use.APPLY, "Network.Assign"),
+    ("bitfusion_server", Use.DESTROY, "VirtualMachine.Inventory.Delete"), ("supervisor_namespace", Use.PLAN, "StorageProfile.View"),
+    ("supervisor_namespace", Use.APPLY, "Namespaces.Configure"), ("token_secret", Use.PLAN, "list jobs.batch"), ("token_secret", Use.APPLY, "create secrets"),
+    ("workload", Use.DESTROY, "delete configmaps"),
+]
+
+
+@pytest.mark.parametrize(("kind", "use", "name"), FEW)
+def test_one_fewer_fails_and_is_named(kind, use, name, small, site):
+    found = site(kind)
+    rights = needed(found, small, use)
+    place, _ = next(each for each in each_one(rights) if each[1] == name)
+    with pytest.raises(Refused) as refused:
+        lived(found, small, use, lambda: give(small, found, without(rights, place, name)))
+    assert named(name) in str(refused.value)

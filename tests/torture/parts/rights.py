@@ -1,0 +1,51 @@
+"""What `bfinfra privileges` prints is enough, and nothing of it too much.
+
+For each kind's example, an account gets exactly what is printed for plan, apply or destroy, and does all that the use is for (an apply: make, change, mend what
+others did). Then once more for each single right, without it: bfinfra has to end with an error that names the right. The rights are given by an administrator with
+pyVmomi as shipped and by plain HTTP. Rights in a supervisor are held against its `edit` role cut down to what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rights.given import Site, each_one, give, named, without, world
+from rights.lives import Refused, lived, needed
+from torture.counting import Count, Effort
+
+from bfinfra.kinds import names
+from bfinfra.model.rights import Use
+from bfinfra.sandbox import Running
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    with world(effort.folder / "world") as sandbox:
+        for kind in effort.some(names(), 2):
+            enough, fewer = Count(f"`{kind}` with what is printed"), Count(f"`{kind}` with one right fewer")
+            for use in Use:
+                all_of(kind, use, sandbox, effort, enough)
+                one_fewer(kind, use, sandbox, effort, fewer)
+            yield enough
+            if fewer.tried:
+                yield fewer
+
+
+def all_of(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) -> None:
+    site = Site.of(kind, effort.folder / "site")
+    sandbox.reset()
+    with count.trial(f"{use}"):
+        lived(site, sandbox, use, lambda: give(sandbox, site, needed(site, sandbox, use)))
+
+
+def one_fewer(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) -> None:
+    site = Site.of(kind, effort.folder / "site")
+    rights = needed(site, sandbox, use)
+    for place, name in effort.some(each_one(rights), 2):
+        sandbox.reset()
+        with count.trial(f"{use} without {name} on {place}"):
+            try:
+                lived(site, sandbox, use, lambda place=place, name=name: give(sandbox, site, without(rights, place, name)))
+            except Refused as refused:
+                assert named(name) in str(refused), f"it does not name it: {refused}"
+            else:
+                raise AssertionError("nothing failed")
