@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rights.given import Site, each_one, give, without, world
+from rights.given import Site, each_one, give, named, without, world
 from rights.lives import Refused, lived, needed
 
 from bfinfra.kinds import names
