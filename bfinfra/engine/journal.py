@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +19,29 @@ from typing import Any
 
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, StepBegun
+from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.plan import plain
+
+LONGEST = 1 << 20  # bytes of a line
+MOST = 64 << 20  # bytes that are read, from the end
+LATEST = 2.5e11  # seconds since the epoch: before the year 10000
+TEXTS, NUMBERS = ("run", "event", "key", "title", "ending", "action"), ("at", "seconds", "number")
 
 
 def folder(site: str) -> Path:
     """Where a site's journal and lock lie; made 0700."""
-    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    path = base / "bfinfra" / site
+    path = _place(site)
     with _on_disk("the folder for the journal can't be made", path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def _place(site: str) -> Path:
+    """BfinfraError where the name would lead elsewhere."""
+    if not re.fullmatch(LABEL_VALUE, site):
+        raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
+    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    return base / "bfinfra" / site
 
 
 @contextlib.contextmanager
@@ -85,11 +99,22 @@ def event_data(event: Event) -> dict[str, Any]:
 
 
 def read(site: str) -> Iterator[dict[str, Any]]:
-    """The journal's lines, oldest first; a line cut short by a crash is skipped."""
-    with contextlib.suppress(FileNotFoundError), (folder(site) / "journal.jsonl").open() as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                yield json.loads(line)
+    """The journal's lines, oldest first; a line cut short by a crash, or that no journal holds, is skipped."""
+    with contextlib.suppress(FileNotFoundError), (_place(site) / "journal.jsonl").open("rb") as lines:
+        lines.seek(max(0, lines.seek(0, os.SEEK_END) - MOST))
+        while text := lines.readline(LONGEST):
+            with contextlib.suppress(ValueError, RecursionError):
+                if _is_line(line := json.loads(text)):
+                    yield line
+
+
+def _is_line(found: object) -> bool:
+    """Whether everything that is made of a line has the type that it is written with."""
+    if not isinstance(found, dict) or not isinstance(problem := found.get("problem") or {}, dict):
+        return False
+    numbers = [found.get(name, 0) for name in NUMBERS]
+    texts = [*(found.get(name, "") for name in TEXTS), problem.get("what", "")]
+    return all(isinstance(each, int | float) and 0 <= each <= LATEST for each in numbers) and all(isinstance(each, str) for each in texts)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
@@ -19,7 +20,12 @@ from bfinfra.cli import main
 from bfinfra.cli.parser import build
 from bfinfra.engine.retry import Patience
 from bfinfra.model import secret
+from bfinfra.sandbox.makers.files import make_files
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.world import load
 
+WORLDS = Path(__file__).parents[2] / "specs/worlds"
 ONCE = Patience(attempts=1)
 
 
@@ -39,6 +45,16 @@ class Nobody(httpx2.BaseTransport):
         self._inner.close()
 
 
+def furnished(folder: Path) -> Path:
+    """The folder with every file that the sites in specs/ name, as the sandbox makes them, so that a plan goes as far as it can."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in sorted(WORLDS.glob("*.yaml")):
+        world = load(file, Passwords(b"fuzz"))
+        make_files(world.files, folder, Pki(folder.parent / "pki").ca_pem, world.kubernetes_clusters)
+    shutil.copytree(WORLDS.parent / "manifests", folder / "manifests")
+    return folder
+
+
 def _no_program(argv: Sequence[str], folder: str) -> str:
     raise secret.SecretMissing(secret.Problem("programs are not run here"))
 
@@ -48,7 +64,7 @@ def alone(folder: Path) -> Iterator[None]:
     """No network, no programs, a home and a state folder that must stay empty."""
     (folder / "home").mkdir(parents=True, exist_ok=True)
     home = str(folder / "home")
-    env = {"HOME": home, "XDG_STATE_HOME": home, "BFINFRA_STATE_HOME": home, "VCENTER_PASSWORD": "hunter2-fuzz", "NO_COLOR": "1"}
+    env = {"HOME": home, "XDG_STATE_HOME": home, "BFINFRA_STATE_HOME": home, **dict.fromkeys(("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_PASSWORD"), "hunter2-fuzz"), "NO_COLOR": "1"}
     nobody = mock.patch.object(app, "THE_WORLD", app.Setting(patience=ONCE, fillings=(Nobody,)))
     parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
     setting = mock.patch.object(app, "Setting", lambda sandbox=None: app.THE_WORLD)

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
 LONGEST = 5.0  # seconds of one input
+SHRINK = True  # look for the smallest input that breaks in the same way
 MOST = 500 << 20  # bytes of the whole process, libraries and hypothesis with it
 
 
@@ -44,7 +46,7 @@ def fuzz(inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int
     before = {folder: _state(folder) for folder in untouched}
 
     @seeded(seed)
-    @settings(max_examples=times, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+    @settings(max_examples=times, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if SHRINK else [])],
               report_multiple_bugs=False, print_blob=False)
     @given(inputs)
     def run(data: Any) -> None:
@@ -59,7 +61,8 @@ def fuzz(inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int
             assert _state(folder) == held, f"something was written in {folder.name}"
 
     try:
-        run()
+        with warnings.catch_warnings(action="ignore"):  # hypothesis about the size of what it shows
+            run()
     except (Exception, Hung) as error:  # noqa: BLE001 - whatever the product lets out is a find
         notes = "; ".join(getattr(error, "__notes__", ()))
         found.broken.append(f"{type(error).__name__}: {error}; {notes}"[:2000])

@@ -1,0 +1,65 @@
+"""A small share of the fuzzer, and proof that it finds what is planted: a crash, a hang, memory, a file written, an escape on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bad_input import fuzz, hostile
+
+from bfinfra.backends.ova import xml
+from bfinfra.render import safe
+from bfinfra.spec import messages
+
+
+@pytest.mark.parametrize(("part", "times"), [(hostile.sites, 100), (hostile.ovas, 60), (hostile.tokens, 40)])
+def test_a_share_of_what_script_torture_tries(tmp_path: Path, part, times):
+    found = part(times, 20261121, tmp_path)
+    assert found.broken == []
+    assert found.tried >= times
+    assert found.tally["refused"] > times / 2
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Something wrong in the product; that it is found is enough, how small it can be made is not asked."""
+    monkeypatch.setattr(fuzz, "SHRINK", False)
+    return monkeypatch
+
+
+def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
+    def found(error: messages.Error) -> str:
+        return f"here stands {error['input'].strip()}"  # forgets that it may be no text
+
+    planted.setattr(messages, "found", found)
+    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 1, tmp_path).broken)
+
+
+def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
+    def entities(*_: object) -> None:
+        while True:
+            pass
+
+    planted.setattr(fuzz, "LONGEST", 0.3)
+    planted.setattr(xml, "first", entities)
+    assert "Hung: longer than 0.3 s" in "".join(hostile.ovas(100, 1, tmp_path).broken)
+
+
+def test_a_planted_escape_on_the_screen_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
+    planted.setattr(safe, "_visible", str)
+    planted.setattr(messages, "found", lambda _: "here stands \x1b]52;c;cm0=\x07")
+    assert "x1b" in "".join(hostile.sites(400, 1, tmp_path).broken)
+
+
+def test_a_planted_file_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
+    def found(_: messages.Error) -> str:
+        (Path.home() / "dropped").write_text("x")
+        return "here stands something"
+
+    planted.setattr(messages, "found", found)
+    assert "something was written in home" in "".join(hostile.sites(200, 1, tmp_path).broken)
+
+
+def test_planted_memory_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
+    planted.setattr(fuzz, "MOST", 1 << 20)
+    assert "MiB of memory" in "".join(hostile.tokens(5, 1, tmp_path).broken)
