@@ -62,21 +62,25 @@ class Pattern:
         return found
 
 
-def make(path: Path, size: int) -> None:
-    """An OVA whose one disk has `size` bytes: the head of a real VMDK, then noise, which nobody on the way reads."""
-    name, disk = path.stem, f"{path.stem}-disk1.vmdk"
-    text = descriptor(Appliance(name, "VMware vSphere Bitfusion Server", "3.0.0-11", (Disk(disk, size, 50 << 30),), ("Network 1",))).encode()
+def make(path: Path, size: int, disks: int = 1) -> None:
+    """An OVA whose disks have `size` bytes together: each the head of a real VMDK, then noise, which nobody on the way reads."""
+    name, each = path.stem, size // disks
+    names = [f"{name}-disk{n}.vmdk" for n in range(1, disks + 1)]
+    text = descriptor(Appliance(name, "VMware vSphere Bitfusion Server", "3.0.0-11", tuple(Disk(disk, each, 50 << 30) for disk in names), ("Network 1",))).encode()
     body = path.with_suffix(".vmdk")
-    whole, pattern = hashlib.sha256(), Pattern(make_vmdk(50 << 30, MIB, name), size)
+    whole, pattern = hashlib.sha256(), Pattern(make_vmdk(50 << 30, MIB, name), each)
     with body.open("wb") as out:
         while block := pattern.read(MIB):
             whole.update(block)
             out.write(block)
-    manifest = f"SHA256({name}.ovf)= {hashlib.sha256(text).hexdigest()}\nSHA256({disk})= {whole.hexdigest()}\n".encode()
+    digests = {f"{name}.ovf": hashlib.sha256(text).hexdigest(), **dict.fromkeys(names, whole.hexdigest())}
+    manifest = "".join(f"SHA256({file})= {digest}\n" for file, digest in digests.items()).encode()
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar, body.open("rb") as data:
         for title, small in ((f"{name}.ovf", text), (f"{name}.mf", manifest)):
             tar.addfile(member(title, len(small)), io.BytesIO(small))
-        tar.addfile(member(disk, size), data)
+        for disk in names:
+            data.seek(0)
+            tar.addfile(member(disk, each), data)
     body.unlink()
 
 

@@ -60,6 +60,12 @@ def certificate(folder: Path, name: str = "127.0.0.1") -> tuple[str, Path]:
 
 
 @pytest.fixture
+def own_certificate(tmp_path) -> tuple[str, Path]:
+    """A certificate for 127.0.0.1 as PEM, and a file with its key."""
+    return certificate(tmp_path)
+
+
+@pytest.fixture
 def echo_named(tmp_path):
     """A maker of Echo servers; the argument is the name in the certificate."""
     servers = []

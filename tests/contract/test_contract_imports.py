@@ -123,12 +123,12 @@ def test_a_lease_that_nobody_keeps_alive_times_out(vcenter: VCenterSide, account
 
     class Stalled(io.BytesIO):
         def read(self, size=-1):
-            moid = next(b.moid for b in vc.machines.survey(MARK) if b.name == "stalled")
-            vc.tasks.watch(vc.machines._ref(moid), ("name",), lambda _: over.is_set(), "the lapse", limit=10)
-            return b""
+            for moid in [b.moid for b in vc.machines.survey(MARK) if b.name == "stalled"]:
+                vc.tasks.watch(vc.machines._ref(moid), ("name",), lambda _: over.is_set(), "the lapse", limit=10)
+            return super().read(size)
 
     with account.refused(Missing, Busy):
-        vc.imports.run(replace(wish(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled()), lambda *_: None)
+        vc.imports.run(replace(wish(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled(DATA)), lambda *_: None)
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "stalled"] == []
 
 

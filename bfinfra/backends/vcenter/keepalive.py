@@ -1,24 +1,32 @@
-"""A thread that keeps a lease alive, so that a slow or stalled upload doesn't lose it."""
+"""A thread that keeps a lease alive and says in vCenter's task how far it is, so that a slow or stalled upload doesn't lose it."""
 
 from __future__ import annotations
 
 import threading
+import time
 from types import TracebackType
 from typing import Any, Self
 
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import Busy, RemoteError, Unanswered, Unreachable
 
 SHORTEST, LONGEST = 1.0, 60.0  # seconds between two signs of life
+NEWS = 5.0  # seconds between two, where there is something new to say
+PASSING = (Unreachable, Busy, Unanswered)
 
 
 class KeepAlive:
-    """`with KeepAlive(lease, timeout)`: reports `percent` three times within the lease's time-out (seconds)."""
+    """`with KeepAlive(lease, timeout)`: reports `percent` three times within the lease's time-out (seconds), and soon after it grew.
+
+    A sign of life that isn't answered is given again, as long as the lease can't have run out.
+    """
 
     def __init__(self, lease: Any, timeout: int) -> None:
         self.percent = 0
-        self._lease = lease
+        self._lease, self._timeout = lease, timeout
         self._every = min(max(timeout / 3, SHORTEST), LONGEST)
+        self._news = min(NEWS, self._every)
         self._end = threading.Event()
+        self._over = threading.Event()
         self._error: RemoteError | None = None
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
 
@@ -35,10 +43,23 @@ class KeepAlive:
         if self._error is not None:
             raise self._error
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass; raise what ends the lease meanwhile."""
+        self._over.wait(seconds)
+        self.check()
+
     def _beat(self) -> None:
-        while not self._end.wait(self._every):
+        told, heard = 0, time.monotonic()
+        while not self._end.wait(self._news):
+            percent, now = min(self.percent, 99), time.monotonic()
+            if percent == told and now - heard < self._every:
+                continue
             try:
-                self._lease.HttpNfcLeaseProgress(min(self.percent, 99))
+                self._lease.HttpNfcLeaseProgress(percent)
+                told, heard = percent, now
             except RemoteError as error:
+                if isinstance(error, PASSING) and now - heard < self._timeout:
+                    continue
                 self._error = error
+                self._over.set()
                 return

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any
 
 import httpx2
 from pyVmomi import vim
@@ -16,15 +16,12 @@ from bfinfra.backends.vcenter.hardware import extend
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Hardware, Import
-from bfinfra.model.errors import Rejected, RemoteError
+from bfinfra.model.errors import Rejected, RemoteError, Unanswered
 from bfinfra.model.trust import Trust
 
-BLOCK = 1 << 20  # bytes read and sent at a time
 GETTING_READY = 600  # seconds that a lease may take to become ready
-UPLOAD = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
-VMDK = "application/x-vnd.vmware-streamVmdk"
-Report = Callable[[int, int], None]
 
 
 class Imports:
@@ -97,33 +94,23 @@ class Imports:
     def _upload(self, lease: Any, items: list[Any], wanted: Import, report: Report) -> str:
         try:
             info = self._session.read(lambda content: properties.one(content, lease, ["info"]))["info"]
-            sizes = [wanted.files[item.path] for item in items]
-            total, sent = sum(sizes), 0
+            urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease, info.leaseTimeout) as alive:
-                for item, size in zip(items, sizes, strict=True):
-                    base = sent
-
-                    def on_block(done: int, base: int = base) -> None:
-                        alive.percent = 100 * (base + done) // max(total, 1)
-                        alive.check()
-                        report(base + done, total)
-
-                    self._send(_url(info, item, self._session.server), item, size, wanted.open, on_block)
-                    sent += size
+                Upload(self._seam, self._trust, alive, report).run(items, urls, wanted.files, wanted.open)
             lease.HttpNfcLeaseProgress(100)
-            lease.HttpNfcLeaseComplete()
+            self._complete(lease)
         except BaseException:
             _abort(lease)
             raise
         return refs.moid(info.entity)
 
-    def _send(self, url: httpx2.URL, item: Any, size: int, source: Callable[[str], BinaryIO], on_block: Callable[[int], None]) -> None:
-        origin = f"https://{url.host}:{url.port or 443}"
-        with source(item.path) as stream, self._seam.client(origin, self._trust(url.host)) as http:
-            headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t"}
-            answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, on_block), headers=headers, timeout=UPLOAD)
-        if not answer.is_success:
-            raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")
+    def _complete(self, lease: Any) -> None:
+        """The end of the import; where its answer is lost, the lease is looked at: nothing that is whole is sent again."""
+        try:
+            lease.HttpNfcLeaseComplete()
+        except Unanswered:
+            if self._session.read(lambda content: properties.one(content, lease, ["state"]))["state"] != "done":
+                raise
 
     def _trust(self, host: str) -> Trust:
         """As the site says for vCenter; its own authorities vouch for the hosts that it sends us to."""
@@ -150,14 +137,6 @@ def _url(info: Any, item: Any, server: str) -> httpx2.URL:
     home = httpx2.URL(f"https://{server}")
     url = httpx2.URL(found.replace("://*", f"://{home.host}", 1))
     return url.copy_with(port=home.port) if "://*/" in found else url
-
-
-def _blocks(stream: BinaryIO, on_block: Callable[[int], None]) -> Iterator[bytes]:
-    done = 0
-    while block := stream.read(BLOCK):
-        yield block
-        done += len(block)
-        on_block(done)
 
 
 def _abort(lease: Any) -> None:

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from bfinfra.backends.vcenter.keepalive import KeepAlive
-from bfinfra.model.errors import Missing
+from bfinfra.model.errors import Missing, Unanswered
 
 
 class Lease:
@@ -22,7 +22,7 @@ class Lease:
 
 def quick(lease: Lease) -> KeepAlive:
     alive = KeepAlive(lease, 300)
-    alive._every = 0.001
+    alive._every = alive._news = 0.001
     return alive
 
 
@@ -46,3 +46,28 @@ def test_a_lease_that_ended_stops_the_upload_at_its_next_block():
 def test_it_reports_three_times_within_the_time_out_and_at_least_every_minute():
     assert KeepAlive(Lease(), 30)._every == 10
     assert KeepAlive(Lease(), 3600)._every == 60
+
+
+def test_a_sign_of_life_that_is_not_answered_is_given_again_until_the_lease_can_have_run_out():
+    lease = Lease(Unanswered("no whole answer"))
+    with quick(lease) as alive:
+        alive._timeout = 5
+        assert lease.twice.wait(5)
+        lease.twice.clear()
+        assert lease.twice.wait(5)
+        alive.check()
+    with quick(Lease(Unanswered("no whole answer"))) as alive:
+        alive._timeout = 0
+        with pytest.raises(Unanswered):
+            alive.wait(5)
+
+
+def test_what_is_new_is_said_soon_and_what_is_not_three_times_within_the_time_out():
+    lease = Lease()
+    alive = KeepAlive(lease, 300)
+    alive._news = 0.001
+    with alive:
+        alive.percent = 37
+        while not lease.percents:
+            lease.twice.wait(0.01)
+    assert lease.percents == [37]

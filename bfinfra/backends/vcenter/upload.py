@@ -1,0 +1,76 @@
+"""Sending an import's files to where its lease says, with constant memory; a file that breaks off is sent again within the same lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import httpx2
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
+from bfinfra.model.trust import Trust
+
+BLOCK = 1 << 20  # bytes read and sent at a time
+TIMES = 4  # that a file is sent, before the import is given up
+PAUSE = 1.0  # seconds before a file is sent again, twice as long each time
+PASSING = (Unreachable, Busy, Unanswered)
+"""After these a file is sent again: it overwrites what came of it, so nothing can be there twice."""
+WAIT = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
+VMDK = "application/x-vnd.vmware-streamVmdk"
+Open = Callable[[str], BinaryIO]
+Report = Callable[[int, int], None]
+
+
+class Upload:
+    """The files of one import. `report` gets bytes sent and bytes in all; it goes back by what is sent again."""
+
+    def __init__(self, seam: Seam, trust: Callable[[str], Trust], alive: KeepAlive, report: Report) -> None:
+        self._seam, self._trust, self._alive, self._report = seam, trust, alive, report
+
+    def run(self, items: Sequence[Any], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open) -> None:
+        """All files, in the order of the items. RemoteError: the lease is good for nothing more."""
+        total, sent = sum(sizes[item.path] for item in items), 0
+        for item, url in zip(items, urls, strict=True):
+            def on_block(done: int, before: int = sent) -> None:
+                self._alive.percent = 100 * (before + done) // max(total, 1)
+                self._alive.check()
+                self._report(before + done, total)
+
+            self._whole(item, url, sizes[item.path], source, on_block)
+            sent += sizes[item.path]
+
+    def _whole(self, item: Any, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+        for again in range(1, TIMES + 1):
+            try:
+                self._send(item, url, size, source, on_block)
+                break
+            except PASSING as error:
+                if again == TIMES:
+                    raise
+                on_block(0)
+                self._alive.wait(_asked(error) or PAUSE * 2 ** (again - 1))
+
+    def _send(self, item: Any, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+        origin = f"https://{url.host}:{url.port or 443}"
+        with source(item.path) as stream, self._seam.client(origin, self._trust(url.host)) as http:
+            headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t"}
+            answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, item.path, size, on_block), headers=headers, timeout=WAIT)
+        if not answer.is_success:
+            raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")
+
+
+def _asked(error: RemoteError) -> float | None:
+    return error.retry_after if isinstance(error, Busy) else None
+
+
+def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], None]) -> Iterator[bytes]:
+    done = 0
+    while block := stream.read(BLOCK):
+        yield block
+        done += len(block)
+        on_block(done)
+    if done != size:
+        raise Rejected(f"{faults.safe(name)} can't be sent", why=f"it ended after {done} of {size} bytes", next="see whether somebody changes the file")
