@@ -20,6 +20,8 @@ PASSING = (Unreachable, Busy, Unanswered)
 """After these a file is sent again: it overwrites what came of it, so nothing can be there twice."""
 WAIT = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
 VMDK = "application/x-vnd.vmware-streamVmdk"
+Item = Any
+"""vim.OvfManager.FileItem."""
 Open = Callable[[str], BinaryIO]
 Report = Callable[[int, int], None]
 
@@ -30,7 +32,7 @@ class Upload:
     def __init__(self, seam: Seam, trust: Callable[[str], Trust], alive: KeepAlive, report: Report) -> None:
         self._seam, self._trust, self._alive, self._report = seam, trust, alive, report
 
-    def run(self, items: Sequence[Any], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open) -> None:
+    def run(self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open) -> None:
         """All files, in the order of the items. RemoteError: the lease is good for nothing more."""
         total, sent = sum(sizes[item.path] for item in items), 0
         for item, url in zip(items, urls, strict=True):
@@ -42,7 +44,7 @@ class Upload:
             self._whole(item, url, sizes[item.path], source, on_block)
             sent += sizes[item.path]
 
-    def _whole(self, item: Any, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+    def _whole(self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
         for again in range(1, TIMES + 1):
             try:
                 self._send(item, url, size, source, on_block)
@@ -53,7 +55,7 @@ class Upload:
                 on_block(0)
                 self._alive.wait(_asked(error) or PAUSE * 2 ** (again - 1))
 
-    def _send(self, item: Any, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+    def _send(self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
         origin = f"https://{url.host}:{url.port or 443}"
         with source(item.path) as stream, self._seam.client(origin, self._trust(url.host)) as http:
             headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t"}
