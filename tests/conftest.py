@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 from peers.found import NotUp, find
 
+from bfinfra.model import redact
+
 pytest_plugins = ["bfinfra.testing", "peers.left_out", "contract.plugin"]
 
 
 def pytest_addoption(parser: Any) -> None:
     parser.addoption("--peers", action="store_true", help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl (script/peers up)")
+
+
+@pytest.fixture(autouse=True)
+def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests in this process took for secrets, short words some of them, isn't hidden in this one."""
+    monkeypatch.setattr(redact, "_forms", {})
+    monkeypatch.setattr(redact, "_known", set())
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import httpx2
 
 from bfinfra.backends import limits, tls, writes
 from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.model.redact import hide
 from bfinfra.model.trust import Trust
 
 Route = Callable[[str, int], tuple[str, int] | None]
@@ -226,6 +227,8 @@ class _Outermost(httpx2.BaseTransport):
 
         with translated():
             response = self._inner.handle_request(request)
+        for cookie in response.headers.get_list("set-cookie"):
+            hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
         if response.status_code in REDIRECTS and (place := response.headers.get("location")):
             response.close()
             raise Redirected(name, place, self._server)

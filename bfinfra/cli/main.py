@@ -35,7 +35,7 @@ def program() -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code. Never raises but for BFINFRA_TRACEBACK=1."""
+    """Run one command; the exit code. Never raises."""
     _printable()
     try:
         args = build().parse_args(argv)
@@ -62,13 +62,23 @@ def _run(args: argparse.Namespace) -> int:
         return int(getattr(module, args.run)(args))
     except BrokenPipeError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - people get a sentence, whatever went wrong
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
-            raise
+            _trace(error)
+            return 1
         from bfinfra.cli.screen import Screen
 
         Screen.of(args).error(_said(error))
         return 1
+
+
+def _trace(error: Exception) -> None:
+    """For who reports a defect: where it came from, without values of variables and without secrets."""
+    import traceback
+
+    from bfinfra.model.redact import redact
+
+    print(redact("".join(traceback.format_exception(error))), end="", file=sys.stderr)
 
 
 def _said(error: Exception) -> BfinfraError:

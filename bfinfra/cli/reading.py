@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
 from bfinfra.engine import saved
 from bfinfra.engine.graph import waits
+from bfinfra.model import private
 from bfinfra.model.errors import SiteError
 from bfinfra.model.plan import Plan
 from bfinfra.render import data, problems
@@ -84,19 +84,11 @@ def kubeconfig(args: argparse.Namespace) -> int:
     site, setting = where.site(args)
     found = app.kubeconfig(site, args.address, around=setting)
     if args.out:
-        private(Path(args.out), found)
+        private.write(Path(args.out), found)
         Screen.of(args).say(f"export KUBECONFIG={args.out}")
     else:
         print(found, end="" if found.endswith("\n") else "\n")
     return 0
-
-
-def private(path: Path, content: str) -> None:
-    """Write a file that its owner only can read, also where it was there before."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as out:
-        os.fchmod(out.fileno(), 0o600)
-        out.write(content)
 
 
 def _blind(found: Plan) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from bfinfra.model.redact import redact
 from bfinfra.render.style import PLAIN, Style
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Screen:
             for each in lines() if lines else [data()]:
                 print(documents.line(each))
         elif self.output == "markdown" and markdown:
-            print(markdown(Style(False, self.verbose, _unit)), end="")
+            print(redact(markdown(Style(False, self.verbose, _unit))), end="")
         else:
-            print(text(self.style(sys.stdout)))
+            print(redact(text(self.style(sys.stdout))))
 
     def plan(self, found: Plan, what: str = "plan") -> None:
         """A plan, or drift."""
@@ -65,7 +66,7 @@ class Screen:
         from bfinfra.render import text
 
         stream = sys.stdout if self.output == "text" else sys.stderr
-        print(text.plan(found, self.style(stream)), file=stream, flush=True)
+        print(redact(text.plan(found, self.style(stream))), file=stream, flush=True)
 
     def outcome(self, found: Outcome, events: list[Event]) -> None:
         """The end of an apply."""

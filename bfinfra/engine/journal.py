@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, StepBegun
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
@@ -32,16 +33,14 @@ def folder(site: str) -> Path:
     """Where a site's journal and lock lie; made 0700."""
     path = _place(site)
     with _on_disk("the folder for the journal can't be made", path):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
+        return private.folder(path)
 
 
 def _place(site: str) -> Path:
     """BfinfraError where the name would lead elsewhere."""
     if not re.fullmatch(LABEL_VALUE, site):
         raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
-    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    return base / "bfinfra" / site
+    return private.home() / site
 
 
 @contextlib.contextmanager
@@ -60,7 +59,7 @@ class Journal:
         self.path = folder(site) / "journal.jsonl"
         self.run = secrets.token_hex(4)
         with _on_disk("the journal can't be opened", self.path):
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            self._file = private.opened(self.path, os.O_RDWR | os.O_APPEND)
         self._torn = _torn(self._file)
 
     def __call__(self, event: Event) -> None:
@@ -122,7 +121,7 @@ def lock(site: str) -> Iterator[None]:
     """One apply of a site on a machine; Locked names the holder."""
     path = folder(site) / "lock"
     with _on_disk("the lock can't be made", path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = private.opened(path, os.O_RDWR)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

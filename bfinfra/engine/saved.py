@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.plan import Plan, agrees, step_data
+from bfinfra.model.redact import redact
 from bfinfra.model.site import Site
 
 FORMAT_VERSION = 1
@@ -19,16 +20,16 @@ FORMAT_VERSION = 1
 
 def items_data(plan: Plan) -> dict[str, Any]:
     """Address → action and steps, as plain data without secrets."""
-    return {str(item.key): {"action": str(item.action), "steps": [step_data(s) for s in item.steps]} for item in plan.pending}
+    data = {str(item.key): {"action": str(item.action), "steps": [step_data(s) for s in item.steps]} for item in plan.pending}
+    found: dict[str, Any] = json.loads(redact(json.dumps(data)))  # the world may hold, as something else, what is a secret here
+    return found
 
 
 def write(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
     """Write a plan for a later apply; readable by its owner only."""
     data = {"format_version": FORMAT_VERSION, "site": plan.site, "destroy": destroy,
             "files": {str(file.absolute()): digest for file, digest in site.files.items()}, "items": items_data(plan)}
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as out:
-        json.dump(data, out, indent=1)
+    private.write(path, json.dumps(data, indent=1))
 
 
 def is_plan(path: Path) -> bool:

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from bfinfra.model.redact import redact
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -49,6 +51,10 @@ class Problem:
     where: Place | str = ""
     why: str = ""
     next: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("what", "why", "next"):
+            object.__setattr__(self, name, redact(getattr(self, name)))
 
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where else self.what

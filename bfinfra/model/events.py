@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action
+from bfinfra.model.redact import redact
 from bfinfra.model.refs import Key
 
 
@@ -28,6 +29,11 @@ class Event:
     """`at` is seconds since the epoch."""
 
     at: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if type(value) is str:
+                object.__setattr__(self, name, redact(value))
 
 
 @dataclass(frozen=True, kw_only=True)

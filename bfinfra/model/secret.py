@@ -15,9 +15,12 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from bfinfra.model.errors import Problem, SecretMissing
+from bfinfra.model.redact import hide
 from bfinfra.model.sources import Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
+WITHHELD = {"BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD", "KUBECTL_VSPHERE_PASSWORD"}
+"""Variables that hold a secret: those that a site refers to, and the well-known ones. No program that bfinfra starts gets them."""
 COMMAND_TIMEOUT = 30  # seconds
 
 
@@ -38,6 +41,9 @@ class Secret:
 
     def reveal(self) -> str:
         """The value. One trailing newline of a file or a command's output is dropped. SecretMissing where there is none."""
+        return hide(self._read())
+
+    def _read(self) -> str:
         read = {"env": self._from_env, "file": self._from_file, "command": self._from_command, "keyring": self._from_keyring}
         return read[self.way]()
 
@@ -106,6 +112,8 @@ def _parse(value: Any, sources: Sources) -> Secret:
         return Secret(way, tuple(target), sources)
     if not isinstance(target, str) or not target:
         raise ValueError(f"{way}: expected text")
+    if way == "env":
+        WITHHELD.add(target)
     if way == "keyring" and "/" not in target:
         raise ValueError("keyring: expected service/user")
     return Secret(way, target, sources)
@@ -114,12 +122,17 @@ def _parse(value: Any, sources: Sources) -> Secret:
 @functools.lru_cache(maxsize=256)
 def _run(argv: tuple[str, ...], folder: str) -> str:
     try:
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=False)  # noqa: S603 - the user's own command, no shell
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=False, env=environment())  # noqa: S603 - the user's own command, no shell
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise SecretMissing(Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)) from None
     if done.returncode:
         raise SecretMissing(Problem(f"the secret's command {argv[0]} ended with {done.returncode}", next="run it by hand to see why"))
     return done.stdout.removesuffix("\n")
+
+
+def environment() -> dict[str, str]:
+    """This process's environment without its secrets, for programs that it starts."""
+    return {name: value for name, value in os.environ.items() if name not in WITHHELD}
 
 
 def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bfinfra.model.kind import Later
 from bfinfra.model.plan import plain
+from bfinfra.model.redact import redact
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
 from bfinfra.render.safe import safe
@@ -41,7 +42,7 @@ def _shown(value: Any, unit: str) -> str:
 
 def _text(value: str) -> str:
     bare = BARE.fullmatch(value) and value not in WORDS and not value.replace(".", "", 1).isdigit()
-    return value if bare else safe(json.dumps(value, ensure_ascii=False))
+    return redact(value) if bare else safe(json.dumps(value, ensure_ascii=False))
 
 
 def quantity(number: float, unit: str = "") -> str:

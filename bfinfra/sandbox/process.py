@@ -18,6 +18,7 @@ from pathlib import Path
 from bfinfra.sandbox.steering import Steering
 
 FORMAT = 1
+NEEDED = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 PATIENCE = 30  # seconds for start and stop
 POLL = 0.005  # seconds
 
@@ -68,7 +69,7 @@ def start(world: Path, state: Path, pace: float | None = None) -> Running:
     with log.open("wb") as out:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
             command if pace is None else [*command, "--pace", str(pace)],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**os.environ, "PYTHONPATH": _path()},
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**_environment(), "PYTHONPATH": _path()},
         )
     threading.Thread(target=process.wait, daemon=True).start()  # so that it never stays behind as a zombie
     limit = time.monotonic() + PATIENCE
@@ -139,6 +140,11 @@ def _await(done: Callable[[], bool], why: str) -> None:
         if time.monotonic() > limit:
             raise SandboxError(f"{why} within {PATIENCE} s")
         time.sleep(POLL)
+
+
+def _environment() -> dict[str, str]:
+    """What a Python program needs to run; passwords that stand in the environment aren't the sandbox's business."""
+    return {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith(("LC_", "PYTHON", "COV"))}
 
 
 def _path() -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bfinfra.backends.bitfusion.archive import FILES, BadToken, members
 from bfinfra.model import foreign
+from bfinfra.model.redact import hide
 
 PORT = 56001
 HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
@@ -41,6 +42,7 @@ def read_token(path: Path) -> Token:
         raise BadToken(f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path")
     found = members(path)
     texts = {name: _text(name, found[name]) for name in FILES}
+    hide(texts["client.yaml"])
     if not isinstance(_yaml("client.yaml", texts["client.yaml"]), dict):
         raise BadToken("client.yaml is no mapping: download the token again")
     return Token(

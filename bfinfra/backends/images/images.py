@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from bfinfra.backends.images import folder, tools
 from bfinfra.backends.images.folder import Folder
 from bfinfra.backends.images.tools import Tool
+from bfinfra.model import private
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
 
@@ -100,15 +100,12 @@ class Images:
             known = {**{a: str(p) for a, p in self.known().items()}, address: str(path)}
             if path is None:
                 del known[address]
-            self._index.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = self._index.with_suffix(".new")
-            fresh.write_text(json.dumps(known, indent=1) + "\n")
-            fresh.replace(self._index)
+            private.folder(self._index.parent)
+            private.write(self._index, json.dumps(known, indent=1) + "\n")
 
 
 def _home(site: Site) -> Path:
     """The site's folder of state on this machine; the sandbox's among its stand-ins."""
     if site.overlay is not None:
         return site.overlay / ".bfinfra" / site.name
-    base = Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    return base / "bfinfra" / site.name
+    return private.home() / site.name

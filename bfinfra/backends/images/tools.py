@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bfinfra.model.errors import Rejected
+from bfinfra.model.secret import environment
 
 PROBES = {
     "docker": ("version", "--format", "{{.Server.Version}}"),  # fails where only the client is there
@@ -62,7 +63,7 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - found by name, no shell
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=environment(),
         )
     except OSError as error:
         raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
@@ -102,7 +103,7 @@ def _printable(line: bytes) -> str:
 def _probe(argv: Sequence[str]) -> str:
     """Why a tool doesn't work, or ""."""
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBING, check=False)  # noqa: S603 - the same
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBING, check=False, env=environment())  # noqa: S603 - the same
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"it did not answer ({type(error).__name__})"
     if done.returncode == 0 and done.stdout.strip():

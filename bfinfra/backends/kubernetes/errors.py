@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+from bfinfra.model.redact import redact
 
 if TYPE_CHECKING:
     import httpx2
@@ -21,7 +22,7 @@ YOUNG = '/default: serviceaccount "default" not found'
 
 def safe(text: object, longest: int = LONGEST) -> str:
     """A server's words in one printable line of bounded length."""
-    line = " ".join(str(text or "").split())
+    line = " ".join(redact(str(text or "")).split())
     plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 

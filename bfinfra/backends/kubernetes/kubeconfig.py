@@ -12,6 +12,7 @@ from typing import Any
 from bfinfra.backends.kubernetes.access import Access, expiry
 from bfinfra.model import foreign
 from bfinfra.model.errors import Refusal
+from bfinfra.model.redact import hide
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import expanded, small
 from bfinfra.model.trust import Trust
@@ -39,7 +40,7 @@ def read(secret: Secret, context: str = "") -> Access:
     _check(user, USER_KEYS, secret)
     ca = _material(cluster, "certificate-authority", folder, secret)
     token = _token(user, folder, secret)
-    identity = (_material(user, "client-certificate", folder, secret), _material(user, "client-key", folder, secret))
+    identity = (_material(user, "client-certificate", folder, secret), hide(_material(user, "client-key", folder, secret)))
     if not token and not all(identity):
         raise _refusal(secret, "its user has neither a token nor a client certificate with its key", "use a kubeconfig with a token")
     url, trust = _url(cluster, secret), Trust(ca_pem=ca) if ca else Trust()
@@ -82,7 +83,7 @@ def _token(user: Mapping[str, object], folder: Path | None, secret: Secret) -> s
     token = str(user.get("token") or "") or _file(user.get("tokenFile"), folder, secret).strip()
     if not TOKEN.fullmatch(token):
         raise _refusal(secret, "its token holds what no token holds", "make the kubeconfig again")
-    return token
+    return hide(token)
 
 
 def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: Secret) -> str:

@@ -17,6 +17,7 @@ from bfinfra.backends.kubernetes.access import Access, expiry
 from bfinfra.backends.transport import Seam
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
 
@@ -33,7 +34,7 @@ def enter(seam: Seam, settings: VCenterSettings, roots: Callable[[], str], endpo
     wish = {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace} if endpoint.guest else {}
     with seam.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
         answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
-    token = _text(answer, "session_id", endpoint)
+    token = hide(_text(answer, "session_id", endpoint))
     if not endpoint.guest:
         return Access(f"https://{host}:{PORT}", trust, pem, token, expires=expiry(token))
     return Access(_guest_url(answer, endpoint), Trust(ca_pem=_authority(answer, endpoint)), token=token, expires=expiry(token))

@@ -10,6 +10,7 @@ import httpx2
 from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+from bfinfra.model.redact import redact
 
 GRANT = "give it to the account; all that it needs, and where: bfinfra privileges SITE"
 LONGEST = 600  # characters of a server's own words
@@ -53,7 +54,7 @@ STATUS: dict[int, type[RemoteError]] = {
 
 def safe(text: object) -> str:
     """A server's words in one printable line of bounded length."""
-    line = " ".join(str(text or "").split())
+    line = " ".join(redact(str(text or "")).split())
     plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 

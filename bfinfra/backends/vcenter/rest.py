@@ -15,6 +15,7 @@ from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, leftovers
 from bfinfra.backends.vcenter.session import refused
 from bfinfra.model.errors import Expired, RemoteError
+from bfinfra.model.redact import hide, redact
 from bfinfra.model.site import VCenterSettings
 
 SESSION = "/api/session"
@@ -92,7 +93,7 @@ class Rest:
         try:
             return answer.json() if answer.content.strip() else None
         except ValueError:
-            raise faults.malformed(f"the answer to {what} is not JSON", self.server, answer.text[:100]) from None
+            raise faults.malformed(f"the answer to {what} is not JSON", self.server, redact(answer.text[:4000])[:100]) from None
 
     def _client(self) -> httpx2.Client:
         with self._lock:
@@ -123,4 +124,4 @@ class Rest:
         token = found.get("value") if isinstance(found, dict) else found
         if not isinstance(token, str) or not token:
             raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
-        return token
+        return hide(token)

@@ -13,6 +13,7 @@ from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import leftovers, soap
 from bfinfra.model.errors import Denied, Expired, RemoteError
+from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 
 T = TypeVar("T")
@@ -94,6 +95,7 @@ class SoapSession:
             if error.privilege:
                 raise
             raise refused(who.username, self.server) from None
+        hide(own.key)  # it is part of every lease's name
         if self._site and not self._seam.read_only:
             leftovers.end(content, own, self._site)
         return content
