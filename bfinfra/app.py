@@ -22,6 +22,7 @@ from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.events import Ended, Ending, Event, Sink
+from bfinfra.model.finding import Finding
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
@@ -67,6 +68,7 @@ class Setting:
 
 
 THE_WORLD = Setting()
+HASTE = 10.0  # seconds that the doctor waits for an answer
 MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
 
 
@@ -129,6 +131,22 @@ def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] = lambda _: A
 def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
     """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds do. Asks nobody."""
     return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
+
+
+def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
+    """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room, files. Only reads, side by side."""
+    from bfinfra.backends.transport import Seam as Transport
+    from bfinfra.doctor import examine
+    from bfinfra.doctor.ground import Ground
+
+    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None, fillings=around.fillings, patience=HASTE)
+    provide = _provide(site, seam)
+    try:
+        return examine(Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None,
+                              journal.folder(site.name)))
+    finally:
+        provide("ExitStack").close()
+        seam.close()
 
 
 def history(site: str) -> Iterator[dict[str, Any]]:

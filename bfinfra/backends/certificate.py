@@ -36,10 +36,10 @@ class Shown:
 
 def look(seam: Seam, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
     """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that can't be read."""
-    host, port = _address(server)
-    address = seam.where(host, port)
+    host, port = address(server)
+    there = seam.where(host, port)
     try:
-        der, objection = tls.shown(address, host), tls.objection(address, host, trust, extra_pem)
+        der, objection = tls.shown(there, host), tls.objection(there, host, trust, extra_pem)
     except OSError as error:
         raise Unreachable("no certificate to be had", server=f"{host}:{port}", why=error.strerror or str(error) or type(error).__name__,
                           next="check the address, and that what answers there speaks TLS 1.2 or newer") from None
@@ -51,7 +51,8 @@ def look(seam: Seam, server: str, trust: Trust, *, what: str = "", extra_pem: st
         raise Malformed("the server's certificate can't be read", server=f"{host}:{port}", why=str(error)) from None
 
 
-def _address(server: str) -> tuple[str, int]:
+def address(server: str) -> tuple[str, int]:
+    """Host and port of `host`, `host:port` or `[::1]:port`."""
     host, colon, port = server.rpartition(":")
     if colon and port.isdecimal() and not host.endswith(":") and (":" not in host or host.startswith("[")):
         return host.strip("[]"), int(port)

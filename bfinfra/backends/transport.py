@@ -51,11 +51,13 @@ class Seam:
     """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and certificates stay.
 
     `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing request before it
-    leaves the process.
+    leaves the process. `patience`: seconds for an answer where the usual time is too long.
     """
 
-    def __init__(self, *, read_only: bool = False, route: Route | None = None, fillings: Sequence[Filling] = ()) -> None:
+    def __init__(self, *, read_only: bool = False, route: Route | None = None, fillings: Sequence[Filling] = (),
+                 patience: float | None = None) -> None:
         self.read_only = read_only
+        self.timeout = httpx2.Timeout(patience, connect=patience / 2) if patience else TIMEOUT
         self.tally = Tally()
         self._route = route
         self._fillings = tuple(fillings)
@@ -68,7 +70,7 @@ class Seam:
         return httpx2.Client(
             base_url=base_url,
             transport=self.transport(base_url, trust, extra_pem=extra_pem),
-            timeout=TIMEOUT,
+            timeout=self.timeout,
             trust_env=False,
             follow_redirects=False,
             headers=headers,

@@ -1,4 +1,4 @@
-"""privileges: what an account needs the right to."""
+"""privileges: what an account needs the right to. doctor: whatever would stop an apply, rights among it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from bfinfra import app
 from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.finding import Health
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
+from bfinfra.render import findings
 from bfinfra.render import privileges as render
 
 if TYPE_CHECKING:
@@ -28,6 +30,14 @@ def privileges(args: argparse.Namespace) -> int:
     else:
         Screen.of(args).show(lambda style: render.text(found, account, style), lambda: render.data(found, account))
     return 0
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """1 where anything is bad."""
+    site, setting = where.site(args)
+    found = app.doctor(site, around=setting)
+    Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
+    return 1 if any(each.health is Health.BAD for each in found) else 0
 
 
 def _cluster(found: Rights, wanted: str | None) -> Key:

@@ -192,7 +192,7 @@ class Namespace(kind.Kind[Spec, State]):
         try:
             found = self._clusters.at(state.home).strangers(self._site, state.namespace)
         except RemoteError as error:
-            found = (f"whatever is in it (it can't be asked: {error.problems[0].what})",)
+            found = (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
         return replace(state, contents=found)
 
 

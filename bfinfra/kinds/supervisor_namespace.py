@@ -204,7 +204,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         try:
             return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
         except RemoteError as error:
-            return (f"whatever is in it (it can't be asked: {error.problems[0].what})",)
+            return (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
 
 
 def _state(found: Namespace) -> State:

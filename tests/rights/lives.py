@@ -81,7 +81,7 @@ def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
 ADOPTED = {"workload": frozenset({Key("workload", "hello")})}
 CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "bitfusion_server": (
-        ("gpus: 1", "gpus: 1\n    cpus: 6\n    memory: 40GiB\n    disk: 60GiB\n    folder: gpu\n    resource_pool: servers"),
+        ("gpus: 1", "gpus: 1\n    cpus: 6\n    memory: 40GiB\n    disk: 60GiB\n    resource_pool: servers"),
         ("{network: VM Network, address", "{network: Storage Network, address"),
         ("10.2.0.1}", "10.2.0.1}\n      Network 2: {network: VM Network}"),
         ("bf-01.small.test", "bf-02.small.test"),
@@ -107,16 +107,23 @@ def prepare(kind: str, use: Use, sandbox: Running) -> None:
 def hardware(sandbox: Running) -> None:
     """Somebody takes back what passthrough needs."""
     with administrator(sandbox) as si:
-        vm = paths(si)["/dc/vm/gpu/bf-01"]
+        vm = paths(si)["/dc/vm/bf-01"]
         WaitForTask(vm.PowerOff())
         WaitForTask(vm.Reconfigure(vim.vm.ConfigSpec(firmware="bios", memoryReservationLockedToMax=False)))
+
+
+def strayed(sandbox: Running) -> None:
+    """Somebody moves it to another folder."""
+    with administrator(sandbox) as si:
+        there = paths(si)
+        WaitForTask(there["/dc/vm/gpu"].MoveInto([there["/dc/vm/bf-01"]]))
 
 
 def half_imported(sandbox: Running) -> None:
     """As if the import had never been finished, by a process that is gone."""
     with administrator(sandbox) as si:
         option = vim.option.OptionValue(key="bfinfra.importing", value="0@elsewhere")
-        WaitForTask(paths(si)["/dc/vm/gpu/bf-01"].Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
+        WaitForTask(paths(si)["/dc/vm/bf-01"].Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
 
 
 def overwritten(sandbox: Running) -> None:
@@ -128,5 +135,5 @@ def overwritten(sandbox: Running) -> None:
 
 
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
-    "bitfusion_server": (hardware, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
+    "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bfinfra.backends.kubernetes import errors, resources
@@ -121,10 +123,11 @@ class Cluster:
         params = {name: str(value) for name, value in asked.items() if value}
         return self._do(lambda link: link.raw.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params=params).text)
 
-    def can(self, verb: str, resource: str, namespace: str = "") -> bool:
-        """Whether this login may `verb` `resource` (`pods`, `deployments.apps`) in the namespace ("" = everywhere)."""
-        plural, _, group = resource.partition(".")
-        asked = {"verb": verb, "resource": plural, "group": group, "namespace": namespace}
+    def can(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
+        """Whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the namespace ("" = everywhere); `name`: that object alone."""
+        whole, _, group = resource.partition(".")
+        plural, _, part = whole.partition("/")
+        asked = {"verb": verb, "resource": plural, "subresource": part, "group": group, "namespace": namespace, "name": name}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
         cls, _ = self._of(review)
         return bool((self._do(lambda link: link.objects.create(cls(review))).get("status") or {}).get("allowed"))
@@ -135,6 +138,21 @@ class Cluster:
         if not isinstance(answer, dict) or not isinstance(answer.get("gitVersion"), str):
             raise errors.malformed("GET /version", self.name, "no gitVersion in it")
         return errors.safe(answer["gitVersion"], 80)
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the cluster knows this kind of object in this version."""
+        try:
+            return (api_version, kind) in resources.discovered(api_version, self._json(resources.path(api_version)))
+        except Missing:
+            return False
+
+    def now(self) -> datetime | None:
+        """The server's own time, to the second, UTC; None where it doesn't say."""
+        said = self._do(lambda link: link.raw.get("/version").headers.get("date", ""))
+        try:
+            return parsedate_to_datetime(said)
+        except ValueError:
+            return None
 
     def strangers(self, site: str, namespace: str = "") -> tuple[str, ...]:
         """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own, else all but the system's."""

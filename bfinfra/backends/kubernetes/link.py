@@ -15,7 +15,7 @@ from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.kubernetes.resources import Resource
-from bfinfra.backends.transport import TIMEOUT, Seam
+from bfinfra.backends.transport import Seam
 
 
 class Link:
@@ -24,8 +24,8 @@ class Link:
     def __init__(self, seam: Seam, access: Access, server: str) -> None:
         self.access = access
         self._wire = _Wire(seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity), access.token, server)
-        self.raw = httpx2.Client(base_url=access.url, transport=self._wire, trust_env=False, timeout=TIMEOUT)
-        self.objects: Any = Client(config=_config(access.url), transport=self._wire, trust_env=False, timeout=TIMEOUT, field_manager=MANAGER)
+        self.raw = httpx2.Client(base_url=access.url, transport=self._wire, trust_env=False, timeout=seam.timeout)
+        self.objects: Any = Client(config=_config(access.url), transport=self._wire, trust_env=False, timeout=seam.timeout, field_manager=MANAGER)
 
     def close(self) -> None:
         """Close the connections."""

@@ -6,16 +6,19 @@ import functools
 import io
 import zipfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.machines import Machines
 from bfinfra.backends.vcenter.ovf import Imports
 from bfinfra.backends.vcenter.rest import Rest
+from bfinfra.backends.vcenter.rights import Grants
 from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.vcenter.soap import service_instance
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.model.site import VCenterSettings
 
@@ -35,9 +38,20 @@ class VCenter:
         self.tasks = Tasks(self.session)
         self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)
+        self.grants = Grants(self.session, self.inventory)
         self.hosts = Hosts(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)
+
+    def about(self) -> tuple[str, str]:
+        """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""
+        about = self.session.content().about
+        return faults.safe(about.fullName), faults.safe(about.apiVersion)
+
+    def now(self) -> datetime:
+        """The server's own time, UTC."""
+        found: datetime = self.session.read(lambda content: service_instance(refs.stub(content)).CurrentTime())
+        return found.astimezone(UTC)
 
     def authorities(self) -> str:
         """The server's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""

@@ -190,7 +190,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         try:
             found = self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
         except RemoteError as error:
-            found = (f"whatever is in it (it can't be asked: {error.problems[0].what})",)
+            found = (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
         return replace(state, contents=found)
 
     def _learn(self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]) -> None:

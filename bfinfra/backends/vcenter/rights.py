@@ -1,0 +1,66 @@
+"""Which privileges the account that is logged in doesn't have, asked of vCenter itself."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter.inventory import Inventories
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.rights import ROOT, Entity
+
+Wanted = Mapping[Entity, Sequence[str]]
+
+
+class Grants:
+    """Asks. Raises RemoteError."""
+
+    def __init__(self, session: SoapSession, inventory: Inventories) -> None:
+        self._session = session
+        self._inventory = inventory
+
+    def lacking(self, wanted: Wanted) -> dict[str, tuple[str, ...]]:
+        """By inventory path, what is lacking there; () for a path where nothing is."""
+        there = list(_paths(self._inventory.read()))
+        found: dict[str, tuple[str, ...]] = {}
+        for entity, privileges in wanted.items():
+            fitting = [(path, ref) for kind, path, ref in there if kind == entity.type and fnmatch.fnmatchcase(path, entity.path)]
+            if entity.path != ROOT.path and not fitting:
+                found[entity.path] = ()
+            elif missing := self._missing(dict(fitting), entity, privileges):
+                found |= missing
+        return found
+
+    def _missing(self, there: Mapping[str, Any], entity: Entity, privileges: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        def ask(content: Any) -> list[Any]:
+            user = properties.one(content, content.sessionManager, ["currentSession"])["currentSession"].userName
+            refs = list(there.values()) or [content.rootFolder]
+            return list(content.authorizationManager.HasUserPrivilegeOnEntities(refs, user, list(privileges)))
+
+        answers = self._session.read(ask)
+        return {
+            path: lacks for path, answer in zip(there or [entity.path], answers, strict=True)
+            if (lacks := tuple(each.privId for each in answer.privAvailability if not each.isGranted))
+        }
+
+
+def _paths(inventory: Inventory) -> Iterator[tuple[str, str, Any]]:
+    """Type, inventory path without folders of one's own, and reference: as rights name places."""
+    clusters = {each.moid: each for each in inventory.clusters}
+    for cluster in inventory.clusters:
+        yield "ClusterComputeResource", f"/{cluster.datacenter}/host/{cluster.name}", cluster.ref
+    for host in inventory.hosts:
+        home = clusters[host.cluster].name if host.cluster in clusters else host.name
+        yield "HostSystem", f"/{host.datacenter}/host/{home}/{host.name}", host.ref
+    for pool in inventory.pools:
+        if pool.owner in clusters:
+            yield "ResourcePool", f"/{pool.datacenter}/host/{clusters[pool.owner].name}/Resources" + ("" if pool.root else f"/{pool.name}"), pool.ref
+    for store in inventory.datastores:
+        yield "Datastore", f"/{store.datacenter}/datastore/{store.name}", store.ref
+    for network in inventory.networks:
+        yield "Network", f"/{network.datacenter}/network/{network.name}", network.ref
+    for folder in inventory.folders:
+        yield "Folder", f"/{folder.datacenter}/{folder.path}", folder.ref

@@ -1,0 +1,108 @@
+"""What the checks stand on: the site, the way to its servers, and the logins, each tried once."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Namespaces
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import Rights
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.images import Images
+    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.vcenter import VCenter
+
+
+class Blocked(Exception):
+    """A check can't be made while something else is bad, which another check tells."""
+
+    def __init__(self, about: str, why: str) -> None:
+        super().__init__(why)
+        self.about, self.why = about, why
+
+
+@dataclass
+class Ground:
+    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock."""
+
+    site: Site
+    rights: Rights
+    seam: Seam
+    clusters: Clusters
+    images: Images
+    vcenter: VCenter | None
+    state: Path
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def of(self, kind: str) -> dict[Key, Any]:
+        """The specs of a kind."""
+        return {key: spec for key, spec in self.site.resources.items() if key.kind == kind}
+
+    def entered(self) -> VCenter:
+        """VCenter, logged in. Blocked where there is none, or where the one attempt failed: a wrong password tried often locks an account."""
+        if self.vcenter is None:
+            raise Blocked("vcenter", "the site has none")
+        if isinstance(self.login, BfinfraError):
+            raise Blocked(self.vcenter.server, "vCenter can't be entered")
+        return self.vcenter
+
+    @property
+    def login(self) -> BfinfraError | None:
+        """What came of the one attempt to log in, by SOAP and by REST."""
+        with self._lock:
+            return self._login
+
+    @functools.cached_property
+    def _login(self) -> BfinfraError | None:
+        try:
+            if self.vcenter is not None:
+                self.vcenter.session.content()
+                self.vcenter.rest.get("/api/session")
+        except BfinfraError as error:
+            return error
+        return None
+
+    @property
+    def catalog(self) -> Catalog:
+        """What supervisors offer. Blocked."""
+        with self._lock:
+            return self._catalog
+
+    @functools.cached_property
+    def _catalog(self) -> Catalog:
+        return Namespaces(self.entered()).catalog()
+
+    @property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """The site's supervisor namespaces that stand. Blocked."""
+        with self._lock:
+            return self._namespaces
+
+    @functools.cached_property
+    def _namespaces(self) -> Mapping[str, Namespace]:
+        named = {key.name for key in self.of("supervisor_namespace")}
+        known = Namespaces(self.entered())
+        return known.details(sorted(named & set(known.list())), self.catalog) if named else {}
+
+    def cluster(self, key: Key) -> Cluster:
+        """The API of a cluster of the site. Blocked where it isn't up yet."""
+        spec = self.site.resources[key]
+        if key.kind == "kubernetes_cluster":
+            return self.clusters.at(Endpoint(kubeconfig=spec.kubeconfig, context=spec.context))
+        home = self.namespaces.get(key.name if key.kind == "supervisor_namespace" else spec.namespace)
+        if home is None or home.status != "RUNNING" or not home.endpoint:
+            raise Blocked(str(key), "it isn't there yet: apply makes it")
+        guest = key.name if key.kind == "tanzu_cluster" else ""
+        return self.clusters.at(Endpoint(server=home.endpoint, namespace=home.name, guest=guest))
