@@ -144,7 +144,8 @@ class Apply:
     def _end(self, item: Item, verdict: Verdict) -> None:
         assert verdict.ending is not None
         ending = Ending.KEPT if verdict.ending is Ending.DONE and not item.steps else verdict.ending
-        seconds = time.monotonic() - self._began.get(item.key, time.monotonic())
+        now = time.monotonic()
+        seconds = now - self._began.get(item.key, now)
         ended = Ended(at=time.time(), key=item.key, action=item.action, ending=ending, seconds=seconds,
                       note=verdict.note, problem=verdict.problem)
         self.endings[item.key] = ended

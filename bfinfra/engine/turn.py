@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 from bfinfra.engine.observe import Kinds, World, needs_of
 from bfinfra.engine.plan import Wish, decide
 from bfinfra.engine.retry import LOOK, Patience
 from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
-from bfinfra.model.kind import Disruption, Step
+from bfinfra.model.kind import UNFINISHED, Change, Disruption, Step
 from bfinfra.model.plan import Action, Item, agrees, derive, plain
 from bfinfra.model.refs import Key
 
@@ -108,6 +109,11 @@ class Turn:
             raise Diverged(Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again"))
 
 
+def _covers(announced: Any, change: Change) -> bool:
+    """Whether an announced change is this one, or of all that the changed field is part of."""
+    return agrees(announced, plain(change)) or change.field.startswith(f"{announced['field']}.")
+
+
 def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -> str:
     """In what the fresh steps go beyond the announced ones, or ""."""
     worse = max((s.disruption for s in steps), key=list(Disruption).index)
@@ -115,7 +121,7 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
         return f"it would now mean a {worse}, announced was {item.disruption}"
     if first and wanted and item.action is Action.UPDATE:
         announced = [plain(c) for c in item.changes]
-        new = [c for s in steps for c in s.changes if not any(agrees(a, plain(c)) for a in announced)]
+        new = [c for s in steps for c in s.changes if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)]
         if new and item.changes:
             return "; ".join(f"{c.field} is {c.now}, wanted {c.wanted}, and was not in the plan" for c in new)
     if first and derive(object(), None, steps) is Action.REPLACE and item.action is not Action.REPLACE:

@@ -325,13 +325,17 @@ def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: 
     return tuple(found)
 
 
+UNFINISHED = "mark"
+"""The field of the change that only finishes what an earlier run of the site began."""
+
+
 def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
     """What differs in the world, then what the file changed since it was applied; each field once.
 
     What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone: nothing is known of before.
     """
     if mark is not None and mark.applied is None:
-        return (*world, Change("mark", None, f"{mark.address} of {mark.site}"))
+        return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))
     found = {change.field: change for change in world}
     for change in differences(mark.applied if mark else None, spec.applied()):
         if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):

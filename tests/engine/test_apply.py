@@ -143,6 +143,19 @@ def test_somebody_else_making_it_first_is_no_fault():
     assert world.writes == ["make a"]
 
 
+def test_another_run_of_the_site_that_began_first_is_no_stranger():
+    world, wanted = ToyWorld(), site(box__a=BoxSpec(size=2))
+    applied(world, site(box__a=BoxSpec(size=1)))
+
+    def another_begins():
+        state = world.things["box", "a"]
+        world.things["box", "a"] = replace(state, mark=state.mark.open)
+
+    endings, _ = applied(world, wanted, between=another_begins)
+    assert endings == {"box/a": "done"}
+    assert world.writes == ["make a", "change a"]
+
+
 def test_a_step_that_does_not_take_is_an_error_not_a_loop():
     world = ToyWorld()
     world.after = lambda step: world.things.clear()

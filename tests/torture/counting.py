@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -38,6 +40,26 @@ class Count:
         before = self.figures.get(figure, 0)
         assert isinstance(before, int | float)
         self.figures[figure] = before + number
+
+
+    def take(self, other: Count) -> None:
+        """Add what another process counted of the same line."""
+        self.tried += other.tried
+        self.broken += other.broken
+        for name, number in other.figures.items():
+            assert isinstance(number, int | float)
+            self.add(name, number)
+
+
+def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], effort: Effort, processes: int = 3) -> list[Count]:
+    """What `work` counts of the trials, each process its share of them in a folder of its own; a line's counts are added up."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        parts = [pool.submit(work, list(trials[n::processes]), replace(effort, folder=effort.folder / f"process-{n}")) for n in range(processes)]
+        lines: dict[str, Count] = {}
+        for count in (count for part in parts for count in part.result()):
+            lines.setdefault(count.what, Count(count.what)).take(count)
+    return list(lines.values())
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class Place:
 
 
 DEMO = Place("specs/singapore-poc.yaml", SPECS / "singapore-poc.yaml", SPECS / "worlds/singapore-poc.yaml")
-PLACES = (DEMO, Place("tests/kinds/chain.yaml", CHAIN), *(Place(f"specs/kinds/{name}.yaml", path) for name, path in EXAMPLES.items()))
+CHAIN_PLACE = Place("tests/kinds/chain.yaml", CHAIN)
+PLACES = (DEMO, CHAIN_PLACE, *(Place(f"specs/kinds/{name}.yaml", path) for name, path in EXAMPLES.items()))
 
 
 @contextlib.contextmanager

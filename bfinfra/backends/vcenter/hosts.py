@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.vm import Attached
-from bfinfra.model.errors import Exists
+from bfinfra.model.errors import Exists, Rejected
 
 DETAIL = [
     "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
@@ -94,19 +95,38 @@ class Hosts:
         self._session.write(write)
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
-        """Into maintenance mode; running VMs must be able to leave within `limit` seconds."""
-        self._tasks.run(
-            lambda content: _host(content, moid).EnterMaintenanceMode_Task(timeout=limit, evacuatePoweredOffVms=False),
-            "entering maintenance mode",
-            limit=limit + 60,
-        )
+        """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it is in it already."""
+        with self._unless_already(moid, maintenance=True):
+            self._tasks.run(
+                lambda content: _host(content, moid).EnterMaintenanceMode_Task(timeout=limit, evacuatePoweredOffVms=False),
+                "entering maintenance mode",
+                limit=limit + 60,
+            )
 
     def exit_maintenance(self, moid: str) -> None:
-        """Out of maintenance mode."""
-        self._tasks.run(lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600), "leaving maintenance mode", limit=660)
+        """Out of maintenance mode. Harmless where it is out of it already."""
+        with self._unless_already(moid, maintenance=False):
+            self._tasks.run(lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600), "leaving maintenance mode", limit=660)
+
+    @contextlib.contextmanager
+    def _unless_already(self, moid: str, *, maintenance: bool) -> Iterator[None]:
+        """A refusal is none where another run of the site was faster."""
+        try:
+            yield
+        except Rejected:
+            if bool(self._now(moid, "runtime.inMaintenanceMode")) != maintenance:
+                raise
+
+    def _now(self, moid: str, path: str) -> Any:
+        return self._session.read(lambda content: properties.one(content, _host(content, moid), [path]))[path]
 
     def reboot(self, moid: str, boot: str) -> None:
-        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last read."""
+        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last read.
+
+        A host that has started since then is not rebooted again: another run of the site was faster.
+        """
+        if _time(self._now(moid, "runtime.bootTime")) != boot:
+            return
         self._tasks.run(lambda content: _host(content, moid).RebootHost_Task(force=False), "the reboot")
 
         def left(values: Mapping[str, Any]) -> bool:

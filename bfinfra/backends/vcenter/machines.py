@@ -70,8 +70,13 @@ class Machines:
 
     def power_on(self, moid: str) -> None:
         """Power on; harmless for a VM that is on."""
-        if not self._on(moid):
+        if self._on(moid):
+            return
+        try:
             self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None), "powering on")
+        except Rejected:
+            if not self._on(moid):  # else another run of the site was faster
+                raise
 
     def stop(self, moid: str, progress: Progress | None = None) -> None:
         """Shut the guest down where its tools run, else power off; harmless for a VM that is off."""
@@ -86,9 +91,11 @@ class Machines:
                 self._ref(moid), ("runtime.powerState",), lambda v: v.get("runtime.powerState") == "poweredOff", "the shutdown", limit=SHUTDOWN
             )
             return
-        self._tasks.run(
-            lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOffVM_Task(), "powering off", progress=progress
-        )
+        try:
+            self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOffVM_Task(), "powering off", progress=progress)
+        except Rejected:
+            if self._on(moid):  # else it went off meanwhile
+                raise
 
     def move(self, moid: str, folder: str, pool: str) -> None:
         """Into another folder and resource pool ("" leaves it where it is)."""

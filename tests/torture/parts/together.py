@@ -1,0 +1,103 @@
+"""Two applies of one site at once end with one world.
+
+On one machine the second is refused by a lock that names its holder and dies with it. From two machines (two state folders, two sessions, started within half a
+second of each other) both have to end well; then the world is the one that a single apply makes, and a third has nothing to do. Whole processes on the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+from kinds.lifecycle import world
+from torture.command import Command, Desk, desk, until
+from torture.counting import Count, Effort
+from torture.parts.crash import difference
+from torture.worlds import CHAIN_PLACE, DEMO, Place
+
+ROUNDS = 25
+PACE = 0.02  # of real time: fast, but a reboot is not over between two requests
+YES = ("--yes",)
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    for place in (DEMO, CHAIN_PLACE)[: effort.number(2, 1)]:
+        folder = effort.folder / place.site.stem
+        folder.mkdir()
+        with desk(place, folder, PACE) as at:
+            alone = at.run("apply", *YES)
+            assert alone.end() == 0, alone.said()
+            yield from on(place, at, world(at.sandbox), effort)
+
+
+def on(place: Place, at: Desk, whole: str, effort: Effort) -> Iterator[Count]:
+    refused = Count(f"`{place.name}`, a second apply on the same machine is refused, and says by whom")
+    dies = Count(f"`{place.name}`, the first is killed: the lock is free for the next")
+    both = Count(f"`{place.name}`, from two machines at once")
+    for number in range(effort.number(ROUNDS, 2)):
+        if effort.wants(refused.what):
+            at.sandbox.reset()
+            with refused.trial(f"round {number}"):
+                same_machine(at, whole)
+        if effort.wants(dies.what):
+            at.sandbox.reset()
+            with dies.trial(f"round {number}"):
+                killed(at, whole)
+        if effort.wants(both.what):
+            at.sandbox.reset()
+            with both.trial(f"round {number}"):
+                two_machines(at, whole, both, effort.chance(f"{place.name} {number}").uniform(0, 0.5))
+    yield from (count for count in (refused, dies, both) if count.tried)
+
+
+def same_machine(at: Desk, whole: str) -> None:
+    first = held(at)
+    second = at.run("apply", *YES)
+    said = second.out.read_text() + second.said()
+    assert second.end() == 1, said
+    assert f"process {first.process.pid}" in said, said
+    assert "another apply of" in said, said
+    assert first.end() == 0, first.said()
+    one_world(at, whole)
+
+
+def killed(at: Desk, whole: str) -> None:
+    first = held(at)
+    first.process.kill()
+    first.end()
+    second = at.run("apply", *YES)
+    assert second.end() == 0, second.out.read_text() + second.said()
+    one_world(at, whole)
+
+
+def two_machines(at: Desk, whole: str, count: Count, apart: float) -> None:
+    first = at.start("apply", *YES, machine="a")
+    time.sleep(apart)
+    second = at.start("apply", *YES, machine="b")
+    for each in (first, second):
+        code = each.end()
+        count.add("ended well" if code == 0 else "ended with an error", 1)
+        assert code == 0, wrong(each)
+    one_world(at, whole)
+
+
+def wrong(each: Command) -> str:
+    """What did not go well."""
+    found = each.outcome()
+    bad = [r for r in found.get("resources", []) if r.get("problem")] or found.get("problems")
+    return json.dumps(bad) if bad else each.out.read_text() + each.said()
+
+
+def held(at: Desk) -> Command:
+    """An apply that holds the lock."""
+    made = at.start("apply", *YES)
+    until(lambda: at.lock().exists() and at.lock().read_text() == str(made.process.pid), "the first apply's lock")
+    return made
+
+
+def one_world(at: Desk, whole: str) -> None:
+    now = world(at.sandbox)
+    assert now == whole, difference(now, whole)
+    third = at.run("plan", "--detailed-exitcode")
+    assert third.end() == 0, third.out.read_text()[:1000]
