@@ -18,7 +18,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Hardware, Import
-from bfinfra.model.errors import Rejected, RemoteError, Unanswered
+from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
 from bfinfra.model.trust import Trust
 
 GETTING_READY = 600  # seconds that a lease may take to become ready
@@ -97,7 +97,8 @@ class Imports:
             urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease, info.leaseTimeout) as alive:
                 Upload(self._seam, self._trust, alive, report).run(items, urls, wanted.files, wanted.open)
-            lease.HttpNfcLeaseProgress(100)
+            with contextlib.suppress(Busy, Unanswered, Unreachable):  # a figure for people; the end tells whether the lease still is
+                lease.HttpNfcLeaseProgress(100)
             self._complete(lease)
         except BaseException:
             _abort(lease)

@@ -1,0 +1,71 @@
+"""Another run of the site that was faster is no fault: what was to be done is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bfinfra
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.model.errors import Rejected
+from bfinfra.sandbox import Running
+
+HOST = "esx01.small.test"
+
+
+@pytest.fixture
+def vcenter(sandbox: Running, tmp_path: Path) -> Iterator[VCenter]:
+    (tmp_path / "site.yaml").write_text(
+        "site: s\nvcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}\n")
+    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def host(vcenter: VCenter) -> Any:
+    (moid, _), *_ = vcenter.hosts.notes("x").values()
+    return vcenter.hosts.read([moid], "x")[0]
+
+
+def test_maintenance_that_is_already_there_or_over(vcenter: VCenter, host: Any) -> None:
+    for change in (vcenter.hosts.enter_maintenance, vcenter.hosts.exit_maintenance):
+        change(host.moid)
+        change(host.moid)
+
+
+def test_a_refusal_for_another_reason_is_told(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+    sandbox.faults({"door": "vcenter", "method": "EnterMaintenanceMode_Task", "do": {"task": "InvalidState"}})
+    with pytest.raises(Rejected):
+        vcenter.hosts.enter_maintenance(host.moid)
+
+
+def test_a_host_that_has_started_meanwhile_is_not_rebooted_again(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+    vcenter.hosts.enter_maintenance(host.moid)
+    vcenter.hosts.reboot(host.moid, host.boot)
+    vcenter.tasks.watch(host.ref, ("runtime.connectionState",), lambda v: v.get("runtime.connectionState") == "connected", "the reboot", limit=20)
+    vcenter.hosts.reboot(host.moid, host.boot)
+    assert sandbox.tally()["writes"]["vcenter"]["RebootHost_Task"] == 1
+
+
+def test_power_that_changes_between_the_look_and_the_act(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[bool] = []
+
+    def looks(before: bool) -> Callable[[str], bool]:
+        """At first it looks as it was."""
+        looked.clear()
+        return lambda _: looked.append(True) or (before if len(looked) == 1 else not before)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise Rejected("not in this power state")
+
+    monkeypatch.setattr(vcenter.machines._tasks, "run", refuse)
+    monkeypatch.setattr(vcenter.machines, "_on", looks(before=False))
+    vcenter.machines.power_on("vm-1")
+    monkeypatch.setattr(vcenter.machines, "_on", lambda _: False)
+    with pytest.raises(Rejected):
+        vcenter.machines.power_on("vm-1")
