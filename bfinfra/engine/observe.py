@@ -9,6 +9,7 @@ from typing import Any
 
 from bfinfra.engine import graph
 from bfinfra.engine.retry import Patience
+from bfinfra.engine.understood import understood
 from bfinfra.model.errors import RemoteError, Unreachable
 from bfinfra.model.kind import Kind, Need, Seen
 from bfinfra.model.refs import Key, kinds_named
@@ -54,7 +55,13 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience) -> World
 def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World, patience: Patience) -> Seen:
     """One kind's bulk read, tried again after what passes."""
     specs = {key.name: spec for key, spec in wanted.items() if key.kind == name}
-    return patience.read(lambda: kind.observe(specs, needs_of(kind, wanted, world)))
+    needs = needs_of(kind, wanted, world)
+
+    def look() -> Seen:
+        with understood(name):
+            return kind.observe(specs, needs)
+
+    return patience.read(look)
 
 
 def needs_of(kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:

@@ -9,7 +9,8 @@ from typing import Any
 from bfinfra.engine import graph
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
-from bfinfra.model.errors import Problem, Refusal
+from bfinfra.engine.understood import understood
+from bfinfra.model.errors import Malformed, Problem, Refusal
 from bfinfra.model.kind import Disruption, Step, adopted, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item, Plan, derive
@@ -43,6 +44,8 @@ def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
             items.append(replace(_item(key, wish, world, kinds, everything), waits_for=before[key]))
         except Refusal as refusal:
             problems += located(site, key, refusal)
+        except Malformed as error:
+            unreadable[key] = str(error)
     return Plan(wish.site, tuple(items), tuple(problems), {str(k): why for k, why in unreadable.items()}, site.warnings)
 
 
@@ -69,7 +72,9 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known |
         state = adopted(state, Mark(wish.site, str(key)))
     if kind.makes and state is not None:
         _check_owner(key, spec, state.mark, wish)
-    steps = tuple(kind.steps(key.name, spec, state, (everything or known(wish, world)).around(key)))
+    around = (everything or known(wish, world)).around(key)
+    with understood(str(key)):
+        steps = tuple(kind.steps(key.name, spec, state, around))
     _check_protected(spec, state, steps)
     return steps
 

@@ -10,6 +10,7 @@ from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.turn import Turn
+from bfinfra.engine.understood import understood
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
 from bfinfra.model.kind import READY, Kind, Readiness, Ready, failed, waiting
@@ -122,6 +123,7 @@ class Settle:
         if state is None:
             return READY if not final else failed("it vanished while bfinfra waited for it")
         try:
-            return self._kinds[key.kind].ready(spec, state)
+            with understood(str(key)):
+                return self._kinds[key.kind].ready(spec, state)
         except RemoteError as error:
             return waiting(str(error.problems[0]))

@@ -13,6 +13,7 @@ from typing import Any
 from bfinfra.engine.observe import Kinds, World, needs_of
 from bfinfra.engine.plan import Wish, decide
 from bfinfra.engine.retry import LOOK, Patience
+from bfinfra.engine.understood import understood
 from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import UNFINISHED, Change, Disruption, Step
@@ -90,7 +91,8 @@ class Turn:
         problem: Problem | None = Problem("interrupted")
         again = False
         try:
-            self._kinds[key.kind].run(step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done)))
+            with understood(str(key)):
+                self._kinds[key.kind].run(step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done)))
             problem = None
         except BfinfraError as error:
             problem, again = error.problems[0], isinstance(error, LOOK)

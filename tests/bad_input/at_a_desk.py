@@ -27,6 +27,7 @@ from bfinfra.sandbox.world import load
 
 WORLDS = Path(__file__).parents[2] / "specs/worlds"
 ONCE = Patience(attempts=1)
+QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
 
 
 class Nobody(httpx2.BaseTransport):

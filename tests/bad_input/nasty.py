@@ -27,5 +27,5 @@ COLOURS = re.compile(r"\x1b\[[\d;]*m")  # what bfinfra itself paints with
 
 def acts(printed: str) -> list[str]:
     """The characters in a command's output that act on a terminal, hide or reorder text."""
-    plain = COLOURS.sub("", printed)
+    plain = COLOURS.sub("", printed).replace("@\u200b", "@")  # how markdown keeps a name from being called
     return sorted({repr(c) for c in plain if c != "\n" and not c.isprintable()})

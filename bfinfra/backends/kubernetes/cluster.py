@@ -239,7 +239,7 @@ def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
     """A body that can't be decoded is the server's fault, not ours."""
     try:
         return call(link)
-    except ValueError as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise errors.malformed("read the answer", server, type(error).__name__) from None
 
 

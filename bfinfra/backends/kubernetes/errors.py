@@ -97,9 +97,11 @@ def _words(status: dict[str, Any], request: httpx2.Request) -> str:
 def _status(response: httpx2.Response) -> dict[str, Any]:
     try:
         body = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return body if isinstance(body, dict) and body.get("kind") == "Status" else {}
+    if not isinstance(body, dict) or body.get("kind") != "Status":
+        return {}
+    return {**body, "details": body["details"] if isinstance(body.get("details"), dict) else {}}
 
 
 def _retry_after(response: httpx2.Response, status: dict[str, Any]) -> float | None:

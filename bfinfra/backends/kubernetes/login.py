@@ -51,7 +51,7 @@ def _post(client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoin
         raise errors.of_answer(response, response.request, what, endpoint.server)
     try:
         answer = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
         raise errors.malformed(what, endpoint.server, "the answer is not a JSON object")
@@ -60,7 +60,7 @@ def _post(client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoin
 
 def _text(answer: dict[str, Any], name: str, endpoint: Endpoint) -> str:
     value = answer.get(name)
-    if not isinstance(value, str) or not value.isprintable() or not value:
+    if not isinstance(value, str) or not (value.isprintable() and value.isascii()) or not value:
         raise errors.malformed(f"log in to {endpoint}", endpoint.server, f"the answer has no {name}")
     return value
 

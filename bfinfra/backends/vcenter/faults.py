@@ -112,7 +112,7 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
 def _json(response: httpx2.Response) -> Any:
     try:
         return json.loads(response.read() or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from bfinfra.model.site import VCenterSettings
 
 SESSION = "/api/session"
 OLD_SESSION = "/rest/com/vmware/cis/session"
+TOKEN = re.compile(r"[!-~]{1,4096}")
 HEADER = "vmware-api-session-id"
 Params = Mapping[str, Any]
 
@@ -92,7 +94,7 @@ class Rest:
             raise faults.of_answer(answer, f"{what} failed", self.server)
         try:
             return answer.json() if answer.content.strip() else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise faults.malformed(f"the answer to {what} is not JSON", self.server, redact(answer.text[:4000])[:100]) from None
 
     def _client(self) -> httpx2.Client:
@@ -120,8 +122,11 @@ class Rest:
             raise refused(who.username, self.server)
         if not answer.is_success:
             raise faults.of_answer(answer, "the login at vCenter failed", self.server)
-        found = answer.json() if answer.content else None
+        try:
+            found = answer.json() if answer.content else None
+        except (ValueError, RecursionError):
+            found = None
         token = found.get("value") if isinstance(found, dict) else found
-        if not isinstance(token, str) or not token:
+        if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
         return hide(token)

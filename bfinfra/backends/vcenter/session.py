@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import httpx2
+from pyVmomi import vim
 
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import leftovers, soap
+from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.model.errors import Denied, Expired, RemoteError
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
@@ -89,6 +90,8 @@ class SoapSession:
             self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": leftovers.agent(self._site)})
         stub = soap.Stub(self._http, self.server, soap.negotiate(self._http, self.server))
         content = soap.service_instance(stub).RetrieveContent()
+        if not isinstance(content, vim.ServiceInstanceContent) or content.sessionManager is None:
+            raise faults.malformed("this doesn't answer as a vCenter does", self.server, "it names no services")
         try:
             own = content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
         except Denied as error:

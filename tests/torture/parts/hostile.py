@@ -1,7 +1,7 @@
 """Hostile input is refused in words.
 
 Site files (after the site schema with wrong things in between, and `specs/` with bytes changed) and archives (OVAs and tokens: links, devices, sparse files, doubles, lying
-sizes, traversal, entities, packed bombs) go through the command line. None may end in a traceback, take more than 5 s, bring the whole process over 500 MB, put
+sizes, traversal, entities, packed bombs) go through the command line; and during plans and drifts the servers lie: other types, shapes, statuses, encodings, sizes. None may end in a traceback, take more than 5 s, bring the whole process over 500 MB, put
 anything on the screen that acts on a terminal, or leave a file behind.
 """
 
@@ -11,9 +11,13 @@ import multiprocessing
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bad_input import fuzz, hostile
+from bad_input import fuzz, hostile, lies
+from kinds.lifecycle import EXAMPLES
 from torture.counting import Count, Effort
 
+from bfinfra import sandbox
+
+NO_SERVER = {"client_image", "bitfusion_token"}
 FUZZED = (
     ("site files through validate, graph, plan, drift and history", hostile.sites, 20_000, 300),
     ("broken OVAs through `ova inspect`, one in three verified whole", hostile.ovas, 1_500, 100),
@@ -21,13 +25,33 @@ FUZZED = (
 )
 
 
+LIES, LIES_SHARE = 400, 25  # of each kind's example
+
+
 def counts(effort: Effort) -> Iterator[Count]:
     for what, part, whole, share in FUZZED:
         yield fuzzed(what, part, effort.number(whole, share), effort)
+    for kind in effort.some(sorted(set(EXAMPLES) - NO_SERVER), 2):
+        yield lied_to(kind, effort)
+
+
+def lied_to(kind: str, effort: Effort) -> Count:
+    """Plans and drifts of one kind's example, while one to three answers of its servers are not what they should be."""
+    folder = effort.folder / kind
+    running = sandbox.start(sandbox.SMALL_WORLD, folder / "sandbox", pace=0)
+    try:
+        talk = lies.recorded(EXAMPLES[kind], running, folder / "site")
+    finally:
+        sandbox.stop(folder / "sandbox")
+    return _apart(f"lies of servers during a plan or drift of `{kind}`", lies.lied_to, talk, effort.number(LIES, LIES_SHARE), effort.seed)
 
 
 def fuzzed(what: str, part: Callable[[int, int, Path], fuzz.Found], times: int, effort: Effort) -> Count:
+    return _apart(what, part, times, effort.seed, effort.folder / part.__name__)
+
+
+def _apart(what: str, part: Callable[..., fuzz.Found], *given: object) -> Count:
     """In a process of its own, so that the memory is its own too."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply(part, (times, effort.seed, effort.folder / part.__name__))
+        found = pool.apply(part, given)
     return Count(what, found.tried, found.broken, {**found.tally, "slowest": f"{found.slowest:.2f} s", "memory at most": f"{found.peak >> 20} MiB"})

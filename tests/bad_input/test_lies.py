@@ -1,0 +1,51 @@
+"""Servers that lie during a plan or drift: an error in words, whatever they say; never a traceback, a hang, an escape on the screen, or a write."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bad_input import at_a_desk, fuzz, lies
+from kinds.lifecycle import EXAMPLES
+
+from bfinfra.sandbox import Running
+
+
+@pytest.fixture
+def talk(sandbox: Running, tmp_path: Path) -> lies.Talk:
+    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands."""
+    return lies.recorded(EXAMPLES["tanzu_cluster"], sandbox, tmp_path / "site")
+
+
+def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
+    found = lies.lied_to(talk, 40, 20261121)
+    assert found.broken == []
+    assert found.tally["refused"] > 10
+
+
+@pytest.mark.parametrize(("path", "change", "says"), [
+    ("/api/session", lambda _: b'"\xc2\x9b31m"', "the login's answer holds no session"),
+    ("/api/session", lambda _: b"[" * 5_000, "the login's answer holds no session"),
+    ("/sdk", lambda _: b"", "makes no sense|can't be read|doesn't answer as a vCenter does"),
+    ("/wcp/login", lambda _: b"[" * 5_000, "not a JSON object"),
+    ("/tanzukubernetesclusters", lambda body: json.dumps({**json.loads(body), "items": [{"spec": 5}]}).encode(), "makes no sense|read the answer"),
+    ("/tanzukubernetesclusters", lambda _: b"[" * 100_000, "read the answer"),
+    ("/tanzukubernetesclusters", lambda _: b"[" + b"{}," * (1 << 20) + b"{}]", "is too large; more than 2,000,000 values"),
+])  # fmt: skip
+def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
+    changed = {(asked, number): replace(said, body=change(said.body)) for asked, answers in talk.answers.items() for number, said in enumerate(answers) if path in asked[1]}
+    assert changed
+    with lies.told(talk, changed):
+        code, out, err = at_a_desk.said("plan", str(talk.site))
+        assert code == 1
+        assert any(each in out + err for each in says.split("|")), out + err
+        assert at_a_desk.answers("plan", str(talk.site), "--output", "json") == 1
+
+
+def test_a_planted_crash_in_a_backend_is_found(talk: lies.Talk, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fuzz, "SHRINK", False)
+    monkeypatch.setattr("bfinfra.engine.observe.understood", lambda _: lies.contextlib.nullcontext())
+    monkeypatch.setattr("bfinfra.backends.kubernetes.errors._status", lambda response: json.loads(response.content))
+    assert "this should not happen" in "".join(lies.lied_to(talk, 150, 1).broken)
