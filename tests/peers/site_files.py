@@ -16,6 +16,7 @@ from bfinfra.engine.retry import Patience
 from bfinfra.model.events import Event
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
+from bfinfra.sandbox.makers.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
 PATIENCE = Patience(attempts=3, pause=0.05, longest=0.5)
@@ -77,3 +78,16 @@ def endings(found: app.Outcome | Mapping[Key, Any]) -> dict[str, str]:
 def all_are(found: app.Outcome | Mapping[Key, Any], *allowed: str) -> None:
     bad = {address: how for address, how in endings(found).items() if how not in allowed}
     assert not bad, bad
+
+
+def kubernetes_site(folder: Path, own: str) -> SiteFile:
+    """specs/peers/kubernetes.yaml with the test's own site name and namespaces; the kubeconfig is still to be put beside it."""
+    site = SiteFile(SPECS / "peers/kubernetes.yaml", folder)
+    site.given["site"] += f"-{own}"
+    for space in site.given["namespace"].values():
+        space["namespace"] = space.get("namespace", "") + f"-{own}"
+    for name in ("train", "notebook"):
+        site.take(f"peers/manifests/{name}.yaml", f"manifests/{name}.yaml")
+    make_token(folder / "token.tar")
+    site.put("registry.password", "hidden-4711")
+    return site

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from peers.found import Peers
-from peers.site_files import SPECS, SiteFile, all_are, everything
+from peers.site_files import SiteFile, all_are, everything, kubernetes_site
 
 import bfinfra.app as app
 from bfinfra.engine.guard import Allow
 from bfinfra.model.errors import BfinfraError
-from bfinfra.sandbox.makers.token import make_token
 
 Kubectl = Callable[..., str]
 
@@ -23,15 +22,7 @@ Kubectl = Callable[..., str]
 @pytest.fixture
 def site(peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
     """specs/peers/kubernetes.yaml with a site name and namespaces of the test's own."""
-    own = uuid.uuid4().hex[:8]
-    site = SiteFile(SPECS / "peers/kubernetes.yaml", tmp_path)
-    site.given["site"] += f"-{own}"
-    for space in site.given["namespace"].values():
-        space["namespace"] = space.get("namespace", "") + f"-{own}"
-    for name in ("train", "notebook"):
-        site.take(f"peers/manifests/{name}.yaml", f"manifests/{name}.yaml")
-    make_token(tmp_path / "token.tar")
-    site.put("registry.password", "hidden-4711")
+    site = kubernetes_site(tmp_path, uuid.uuid4().hex[:8])
     site.put("admin.kubeconfig", peers.kubeconfig.read_text())
     yield site
     spaces = [space["namespace"] for space in site.given["namespace"].values()]

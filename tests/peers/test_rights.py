@@ -1,0 +1,89 @@
+"""The rights that bfinfra prints, given by kubectl on a real kube-apiserver and by govc on the sandbox: enough, and one fewer is refused and named."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from kinds.lifecycle import apply, endings, made
+from peers.found import Peers, run
+from peers.site_files import SETTING, SiteFile, all_are, kubernetes_site
+from rights.given import ACCOUNT, Site, named, world
+
+from bfinfra import app
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import Rights, Use
+from bfinfra.render.privileges import govc, manifest
+
+pytestmark = pytest.mark.peers
+REAL = Key("kubernetes_cluster", "real")
+Give = Callable[[Rights], str]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> SiteFile:
+    return kubernetes_site(tmp_path, uuid.uuid4().hex[:8])
+
+
+@pytest.fixture
+def give(peers: Peers, site: SiteFile) -> Iterator[Give]:
+    """Gives rights to a service account of the test's own, whose token the site then uses."""
+    name = site.given["site"]
+    peers.kubectl("create", "serviceaccount", name, "-n", "default")
+    config = yaml.safe_load(peers.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": peers.kubectl("create", "token", name, "-n", "default").strip()}
+    site.put("admin.kubeconfig", json.dumps(config))
+    yield lambda rights: str(peers.kubectl("apply", "-f", "-", given=manifest(rights, f"system:serviceaccount:default:{name}", REAL)))
+    peers.kubectl("delete", f"serviceaccount/{name}", "-n", "default")
+    peers.kubectl("delete", f"clusterrole/bfinfra-{name}", f"clusterrolebinding/bfinfra-{name}", "--ignore-not-found")
+    spaces = [space["namespace"] for space in site.given["namespace"].values()]
+    peers.kubectl("delete", "namespace", *spaces, "--ignore-not-found", "--wait=false")
+
+
+def live(site: SiteFile) -> None:
+    """Make, change, and delete everything."""
+    all_are(site.apply(), "done", "kept")
+    site.given["namespace"]["training"]["labels"] = {"team": "b"}
+    site.given["registry_credential"]["pull"]["username"] = "team-b"
+    all_are(site.apply(), "done", "kept")
+    inside = [what for item in app.plan(site.load(), destroy=True, around=SETTING).items for what in item.contents]
+    assert not inside, inside
+    all_are(site.apply(destroy=True), "done", "kept")
+
+
+def test_what_is_printed_is_enough_on_a_real_server(site: SiteFile, give: Give) -> None:
+    give(app.privileges(site.load()))
+    live(site)
+
+
+@pytest.mark.parametrize("name", [
+    "create namespaces", "list namespaces", "patch namespaces", "delete namespaces", "list secrets", "create secrets", "patch secrets", "delete secrets", "list jobs.batch",
+    "create jobs.batch", "create pods", "create configmaps", "patch configmaps", "delete configmaps", "list services", "list cronjobs.batch",
+])
+def test_one_fewer_is_refused_and_named_on_a_real_server(name: str, site: SiteFile, give: Give) -> None:
+    rights = app.privileges(site.load())
+    give(replace(rights, apis={api: tuple(v for v in verbs if f"{v.verb} {v.resource}" != name) for api, verbs in rights.apis.items()}))
+    with pytest.raises((BfinfraError, AssertionError)) as refused:
+        live(site)
+    assert named(name) in str(refused.value)
+
+
+def test_govcs_commands_give_what_an_apply_needs(peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    with world(tmp_path / "world") as sandbox:
+        site = Site.of("bitfusion_server", tmp_path / "site")
+        host, port = sandbox.lookup("vc.small.test", 443) or ("", 0)
+        env = {"GOVC_URL": f"https://{host}:{port}/sdk", "GOVC_USERNAME": "admin@small.test", "GOVC_PASSWORD": sandbox.env["VCENTER_PASSWORD"], "GOVC_INSECURE": "1",
+               "GOVC_PERSIST_SESSION": "false"}
+        for line in govc(site.rights(sandbox, *Use), ACCOUNT).splitlines():
+            run([str(peers.bin / "govc"), *shlex.split(line)[1:]], env)
+        for destroy in (False, True):
+            outcome = apply(site.path(), sandbox, destroy=destroy)
+            assert made(outcome), endings(outcome)
