@@ -44,6 +44,12 @@ class Mark:
         packed = zlib.compress(json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9)
         return f"{line} applied={base64.b64encode(packed).decode()}"
 
+    @staticmethod
+    def site_in(text: str | None) -> str | None:
+        """Whose mark is in `text`: the site alone, without unpacking what was applied."""
+        match = LINE.search(text or "")
+        return match["site"] if match else None
+
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""

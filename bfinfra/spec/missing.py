@@ -13,6 +13,8 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile, LocalOutput
 
+PLAIN = (str, int, float, type(None))  # most of a site; nothing stands in them
+
 
 def references(site: Site) -> tuple[Problem, ...]:
     """In the order of the files."""
@@ -36,7 +38,8 @@ def _walk(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
             yield path, f"there is no {value.path}", "paths begin at the folder of the site file"
     elif isinstance(value, (BaseModel, Mapping)):
         for name, inner in value if isinstance(value, BaseModel) else value.items():
-            yield from _walk(inner, f"{path}.{name}" if path else str(name))
+            if not isinstance(inner, PLAIN):
+                yield from _walk(inner, f"{path}.{name}" if path else str(name))
     elif isinstance(value, (tuple, list)):
         for index, inner in enumerate(value):
             yield from _walk(inner, f"{path}.{index}")

@@ -85,7 +85,11 @@ def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
 
 def lines_of(text: str) -> list[str]:
     """The lines as an error shows them: short, without control characters, without what may be a password."""
-    return [LITERAL.sub(r"\1…", "".join(c if c.isprintable() else " " for c in line[:SHOWN]).rstrip()) for line in text.splitlines()]
+    return [LITERAL.sub(r"\1…", _printable(line[:SHOWN]).rstrip()) for line in text.splitlines()]
+
+
+def _printable(line: str) -> str:
+    return line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)
 
 
 class _Composer:

@@ -126,16 +126,20 @@ def _rows(content: Any, query: Any) -> Iterator[Row]:
 
 
 def _row(found: Element, content: Any, stub: Any) -> Row | None:
-    ref = _value(found.find("{*}obj"), ManagedObject, stub)
+    ref = next((tree.value(each, ManagedObject, stub) for each in found.iterchildren("{*}obj")), None)
     missing = [tree.typed(each, MissingProperty, stub) for each in found.iterchildren("{*}missingSet")]
     if _gone(m.fault for m in missing):
         return None
     _check(((m.path, m.fault) for m in missing), ref, content)
-    return Row(ref, {each.findtext("{*}name", ""): _value(each.find("{*}val"), object, stub) for each in found.iterchildren("{*}propSet")})
+    return Row(ref, dict(_property(each, stub) for each in found.iterchildren("{*}propSet")))
 
 
-def _value(element: Element | None, declared: type[object], stub: Any) -> Any:
-    return None if element is None else tree.value(element, declared, stub)
+def _property(element: Element, stub: Any) -> tuple[str, Any]:
+    """Name and value, in this order; vcsim leaves out the value of what is empty."""
+    if not len(element):
+        raise tree.Unfit("a property has no name")
+    name, *found = element
+    return name.text or "", tree.value(found[0], object, stub) if found else None
 
 
 def _check(missing: Iterable[tuple[str, Any]], ref: Any, content: Any) -> None:

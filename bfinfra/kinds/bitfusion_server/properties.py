@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
@@ -106,7 +107,13 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, decla
 
 def _candidates(item: Item, label: str, index: int, spec: Spec, declared: tuple[Property, ...]) -> list[str]:
     """Properties whose label or key tells that they take this of the adapter with this name or number."""
-    texts = {p.key: _words(f"{p.key} {p.label}") for p in declared if p.user_configurable and p.key not in spec.properties}
+    return _telling(item, label, index, frozenset(spec.properties), tuple((p.key, p.label) for p in declared if p.user_configurable))
+
+
+@functools.lru_cache(maxsize=256)
+def _telling(item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]) -> list[str]:
+    """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and again."""
+    texts = {key: _words(f"{key} {text}") for key, text in declared if key not in given}
     fit = [key for key, text in texts.items() if next((w for w, pattern in WHAT.items() if pattern.search(text)), None) == item]
     by_name = [key for key in fit if f" {_words(label)} " in f" {texts[key]} "]
     if by_name:

@@ -92,5 +92,4 @@ def stranger(address: str, holders: Iterable[Holder], site: str) -> str:
 
 def ours(holder: Holder, site: str) -> bool:
     """Whether a VM is this site's."""
-    mark = Mark.decode(holder.mark)
-    return mark is not None and mark.site == site
+    return Mark.site_in(holder.mark) == site

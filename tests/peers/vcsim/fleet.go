@@ -76,8 +76,9 @@ func (w machine) spec() types.VirtualMachineConfigSpec {
 func (w machine) run(m *simulator.Model, ref types.ManagedObjectReference) {
 	vm := m.Map().Get(ref).(*simulator.VirtualMachine)
 	vm.Runtime.PowerState, vm.Summary.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn, types.VirtualMachinePowerStatePoweredOn
-	vm.Runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured // "", vcsim's own, is no value that clients can read
-	vm.Summary.Runtime.FaultToleranceState = vm.Runtime.FaultToleranceState
+	vm.Runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured // "", vcsim's own, is no value of either that clients can read
+	vm.Runtime.RecordReplayState = types.VirtualMachineRecordReplayStateInactive
+	vm.Summary.Runtime.FaultToleranceState, vm.Summary.Runtime.RecordReplayState = vm.Runtime.FaultToleranceState, vm.Runtime.RecordReplayState
 	vm.Guest.ToolsRunningStatus, vm.Guest.IpAddress = string(types.VirtualMachineToolsRunningStatusGuestToolsRunning), w.IP
 }
 
