@@ -67,14 +67,16 @@ def test_a_host_that_is_gone_is_left_out(vcenter: VCenterSide) -> None:
     assert vcenter.open().hosts.read(["host-99999"], KEY) == []
 
 
-@call("hosts.notes", "hosts.set_attribute", "hosts.drop_attribute", case="define, set, set again, drop with the last")
+@call("hosts.survey", "hosts.notes", "hosts.set_attribute", "hosts.drop_attribute", case="define, set, set again, drop with the last")
 def test_a_host_keeps_notes(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid, other = host(vc, vcenter), host(vc, vcenter, "DC0_C0_H1")
     vc.hosts.set_attribute(moid, NOTE, "one")
     vc.hosts.set_attribute(moid, NOTE, "two")
     vc.hosts.set_attribute(other, NOTE, "three")
-    assert vc.hosts.notes(NOTE)[vcenter.host] == (moid, "two")
+    notes, clusters = vc.hosts.survey(NOTE)
+    assert notes[vcenter.host] == (moid, "two")
+    assert vcenter.cluster in clusters.values()
     vc.hosts.drop_attribute(moid, NOTE)
     assert vc.hosts.notes(NOTE)[vcenter.host] == (moid, "")
     assert vc.hosts.notes(NOTE)["DC0_C0_H1"] == (other, "three")

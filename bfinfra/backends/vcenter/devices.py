@@ -12,6 +12,7 @@ from bfinfra.backends.vcenter.tree import is_a
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
 
 Passthrough = vim.vm.device.VirtualPCIPassthrough
+Grouped = vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo
 Spec = vim.vm.device.VirtualDeviceSpec
 
 
@@ -33,7 +34,7 @@ def _attached(key: int, backing: Any) -> Attached:
 def nics(hardware: Iterable[Any] | None) -> tuple[Nic, ...]:
     """The network adapters, by key; the `network` of one on a distributed port group is the group's key."""
     found = [
-        Nic(d.key, _label(d), _network(d.backing), d.macAddress or "")
+        Nic(d.key, _label(d), _network(d.backing), d.macAddress or "", is_a(d.backing, Grouped))
         for d in hardware or ()
         if is_a(d, vim.vm.device.VirtualEthernetCard)
     ]
@@ -41,7 +42,7 @@ def nics(hardware: Iterable[Any] | None) -> tuple[Nic, ...]:
 
 
 def _network(backing: Any) -> str:
-    if is_a(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
+    if is_a(backing, Grouped):
         return str(backing.port.portgroupKey or "")
     return refs.moid(getattr(backing, "network", None))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfinfra.backends.vcenter.vm import Attached
+from bfinfra.backends.vcenter.vm import Attached, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,10 @@ class PciDevice:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark."""
+    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark.
+
+    `machine`: all of it, with the extraConfig keys that were asked for.
+    """
 
     moid: str
     name: str
@@ -33,6 +36,7 @@ class Holder:
     mark: str
     addresses: tuple[str, ...]
     attached: tuple[Attached, ...]
+    machine: Machine | None = field(repr=False, compare=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,24 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import devices, properties, refs
+from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
+from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
-from bfinfra.backends.vcenter.vm import Attached
+from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.model.errors import Exists, Rejected
 
 DETAIL = [
     "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
     "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
 ]  # fmt: skip
+NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"], vim.ComputeResource: ["name"]}
 LEAVING = 900  # seconds that a host may take to go down
 
 
@@ -33,27 +36,33 @@ class Hosts:
 
     def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
         """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
+        return self.survey(attribute)[0]
 
-        def read(content: Any) -> dict[str, tuple[str, str]]:
+    def survey(self, attribute: str) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+        """The notes, and the name of each cluster (or host that stands alone) by its id, in one bulk read."""
+
+        def read(content: Any) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
             keys = _fields(content)
-
-            def noted(row: Row) -> tuple[str, tuple[str, str]]:
-                return str(row["name"]), (row.moid, _attributes(row, keys).get(attribute, ""))
-
-            return dict(properties.below(content, content.rootFolder, {vim.HostSystem: ["name", "customValue"]}, noted))
+            rows = properties.below(content, content.rootFolder, NOTED, properties.whole)
+            hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
+            notes = {str(row["name"]): (row.moid, _attributes(row, keys).get(attribute, "")) for row in hosts}
+            return notes, {row.moid: unquote(row["name"] or "") for row in rows if isinstance(row.ref, vim.ComputeResource)}
 
         return self._session.read(read)
 
-    def read(self, moids: Iterable[str], mark_key: str) -> list[HostDetail]:
-        """All there is to know of these hosts; `mark_key` is the extraConfig key of VMs' marks."""
-        listed = list(moids)
+    def read(self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = ()) -> list[HostDetail]:
+        """All there is to know of these hosts and of the VMs there that have PCI devices.
+
+        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them.
+        """
+        listed, wanted = list(moids), list(dict.fromkeys([mark_key, *keys]))
 
         def read(content: Any) -> list[HostDetail]:
-            keys = _fields(content)
-            found = properties.of(content, [_host(content, moid) for moid in listed], DETAIL, lambda row: (_detail(row, keys), row["vm"] or ()))
+            defined = _fields(content)
+            found = properties.of(content, [_host(content, moid) for moid in listed], DETAIL, lambda row: (_detail(row, defined), row["vm"] or ()))
             held: dict[str, list[Holder]] = {}
-            for host, holder in _holders(content, [vm for _, machines in found for vm in machines], mark_key):
-                held.setdefault(host, []).append(holder)
+            for machine in with_devices(content, [vm for _, machines in found for vm in machines], wanted):
+                held.setdefault(machine.host, []).append(_holder(machine, mark_key))
             return [replace(detail, holders=tuple(held.get(detail.moid, ()))) for detail, _ in found]
 
         return self._session.read(read)
@@ -140,18 +149,6 @@ def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
-def _holders(content: Any, machines: Sequence[Any], mark_key: str) -> list[tuple[str, Holder]]:
-    """The VMs with PCI devices among these, each with its host's id."""
-    mark = f'config.extraConfig["{mark_key}"]'
-    paths = ["name", "runtime.powerState", "runtime.host", "config.hardware.device", mark]
-
-    def held(row: Row) -> tuple[str, Holder] | None:
-        attached = devices.attached(row["config.hardware.device"])
-        return (refs.moid(row["runtime.host"]), _holder(row, attached, mark)) if attached else None
-
-    return [found for found in properties.of(content, machines, paths, held) if found]
-
-
 def _detail(row: Row, keys: Mapping[int, str]) -> HostDetail:
     return HostDetail(
         moid=row.moid,
@@ -187,11 +184,9 @@ def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice,
     )
 
 
-def _holder(row: Row, attached: tuple[Attached, ...], mark: str) -> Holder:
-    option = row[mark]
-    addresses = tuple(a.address for a in attached if a.address)
-    on = row["runtime.powerState"] == "poweredOn"
-    return Holder(row.moid, str(row["name"]), on, str(getattr(option, "value", option) or ""), addresses, attached)
+def _holder(machine: Machine, mark_key: str) -> Holder:
+    addresses = tuple(device.address for device in machine.pci if device.address)
+    return Holder(machine.moid, machine.name, machine.on, machine.extra.get(mark_key, ""), addresses, machine.pci, machine)
 
 
 def _define(manager: Any, name: str, content: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -48,13 +48,10 @@ class Machines:
     def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Machine]:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
         wanted, listed = list(keys), list(moids)
-        paths = [*DETAIL, *(f'config.extraConfig["{key}"]' for key in wanted)]
 
         def read(content: Any) -> list[Machine]:
             asked = [refs.refer(content, vim.VirtualMachine, m) for m in listed]
-            found = properties.of(content, asked, paths, lambda row: _machine(row, wanted))
-            groups = port_groups(content) if found else {}
-            return [replace(m, nics=tuple(replace(n, network=groups.get(n.network, n.network)) for n in m.nics)) for m in found]
+            return _grouped(properties.of(content, asked, _paths(wanted), lambda row: _machine(row, wanted)), content)
 
         return self._session.read(read)
 
@@ -155,6 +152,28 @@ def port_groups(content: Any) -> dict[str, str]:
     """Distributed port groups: key → id."""
     kind = vim.dvs.DistributedVirtualPortgroup
     return dict(properties.below(content, content.rootFolder, {kind: ["key"]}, lambda row: (str(row["key"]), row.moid)))
+
+
+def with_devices(content: Any, machines: Sequence[Any], keys: Sequence[str]) -> list[Machine]:
+    """Those of these VMs that have PCI devices; part of a read that is under way."""
+
+    def held(row: Row) -> Machine | None:
+        hardware = row["config.hardware.device"]
+        return _machine(row, keys) if devices.attached(hardware) else None
+
+    return _grouped([found for found in properties.of(content, machines, _paths(keys), held) if found], content)
+
+
+def _grouped(found: Sequence[Machine], content: Any) -> list[Machine]:
+    """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups are read only where there are such."""
+    if not any(nic.grouped for machine in found for nic in machine.nics):
+        return list(found)
+    groups = port_groups(content)
+    return [replace(m, nics=tuple(replace(n, network=groups.get(n.network, n.network)) if n.grouped else n for n in m.nics)) for m in found]
+
+
+def _paths(keys: Iterable[str]) -> list[str]:
+    return [*DETAIL, *(f'config.extraConfig["{key}"]' for key in keys)]
 
 
 def _machine(row: Row, keys: Iterable[str]) -> Machine:

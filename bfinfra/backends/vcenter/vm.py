@@ -31,12 +31,13 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network adapter; `network` is the id of its network or port group."""
+    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed one."""
 
     key: int
     label: str
     network: str
     mac: str
+    grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

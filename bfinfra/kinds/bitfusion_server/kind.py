@@ -42,8 +42,12 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._runs = Runs(vcenter, site, packages)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors."""
-        return self._looks.observe(wanted, others=others)
+        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
+
+        In a survey the hosts were seen a moment ago, with everything of the VMs that hold their GPUs.
+        """
+        held = (holder.machine for need in needs.values() if need.state is not None for holder in need.state.detail.holders)
+        return self._looks.observe(wanted, {machine.moid: machine for machine in held if machine} if others else {}, others=others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

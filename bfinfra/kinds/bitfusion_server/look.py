@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Brief
+from bfinfra.backends.vcenter.vm import Brief, Machine
 from bfinfra.kinds.bitfusion_server import properties, state
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.spec import Spec
@@ -33,11 +33,12 @@ class Looks:
         self._site = site
         self._packages = packages
 
-    def observe(self, wanted: Wanted, *, others: bool) -> Seen:
-        """States of the wanted and of whatever else carries a mark of this kind."""
+    def observe(self, wanted: Wanted, known: Mapping[str, Machine], *, others: bool) -> Seen:
+        """States of the wanted and of whatever else carries a mark of this kind. `known`: VMs that were read for the same survey, by id."""
         inventory = self._vcenter.inventory.read()
         briefs = self._vcenter.machines.survey(MARK)
-        found = self._vcenter.machines.read([b.moid for b in _mine(briefs, wanted, inventory, others=others)], KEYS)
+        mine = [b.moid for b in _mine(briefs, wanted, inventory, others=others)]
+        found = [*(known[m] for m in mine if m in known), *self._vcenter.machines.read([m for m in mine if m not in known], KEYS)]
         hosts = {h.moid: h.name for h in inventory.hosts}
         states: dict[str, State] = {}
         for machine in sorted(found, key=lambda m: m.moid):

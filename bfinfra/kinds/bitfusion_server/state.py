@@ -11,16 +11,16 @@ from typing import Annotated
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import kind
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Ref
 
-MARK, SECRETS, IMPORTING, OVA = "bfinfra.mark", "bfinfra.secrets", "bfinfra.importing", "bfinfra.ova"
-"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was imported."""
-MMIO, MMIO_SIZE = "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB"
+KEYS = (VM_MARK, *VM_KEYS)
+MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE = KEYS
+"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was imported; the MMIO window."""
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
-KEYS = (MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.gpu_host import decide, state, steps
 from bfinfra.kinds.gpu_host.spec import Spec
-from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_MARK, Facts, State
+from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
 from bfinfra.model import kind
 from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
@@ -45,13 +45,11 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
         """The hosts that are wanted or noted; learns the ids of all."""
-        notes = self._vcenter.hosts.notes(ATTRIBUTE)
+        notes, self._clusters = self._vcenter.hosts.survey(ATTRIBUTE)
         self._ids = {name: moid for name, (moid, _) in notes.items()}
         names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        found = self._vcenter.hosts.read([self._ids[n] for n in sorted(names)], VM_MARK)
-        self._clusters = {c.moid: c.name for c in self._vcenter.inventory.read().clusters} if found else {}
-        return found
+        return self._vcenter.hosts.read([self._ids[n] for n in sorted(names)], VM_MARK, VM_KEYS)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -13,6 +13,8 @@ ATTRIBUTE = "bfinfra"
 """The custom attribute of a host that holds the note."""
 VM_MARK = "bfinfra.mark"
 """The extraConfig key of VMs' marks."""
+VM_KEYS = ("bfinfra.secrets", "bfinfra.importing", "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB")
+"""What else a survey of hosts reads of their GPUs' VMs, so that the servers' own needn't read those again."""
 
 
 @dataclass(frozen=True)
