@@ -39,6 +39,8 @@ PAGE = Limit(64 * MIB, 2_000_000, 300)  # of a bulk read: 500 machines or Kubern
 PLAIN = Limit(16 * MIB, 500_000, 120)
 SMALL = Limit(1 * MIB, 50_000, 90)  # logins, versions, and words about what went wrong
 LOG = Limit(2 * MIB, 2 * MIB, 120)  # twice what is asked for
+SLOWEST = 50_000  # bytes a second of a part of a file
+RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})")
 BULK = frozenset({"RetrievePropertiesEx", "ContinueRetrievePropertiesEx"})
 ENTRANCE = re.compile(r"/(wcp/login|api/session|rest/com/vmware/cis/session|version|sdk/vimServiceVersions\.xml)")
 
@@ -46,6 +48,9 @@ ENTRANCE = re.compile(r"/(wcp/login|api/session|rest/com/vmware/cis/session|vers
 def of(request: httpx2.Request, name: str) -> Limit:
     """The bounds of the answer to a request; `name` as the seam calls it."""
     path = request.url.path
+    if asked := RANGE.fullmatch(request.headers.get("range", "")):
+        size = int(asked[2]) - int(asked[1]) + 1
+        return Limit(size, size, max(PLAIN.seconds, size / SLOWEST))
     if ENTRANCE.fullmatch(path) or name in ("Login", "Logout"):
         return SMALL
     if request.method == "GET" and path.endswith("/log"):
@@ -60,7 +65,8 @@ class Bounded(httpx2.SyncByteStream):
         self._response, self._limit = response, limit if response.status_code < 400 else SMALL
 
     def __iter__(self) -> Iterator[bytes]:
-        limit, opens = self._limit, _opens(self._response)
+        limit = self._limit
+        opens = _opens(self._response) if limit.pieces < limit.size else ()
         size = pieces = 0
         try:
             for block in self._response.iter_bytes():

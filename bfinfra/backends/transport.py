@@ -65,11 +65,14 @@ class Seam:
         self._contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
         self._lock = threading.Lock()
 
-    def client(self, base_url: str, trust: Trust, *, extra_pem: str = "", headers: dict[str, str] | None = None) -> httpx2.Client:
-        """A client of one server: https only, no redirects, nothing from the environment. Raises Untrusted."""
+    def client(self, base_url: str, trust: Trust, *, extra_pem: str = "", headers: dict[str, str] | None = None, public: bool = False) -> httpx2.Client:
+        """A client of one server: https only, no redirects, nothing from the environment. Raises Untrusted.
+
+        `public`: for files that anybody may have and a digest vouches for: http too, and redirects are the caller's to judge; no account may be sent there.
+        """
         return httpx2.Client(
             base_url=base_url,
-            transport=self.transport(base_url, trust, extra_pem=extra_pem),
+            transport=self.transport(base_url, trust, extra_pem=extra_pem, public=public),
             timeout=self.timeout,
             trust_env=False,
             follow_redirects=False,
@@ -77,7 +80,7 @@ class Seam:
         )
 
     def transport(
-        self, base_url: str, trust: Trust, *, extra_pem: str = "", identity: tuple[str, str] | None = None
+        self, base_url: str, trust: Trust, *, extra_pem: str = "", identity: tuple[str, str] | None = None, public: bool = False
     ) -> httpx2.BaseTransport:
         """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors.
 
@@ -85,13 +88,13 @@ class Seam:
         """
         url = httpx2.URL(base_url)
         server = f"{url.host}:{url.port or 443}"
-        if url.scheme != "https":
+        if url.scheme != "https" and not (public and url.scheme == "http"):
             raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
         context = self._context(trust, extra_pem, server, identity)
         inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
         for filling in self._fillings:
             inner = filling(inner)
-        outer = _Outermost(inner, self.tally, server, read_only=self.read_only)
+        outer = _Outermost(inner, self.tally, server, read_only=self.read_only, public=public)
         with self._lock:
             self._open.append(outer)
         return outer
@@ -211,11 +214,12 @@ class _Stream(httpcore2.NetworkStream):
 class _Outermost(httpx2.BaseTransport):
     """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
 
-    def __init__(self, inner: httpx2.BaseTransport, tally: Tally, server: str, *, read_only: bool) -> None:
+    def __init__(self, inner: httpx2.BaseTransport, tally: Tally, server: str, *, read_only: bool, public: bool = False) -> None:
         self._inner = inner
         self._tally = tally
         self._server = server
         self._read_only = read_only
+        self._public = public
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         writing = writes.writes(request)
@@ -231,7 +235,7 @@ class _Outermost(httpx2.BaseTransport):
             response = self._inner.handle_request(request)
         for cookie in response.headers.get_list("set-cookie"):
             hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
-        if response.status_code in REDIRECTS and (place := response.headers.get("location")):
+        if not self._public and response.status_code in REDIRECTS and (place := response.headers.get("location")):
             response.close()
             raise Redirected(name, place, self._server)
         headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]

@@ -42,13 +42,20 @@ def schema(args: argparse.Namespace) -> int:
 
 def ova(args: argparse.Namespace) -> int:
     """An OVA's product, properties, networks and disks."""
-    from bfinfra.backends.ova import inspect, read, verify
+    from bfinfra.backends.ova import RemoteSource, inspect, read, read_from, verify
+    from bfinfra.backends.transport import Seam
+    from bfinfra.model.trust import Trust
     from bfinfra.render import data
     from bfinfra.render import ova as render
 
-    archive = read(Path(args.file))
-    if args.verify:
-        verify(archive, lambda _: None)
+    seam = Seam(read_only=True)
+    try:
+        far = args.file.startswith(("https://", "http://"))
+        archive = read_from(RemoteSource.of(args.file, Trust(), seam)) if far else read(Path(args.file))
+        if args.verify:
+            verify(archive, lambda _: None)
+    finally:
+        seam.close()
     found = inspect(archive, verified=args.verify)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: data.document("ova", **found))
     return 0

@@ -34,13 +34,27 @@ def _block(title: str, lines: Iterator[str], style: Style) -> str:
 def _head(found: Found, style: Style) -> str:
     product, hardware, manifest = found["product"], found["hardware"], found["manifest"]
     name = " ".join(filter(None, (product["vendor"], product["name"], product["full_version"] or product["version"])))
-    signed = ", signed (the signature is not checked)" if manifest["signed"] else ""
     return "\n".join([
         f"{style.paint(safe(name) or 'a product without a name', 'bold')}",
-        f"  {safe(found['file'])}, {bytes_short(found['size'])}, {WHOLE[manifest['state']]}{signed}",
+        f"  {safe(found['file'])}, {bytes_short(found['size'])}, {WHOLE[manifest['state']]}{_algorithms(manifest)}",
+        *_signature(found, style),
         f"  {count(hardware['cpus'], 'CPU')}, {bytes_text(hardware['memory'])} memory, {safe(hardware['version'])}, {safe(hardware['firmware'])}",
         *([f"  {count(len(found['licences']), 'licence')} to accept"] if found["licences"] else []),
     ])
+
+
+def _algorithms(manifest: Found) -> str:
+    return f" ({', '.join(manifest['algorithms'])})" if manifest["algorithms"] else ""
+
+
+def _signature(found: Found, style: Style) -> Iterator[str]:
+    signature = found["signature"]
+    if signature is None:
+        return
+    by = "by itself" if signature["own"] else f"by {safe(signature['issuer'])}"
+    until = f"until {signature['not_after'][:10]}" + (f", {style.paint('which is over', 'yellow')}" if signature["expired"] else "")
+    yield f"  its manifest is signed ({signature['algorithm']}) by {safe(signature['subject'])}, certified {by}, {until}"
+    yield f"  compare the certificate's SHA-256: {signature['sha256']}"
 
 
 def _properties(found: Found, style: Style) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bfinfra.backends.ova import Disk as OvaDisk
-from bfinfra.backends.ova import Hardware, Network, Ova, Product, Property
+from bfinfra.backends.ova import Hardware, LocalSource, Network, Ova, Product, Property
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Inventory, Pool
 from bfinfra.backends.vcenter.places import Network as VNetwork
@@ -42,7 +42,7 @@ INVENTORY = Inventory(
 
 def package(version: str = "3.0") -> Ova:
     return Ova(
-        path=Path("server.ova"), size=10, changed=0, descriptor=f"<Envelope>{version}</Envelope>", product=Product(),
+        source=LocalSource(Path("server.ova"), 10, 0), descriptor=f"<Envelope>{version}</Envelope>", product=Product(),
         properties=(
             Property("hostname", required=True, user_configurable=True, label="Hostname"),
             Property("password", "password", required=True, user_configurable=True, password=True, qualifiers="MinLen(8)"),

@@ -20,14 +20,18 @@ FOUND = {
     "networks": [{"name": "Network 1", "description": "Management"}, {"name": "Network 2", "description": ""}],
     "disks": [{"id": "vmdisk1", "href": "disk-0.vmdk", "size": 2**30, "capacity": 50 * 2**30, "format": ""}],
     "deployment_options": [{"id": "small", "label": "Small", "default": True}], "licences": ["words"], "members": [],
-    "manifest": {"state": "present", "algorithms": ["SHA256"], "files": 3, "signed": True, "signature_checked": False},
+    "manifest": {"state": "present", "algorithms": ["SHA256"], "files": 3},
+    "signature": {"algorithm": "SHA256", "subject": "CN=Builder\x1b[2J", "issuer": "CN=Builder", "not_before": "2020-01-01T00:00:00+00:00",
+                  "not_after": "2021-01-01T00:00:00+00:00", "sha256": "ab" * 32, "own": True, "expired": True},
 }
 
 
 def test_a_newcomer_sees_what_to_fill_in():
     assert text(FOUND) == """\
 VMware Bitfusion 3.0.0-11
-  downloads/bf.ova, 3.0 GiB, has a manifest; --verify checks it, signed (the signature is not checked)
+  downloads/bf.ova, 3.0 GiB, has a manifest; --verify checks it (SHA256)
+  its manifest is signed (SHA256) by CN=Builder\\x1b[2J, certified by itself, until 2021-01-01, which is over
+  compare the certificate's SHA-256: abababababababababababababababababababababababababababababababab
   8 CPUs, 32GiB memory, vmx-17, efi
   1 licence to accept
 

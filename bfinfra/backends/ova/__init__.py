@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Ova, Product, Property
 from bfinfra.backends.ova.inspect import inspect
-from bfinfra.backends.ova.read import read
+from bfinfra.backends.ova.read import read, read_from
+from bfinfra.backends.ova.remote import RemoteSource
+from bfinfra.backends.ova.source import LocalSource, Source
 from bfinfra.backends.ova.values import check
 from bfinfra.backends.ova.verify import verify
 
-__all__ = ["Disk", "Hardware", "Member", "Network", "Option", "Ova", "Product", "Property", "check", "inspect", "read", "verify"]
+__all__ = ["Disk", "Hardware", "LocalSource", "Member", "Network", "Option", "Ova", "Product", "Property", "RemoteSource", "Source", "check", "inspect", "read", "read_from", "verify"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePath
 from typing import BinaryIO
 
 from bfinfra.backends.ova.contents import Member, refusal
@@ -21,7 +21,7 @@ NAMES = {tarfile.SYMTYPE: "a symbolic link", tarfile.LNKTYPE: "a hard link", tar
          tarfile.FIFOTYPE: "a pipe", tarfile.DIRTYPE: "a folder", tarfile.GNUTYPE_SPARSE: "a sparse file"}
 
 
-def members(path: Path, stream: BinaryIO, size: int) -> dict[str, Member]:
+def members(path: PurePath, stream: BinaryIO, size: int) -> dict[str, Member]:
     """Name → member, in the order of the archive. Refusal: no tar, cut short, or something in it that no OVA holds."""
     found: dict[str, Member] = {}
     for member in _walk(path, stream, size):
@@ -36,7 +36,7 @@ def members(path: Path, stream: BinaryIO, size: int) -> dict[str, Member]:
     return found
 
 
-def _walk(path: Path, stream: BinaryIO, size: int) -> Iterator[Member]:
+def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
     """The members until the end mark. An extended header speaks of the next member."""
     position, said = 0, dict[str, str]()
     while (info := _header(path, stream, position)) is not None:
@@ -56,7 +56,7 @@ def _walk(path: Path, stream: BinaryIO, size: int) -> Iterator[Member]:
         position = -(-end // BLOCK) * BLOCK
 
 
-def _header(path: Path, stream: BinaryIO, position: int) -> tarfile.TarInfo | None:
+def _header(path: PurePath, stream: BinaryIO, position: int) -> tarfile.TarInfo | None:
     stream.seek(position)
     data = stream.read(BLOCK)
     if data == bytes(BLOCK):
@@ -73,7 +73,7 @@ def _header(path: Path, stream: BinaryIO, position: int) -> tarfile.TarInfo | No
     return info
 
 
-def _extended(path: Path, stream: BinaryIO, info: tarfile.TarInfo) -> dict[str, str]:
+def _extended(path: PurePath, stream: BinaryIO, info: tarfile.TarInfo) -> dict[str, str]:
     """What an extended header says of the next member: only its name and size matter."""
     if info.size > LONGEST:
         raise refusal(path, f"one of its headers has {info.size} bytes")
@@ -89,7 +89,7 @@ def _extended(path: Path, stream: BinaryIO, info: tarfile.TarInfo) -> dict[str, 
     return {key: found[key] for key in ("path", "size") if key in found}
 
 
-def _check_name(path: Path, name: str) -> None:
+def _check_name(path: PurePath, name: str) -> None:
     if not name or name.startswith(".") or not name.isprintable() or any(c in name for c in "/\\:") or len(name) > 255:
         raise refusal(path, f"it holds a file called {shown(name)!r}", "the files of an OVA lie side by side, under plain names", "do not use it")
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
-from bfinfra.model.errors import Refusal
+from bfinfra.backends.ova.source import AGAIN, BUFFER, Checked, Source, refusal
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from bfinfra.backends.ova.signature import Signature
 
-AGAIN = "download it again, and compare its SHA-256 with the one on the download page"
-
-
-def refusal(path: Path, what: str, why: str = "", next: str = AGAIN) -> Refusal:
-    """A refusal of an OVA; names the file."""
-    return Refusal(f"{path.name}: {what}", field="ova", why=why, next=next)
+__all__ = ["AGAIN", "Disk", "Hardware", "Member", "Network", "Option", "Ova", "Product", "Property", "refusal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +99,10 @@ class Hardware:
 class Ova:
     """An OVA that was looked into. `manifest`: file name → (algorithm, hexadecimal digest), empty where there is none.
 
-    `files`: the referenced files in the order of the descriptor, href → bytes. `signed`: it carries a certificate,
-    which is not checked. `changed`: when the file was last written, ns since the epoch.
+    `files`: the referenced files in the order of the descriptor, href → bytes. `signature`: whose the manifest is; it is right.
     """
 
-    path: Path
-    size: int
-    changed: int
+    source: Source
     descriptor: str = field(repr=False)
     product: Product
     properties: tuple[Property, ...] = field(repr=False)
@@ -122,47 +114,23 @@ class Ova:
     files: Mapping[str, int]
     manifest: Mapping[str, tuple[str, str]] = field(repr=False)
     members: Mapping[str, Member] = field(repr=False)
-    signed: bool = False
+    signature: Signature | None = None
+
+    @property
+    def path(self) -> PurePath:
+        """The file's name, for messages."""
+        return self.source.name
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole."""
+        return self.source.size
 
     def open(self, href: str) -> BinaryIO:
         """A stream of one file, for use from one thread. Refusal where the OVA was changed since it was read."""
         member = self.members[href]
-        stream = self.opened()
-        stream.seek(member.offset)
-        return io.BufferedReader(Window(stream, member.size), 1 << 20)
-
-    def opened(self) -> io.FileIO:
-        """The whole file, unbuffered. Refusal where it was changed since it was read."""
-        try:
-            stream = io.FileIO(self.path)
-        except OSError as error:
-            raise refusal(self.path, "it can't be read any more", error.strerror or "") from None
-        now = os.fstat(stream.fileno())
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed):
-            stream.close()
-            raise refusal(self.path, "it was changed while bfinfra worked with it", next="run again")
-        return stream
-
-
-class Window(io.RawIOBase):
-    """The next `size` bytes of a stream, which closes with it."""
-
-    def __init__(self, stream: io.FileIO, size: int) -> None:
-        super().__init__()
-        self._stream, self._left = stream, size
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """As the standard library has it."""
-        view = memoryview(buffer)[: self._left]
-        count = self._stream.readinto(view) or 0
-        self._left -= count
-        return count
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._stream.close()
-        super().close()
+        stream = self.source.part(member.offset, member.size)
+        algorithm, wanted = self.manifest.get(href, ("", ""))
+        if not (self.source.far and algorithm):
+            return stream
+        return io.BufferedReader(Checked(self.path, stream, hashlib.new(algorithm.lower(), usedforsecurity=False), wanted), BUFFER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ova.archive import shown
@@ -32,7 +32,7 @@ class Descriptor:
     files: Mapping[str, int]
 
 
-def describe(path: Path, root: Element, members: Mapping[str, Member]) -> Descriptor:
+def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> Descriptor:
     """Read the Envelope; every file that it refers to must be a member of the size that it says. Refusal."""
     systems = list(children(root, "VirtualSystem"))
     if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
@@ -48,7 +48,7 @@ def describe(path: Path, root: Element, members: Mapping[str, Member]) -> Descri
     )
 
 
-def _references(path: Path, root: Element, members: Mapping[str, Member]) -> Iterator[tuple[str, tuple[str, int]]]:
+def _references(path: PurePath, root: Element, members: Mapping[str, Member]) -> Iterator[tuple[str, tuple[str, int]]]:
     """File id → (href, bytes)."""
     section = first(root, "References")
     for file in children(section, "File") if section is not None else ():
@@ -63,7 +63,7 @@ def _references(path: Path, root: Element, members: Mapping[str, Member]) -> Ite
         yield attribute(file, "id"), (href, size)
 
 
-def _disks(path: Path, root: Element, references: Mapping[str, tuple[str, int]]) -> Iterator[Disk]:
+def _disks(path: PurePath, root: Element, references: Mapping[str, tuple[str, int]]) -> Iterator[Disk]:
     section = first(root, "DiskSection")
     for disk in children(section, "Disk") if section is not None else ():
         name, file = attribute(disk, "diskId"), attribute(disk, "fileRef")
@@ -84,7 +84,7 @@ def _product(section: Element | None) -> Product:
     return Product(text(section, "Product"), text(section, "Vendor"), text(section, "Version"), text(section, "FullVersion"))
 
 
-def _properties(path: Path, sections: list[Element], words: Mapping[str, str]) -> tuple[Property, ...]:
+def _properties(path: PurePath, sections: list[Element], words: Mapping[str, str]) -> tuple[Property, ...]:
     found: dict[str, Property] = {}
     for section in sections:
         category = ""
@@ -118,7 +118,7 @@ def _hidden(element: Element, kind: str) -> bool:
     return kind.lower().startswith("password") or attribute(element, "password").lower() == "true"
 
 
-def _hardware(path: Path, section: Element | None) -> Hardware:
+def _hardware(path: PurePath, section: Element | None) -> Hardware:
     if section is None:
         raise refusal(path, "its descriptor asks for no hardware", next="make sure that it is an appliance")
     cpus = memory = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 from bfinfra.backends.ova.contents import Ova
@@ -13,9 +14,17 @@ def inspect(ova: Ova, *, verified: bool = False) -> dict[str, Any]:
     algorithms = sorted({algorithm for algorithm, _ in ova.manifest.values()})
     state = "verified" if verified else "present" if ova.manifest else "absent"
     return {
-        "file": str(ova.path), "size": ova.size, "product": asdict(ova.product), "hardware": asdict(ova.hardware) | {"adapters": list(ova.hardware.adapters)},
+        "file": ova.source.where, "size": ova.size, "product": asdict(ova.product), "hardware": asdict(ova.hardware) | {"adapters": list(ova.hardware.adapters)},
         "properties": [asdict(prop) for prop in ova.properties], "networks": [asdict(network) for network in ova.networks],
         "disks": [asdict(disk) for disk in ova.disks], "deployment_options": [asdict(option) for option in ova.options],
         "licences": list(ova.eula), "members": [{"name": m.name, "size": m.size} for m in ova.members.values()],
-        "manifest": {"state": state, "algorithms": algorithms, "files": len(ova.manifest), "signed": ova.signed, "signature_checked": False},
+        "manifest": {"state": state, "algorithms": algorithms, "files": len(ova.manifest)}, "signature": _signature(ova),
     }
+
+
+def _signature(ova: Ova) -> dict[str, Any] | None:
+    """Whose the manifest is; times ISO 8601 in UTC."""
+    found = ova.signature
+    if found is None:
+        return None
+    return asdict(found) | {"not_before": found.not_before.isoformat(), "not_after": found.not_after.isoformat(), "expired": found.not_after < datetime.now(UTC)}

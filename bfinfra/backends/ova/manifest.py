@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePath
 
 from bfinfra.backends.ova.archive import shown
 from bfinfra.backends.ova.contents import refusal
@@ -13,7 +13,7 @@ LINE = re.compile(r"(?P<algorithm>SHA-?\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<digest>
 HEX = {"SHA1": 40, "SHA256": 64, "SHA384": 96, "SHA512": 128}  # digits of a digest
 
 
-def parse(path: Path, data: bytes, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+def parse(path: PurePath, data: bytes, names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """File name → (algorithm, digest in lower case); every one of `names` and no other. Refusal."""
     found: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from bfinfra.backends.ova import archive, manifest, xml
+from bfinfra.backends.ova import archive, manifest, signature, xml
 from bfinfra.backends.ova.contents import Member, Ova, refusal
 from bfinfra.backends.ova.descriptor import describe
+from bfinfra.backends.ova.source import LocalSource, Source
 from bfinfra.model.suggest import nearest
 
-LARGEST = {".ovf": 4 << 20, ".mf": 1 << 20}  # bytes that are read of each
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+LARGEST = {".ovf": 4 << 20, ".mf": 1 << 20, ".cert": 1 << 20}  # bytes that are read of each
+STEP = 1 << 16  # bytes that are asked for at a time of what is far
 
 
 def read(path: Path) -> Ova:
     """What an OVA holds. Reads a few megabytes at most, whatever its size. Refusal says what is wrong and what to do."""
     try:
         with path.open("rb") as stream:
-            info = os.fstat(stream.fileno())
-            return _read(path, stream, info.st_size, info.st_mtime_ns)
+            return _read(LocalSource.of(path), stream)
     except FileNotFoundError:
         there = [p.name for p in path.parent.iterdir() if p.suffix.lower() == ".ova"] if path.parent.is_dir() else []
         raise refusal(path, f"there is no {path}", next=nearest(path.name, there) or "download it, or correct the path") from None
@@ -28,32 +32,79 @@ def read(path: Path) -> Ova:
         raise refusal(path, "it can't be read", error.strerror or "", "give bfinfra the right to read it") from None
 
 
-def _read(path: Path, stream: BinaryIO, size: int, changed: int) -> Ova:
-    members = archive.members(path, stream, size)
+def read_from(source: Source) -> Ova:
+    """The same of a source of any sort. Refusal, RemoteError."""
+    return _read(source, io.BufferedReader(_Steps(source), STEP))
+
+
+def _read(source: Source, stream: BinaryIO) -> Ova:
+    path = source.name
+    members = archive.members(path, stream, source.size)
     descriptors = [member for member in members.values() if member.name.lower().endswith(".ovf")]
     if len(descriptors) != 1:
         raise refusal(path, f"it holds {len(descriptors) or 'no'} OVF descriptors" if descriptors else "it holds no OVF descriptor",
                       next="make sure that it is an OVA")
     if next(iter(members)) != descriptors[0].name:
         raise refusal(path, "its OVF descriptor is not its first file", "OVF demands that it comes first", "repack it, for instance with ovftool")
-    stem = descriptors[0].name[:-4]
-    root, text = xml.parse(path, _content(path, stream, descriptors[0], ".ovf"))
+    root, text = xml.parse(path, _content(source, stream, descriptors[0], ".ovf"))
     found = describe(path, root, members)
-    digests: Mapping[str, tuple[str, str]] = {}
-    if listed := members.get(f"{stem}.mf"):
-        names = [name for name in members if name not in (f"{stem}.mf", f"{stem}.cert")]
-        digests = manifest.parse(path, _content(path, stream, listed, ".mf"), names)
-    elif any(name.lower().endswith(".mf") for name in members):
-        raise refusal(path, f"its manifest is not called {archive.shown(stem)}.mf", "so vSphere would not look at it")
+    digests, signed = _vouched(source, stream, descriptors[0].name[:-4], members)
     return Ova(
-        path=path, size=size, changed=changed, descriptor=text, product=found.product, properties=found.properties, networks=found.networks,
-        disks=found.disks, hardware=found.hardware, options=found.options, eula=found.eula, files=found.files, manifest=digests, members=members,
-        signed=f"{stem}.cert" in members,
+        source=source, descriptor=text, product=found.product, properties=found.properties, networks=found.networks, disks=found.disks,
+        hardware=found.hardware, options=found.options, eula=found.eula, files=found.files, manifest=digests, members=members, signature=signed,
     )
 
 
-def _content(path: Path, stream: BinaryIO, member: Member, ending: str) -> bytes:
+def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]) -> tuple[dict[str, tuple[str, str]], signature.Signature | None]:
+    """The manifest, and whose it is."""
+    path, listed, signed = source.name, members.get(f"{stem}.mf"), members.get(f"{stem}.cert")
+    for ending, wanted in ((".mf", listed), (".cert", signed)):
+        if wanted is None and any(name.lower().endswith(ending) for name in members):
+            what = "manifest" if ending == ".mf" else "certificate"
+            raise refusal(path, f"its {what} is not called {archive.shown(stem)}{ending}", "so vSphere would not look at it")
+    if listed is None:
+        if signed is not None:
+            raise refusal(path, "it holds a certificate and no manifest", "so nothing is signed")
+        return {}, None
+    names = [name for name in members if name not in (f"{stem}.mf", f"{stem}.cert")]
+    content = _content(source, stream, listed, ".mf")
+    digests = manifest.parse(path, content, names)
+    return digests, signature.check(path, _content(source, stream, signed, ".cert"), listed.name, content) if signed else None
+
+
+def _content(source: Source, stream: BinaryIO, member: Member, ending: str) -> bytes:
     if member.size > LARGEST[ending]:
-        raise refusal(path, f"{member.name} has {member.size} bytes", f"more than {LARGEST[ending] >> 20} MiB are not read", "make sure that it is an OVA")
+        raise refusal(source.name, f"{member.name} has {member.size} bytes", f"more than {LARGEST[ending] >> 20} MiB are not read", "make sure that it is an OVA")
     stream.seek(member.offset)
     return stream.read(member.size)
+
+
+class _Steps(io.RawIOBase):
+    """A source that one can move about in; a request a buffer."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        size = min(len(view), self._source.size - self._at)
+        if size <= 0:
+            return 0
+        with self._source.part(self._at, size) as part:
+            view[:size] = part.read(size)
+        self._at += size
+        return size

@@ -17,10 +17,12 @@ def verify(ova: Ova, on_progress: Callable[[int], None], *, sha256: str = "") ->
 
     Refusal where something differs, or where there is neither a manifest nor a digest to check against.
     """
+    if not ova.manifest and ova.source.far:
+        raise refusal(ova.path, "it has no manifest, and comes from far", "so nothing says whether what is sent later is the same", "download it, and give the file")
     if not ova.manifest and not sha256:
         raise refusal(ova.path, "it has no manifest, so nothing says whether it is whole", next="give its sha256 from the download page")
     whole = [hashlib.sha256()] if sha256 else []
-    with ova.opened() as stream, ThreadPoolExecutor(2, thread_name_prefix="digest") as pool:
+    with ova.source.part(0, ova.size) as stream, ThreadPoolExecutor(2, thread_name_prefix="digest") as pool:
         reader = _Reader(stream, pool, on_progress)
         for member in sorted(ova.members.values(), key=lambda m: m.offset):
             reader.take(member.offset - reader.position, whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.ova.archive import shown
@@ -19,7 +19,7 @@ LONGEST = 1 << 16  # characters of one text
 UNITS = {"byte": 1, "bytes": 1, "kilobytes": 2**10, "megabytes": 2**20, "gigabytes": 2**30, "terabytes": 2**40}
 
 
-def parse(path: Path, data: bytes) -> tuple[Element, str]:
+def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
     """The Envelope and the descriptor's text. Refusal."""
     from lxml import etree  # noqa: PLC0415 - start-up is a feature
 
@@ -68,14 +68,14 @@ def raw(element: Element, name: str) -> str | None:
     return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), None)
 
 
-def number(path: Path, value: str, what: str) -> int:
+def number(path: PurePath, value: str, what: str) -> int:
     """A whole number of at most 18 digits."""
     if not re.fullmatch(r"\s*\d{1,18}\s*", value):
         raise refusal(path, f"its descriptor gives {shown(value)!r} as {what}", "a whole number is expected")
     return int(value)
 
 
-def bytes_in(path: Path, units: str, what: str) -> int:
+def bytes_in(path: PurePath, units: str, what: str) -> int:
     """`byte * 2^20`, `MegaBytes` → bytes."""
     match = re.fullmatch(r"\s*byte\s*\*\s*2\s*\^\s*(\d{1,2})\s*", units)
     found = 2 ** int(match[1]) if match else UNITS.get(units.strip().lower())

@@ -142,7 +142,7 @@ def _properties(name: str, spec: Spec, state: State, target: Target, facts: Fact
     """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site no longer says."""
     machine = state.machine
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
-    ova = facts.ovas.get(spec.ova.file.text)
+    ova = facts.ovas.get(spec.ova.text)
     defaults = {p.key: p.default for p in ova.properties} if isinstance(ova, Ova) else {}
     wanted = {**{key: defaults[key] for key in applied if key in defaults}, **target.properties}
     values: dict[str, str | Secret] = {}

@@ -37,7 +37,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
         self._seam = seam
-        packages = Packages()
+        packages = Packages(seam)
         self._looks = Looks(vcenter, site, packages)
         self._runs = Runs(vcenter, site, packages)
 

@@ -48,20 +48,23 @@ class Looks:
             if name not in states or machine.instance_uuid == state.identity(self._site.name, name):
                 states[name] = seen
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        ovas = {spec.ova.file.text: self._packages.look(spec.ova.file) for spec in specs.values()}
+        ovas = {spec.ova.text: self._packages.look(spec.ova) for spec in specs.values()}
         secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
         return Seen(states, Facts(inventory, ovas, secrets, frozenset(b.moid for b in briefs), damaged))
 
     def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> dict[str, Problem]:
-        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due."""
-        due = {name: spec.ova for name, spec in specs.items() if not _stands(spec, states.get(name), self._packages.look(spec.ova.file))}
-        return {name: problem for name, of in due.items() if (problem := self._packages.damage(of.file, of.sha256))}
+        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due.
+
+        What has an address is read whole only when it is due: a plan downloads nothing.
+        """
+        due = {name: spec.ova for name, spec in specs.items() if spec.ova.file and not _stands(spec, states.get(name), self._packages.look(spec.ova))}
+        return {name: problem for name, of in due.items() if (problem := self._packages.damage(of))}
 
     def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[tuple[str, str], SecretSeen]:
         pepper = self._site.pepper.reveal() if self._site.pepper else ""
         found: dict[tuple[str, str], SecretSeen] = {}
         for name, spec in specs.items():
-            package = ovas[spec.ova.file.text]
+            package = ovas[spec.ova.text]
             declared = {p.key: p for p in package.properties} if isinstance(package, ova.Ova) else {}
             for key, value in spec.properties.items():
                 if isinstance(value, Secret) and key in declared:

@@ -68,9 +68,9 @@ class Runs:
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
         """The OVA, read whole once more only where its file changed after the plan looked at it."""
-        package = self._packages.look(target.file)
+        package = self._packages.look(target.ova)
         size = None if isinstance(package, Problem) else package.size
-        if problem := self._packages.damage(target.file, target.sha256, lambda done: report(Done("verifying", done, size))):
+        if problem := self._packages.damage(target.ova, lambda done: report(Done("verifying", done, size))):
             raise BfinfraError(problem)
         assert isinstance(package, ova.Ova)
         return package

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -12,7 +13,7 @@ from bfinfra.model.kind import Part
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.trust import Fingerprint
+from bfinfra.model.trust import Fingerprint, Trust
 from bfinfra.model.units import Bytes
 
 PORT = 56001  # where a server answers its clients
@@ -29,13 +30,41 @@ Address = Annotated[str, AfterValidator(lambda value: str(ipaddress.ip_address(v
 Item = Literal["address", "netmask", "gateway", "dns"]
 
 
-class Ova(Part):
-    """The appliance."""
+def _address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not parts.path.strip("/"):
+        raise ValueError("expected an address such as https://downloads.example.com/bitfusion-server-3.0.0-11.ova")
+    if "@" in parts.netloc:
+        raise ValueError("an account in an address would be shown and logged; no account is sent to anybody")
+    return value
 
-    file: LocalFile
+
+class Ova(Part):
+    """The appliance: a file, or an address to read it from."""
+
+    file: LocalFile | None = None
     """Path of the .ova, relative to the site file."""
+    url: Annotated[str, AfterValidator(_address)] | None = None
+    """Address of the .ova, https, or http with `sha256`. Its server must answer parts of it; nothing is kept on this machine."""
+    trust: Trust = Field(default_factory=Trust)
+    """Which certificate the server of `url` must show; the system's store where nothing is said."""
     sha256: Fingerprint | None = None
     """SHA-256 of the whole file, checked before anything is uploaded; its own manifest is checked in any case."""
+
+    @property
+    def text(self) -> str:
+        """As written."""
+        return self.file.text if self.file else self.url or ""
+
+    @model_validator(mode="after")
+    def _one(self) -> Ova:
+        if (self.file is None) == (self.url is None):
+            raise ValueError("give file or url")
+        if self.file is not None and self.trust != Trust():
+            raise ValueError("trust goes with url")
+        if (self.url or "").startswith("http://") and self.sha256 is None:
+            raise ValueError("http says nothing of who answers: give the file's sha256, or an https address")
+        return self
 
 
 class Network(Part):

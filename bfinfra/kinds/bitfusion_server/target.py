@@ -10,12 +10,12 @@ from bfinfra.backends.vcenter.esxi import HostDetail
 from bfinfra.backends.vcenter.places import Datastore, Inventory
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import gpus, properties, sizing
+from bfinfra.kinds.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.secret import Secret
-from bfinfra.model.sources import LocalFile
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
@@ -34,8 +34,7 @@ class Adapter:
 class Target:
     """Ids of vCenter, sizes in bytes. `release`: which appliance, as its descriptor and manifest tell."""
 
-    file: LocalFile
-    sha256: str | None
+    ova: OvaSpec
     release: str
     host: str
     datastore: str
@@ -64,8 +63,7 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
     devices, card_memory = gpus.assign(name, spec, state, around)
     datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
     return Target(
-        file=spec.ova.file,
-        sha256=spec.ova.sha256,
+        ova=spec.ova,
         release=release(ova),
         host=detail.moid,
         datastore=datastore.moid,
@@ -83,10 +81,10 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
 
 
 def _ova(name: str, spec: Spec, facts: Facts) -> Ova:
-    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.file.text, Problem("it was not read"))
+    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text, Problem("it was not read"))
     if isinstance(found, Problem):
         why = "; ".join(part for part in (found.what, found.why) if part)
-        raise Refusal(f"the OVA {spec.ova.file.text} can't be used", field="ova.file", why=why, next=found.next or "download it again")
+        raise Refusal(f"the OVA {spec.ova.text} can't be used", field="ova.file" if spec.ova.file else "ova.url", why=why, next=found.next or "download it again")
     return found
 
 

@@ -1,0 +1,91 @@
+"""The signature of an OVA's manifest: `<name>.cert` holds a signature of `<name>.mf`, and the certificate of whoever made it.
+
+It says that the manifest, and with it every file, is what the holder of that certificate's key packed. Whether he is to be trusted is not said by it: the
+certificate's fingerprint is there to be compared. Source: DSP0243, chapter 5.1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.ova.archive import shown
+from bfinfra.backends.ova.contents import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.hazmat.primitives.hashes import HashAlgorithm
+    from cryptography.x509 import Certificate
+
+LINE = re.compile(r"\s*(?P<algorithm>SHA-?\d+)\s*\((?P<name>[^)]+)\)\s*=\s*(?P<value>[0-9A-Fa-f]+)\s*$", re.MULTILINE)
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature that is right. Times in UTC; `sha256`: the certificate's fingerprint; `own`: it vouches for itself, no authority does."""
+
+    algorithm: str
+    subject: str
+    issuer: str
+    not_before: datetime
+    not_after: datetime
+    sha256: str
+    own: bool
+
+
+def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
+    """The signature in `data` over the manifest, which is called `name`. Refusal where it is none, or not of this manifest."""
+    from cryptography import x509  # noqa: PLC0415 - most OVAs bear no signature
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - as above
+
+    text = data.decode("latin-1")
+    line, pem = LINE.match(text), PEM.search(text)
+    if line is None or pem is None or len(line["value"]) % 2:
+        raise refusal(path, "its certificate can't be understood", f"{name.removesuffix('.mf')}.cert begins with no signature, or holds no certificate")
+    if line["name"] != name:
+        raise refusal(path, f"its certificate signs {shown(line['name'])}, not {name}")
+    algorithm = line["algorithm"].replace("-", "")
+    kinds: dict[str, Callable[[], HashAlgorithm]] = {"SHA1": hashes.SHA1, "SHA256": hashes.SHA256, "SHA384": hashes.SHA384, "SHA512": hashes.SHA512}
+    if algorithm not in kinds:
+        raise refusal(path, f"its signature uses {shown(algorithm)}", f"known: {', '.join(kinds)}")
+    try:
+        certificate = x509.load_pem_x509_certificate(pem[0].encode("latin-1"))
+        right = _signed(certificate, bytes.fromhex(line["value"]), manifest, kinds[algorithm]())
+        found = _signature(certificate, algorithm)
+    except ValueError as error:
+        raise refusal(path, "its certificate can't be read", shown(str(error))) from None
+    if not right:
+        raise refusal(path, "its signature is not that of its manifest", "somebody changed the manifest, or signed another one", "do not use it; download it again")
+    return found
+
+
+def _signed(certificate: Certificate, value: bytes, manifest: bytes, kind: HashAlgorithm) -> bool:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - as in check
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: PLC0415 - as in check
+
+    try:
+        key = certificate.public_key()
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(value, manifest, padding.PKCS1v15(), kind)
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(value, manifest, ec.ECDSA(kind))
+        else:
+            raise ValueError("its key is neither RSA nor of an elliptic curve")
+    except InvalidSignature:
+        return False
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from None
+    return True
+
+
+def _signature(certificate: Certificate, algorithm: str) -> Signature:
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - as in check
+
+    names = [shown(each.rfc4514_string()) for each in (certificate.subject, certificate.issuer)]
+    return Signature(algorithm, names[0], names[1], certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.fingerprint(SHA256()).hex(),
+                     certificate.subject == certificate.issuer)

@@ -1,0 +1,126 @@
+"""Where an OVA's bytes come from: a file, which is looked at each time whether it is still the same. A source of another sort is in `remote`."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from bfinfra.model.errors import Refusal
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+AGAIN = "download it again, and compare its SHA-256 with the one on the download page"
+BUFFER = 1 << 20  # bytes
+
+
+def refusal(path: PurePath, what: str, why: str = "", next: str = AGAIN) -> Refusal:
+    """A refusal of an OVA; names the file."""
+    return Refusal(f"{path.name}: {what}", field="ova", why=why, next=next)
+
+
+class Source(Protocol):
+    """`name`: the file's, for messages; `where`: as a person finds it; `state`: changes when the bytes do."""
+
+    @property
+    def name(self) -> PurePath: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def state(self) -> object: ...
+    @property
+    def far(self) -> bool:
+        """Whether somebody else may answer something else the next time."""
+
+    def part(self, offset: int, size: int) -> BinaryIO:
+        """A stream of these bytes, for use from one thread. Refusal where they are no longer the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSource:
+    """A file on this machine. `state`: when it was last written, ns since the epoch."""
+
+    name: Path
+    size: int
+    state: int
+    far: bool = False
+
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return str(self.name)
+
+    @classmethod
+    def of(cls, path: Path) -> LocalSource:
+        """As it is now. OSError."""
+        info = path.stat()
+        return cls(path, info.st_size, info.st_mtime_ns)
+
+    def part(self, offset: int, size: int) -> BinaryIO:
+        """Part of it. Refusal where it was changed since."""
+        try:
+            stream = io.FileIO(self.name)
+        except OSError as error:
+            raise refusal(self.name, "it can't be read any more", error.strerror or "") from None
+        now = os.fstat(stream.fileno())
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.state):
+            stream.close()
+            raise refusal(self.name, "it was changed while bfinfra worked with it", next="run again")
+        stream.seek(offset)
+        return io.BufferedReader(Window(stream, size), BUFFER)
+
+
+class Window(io.RawIOBase):
+    """The next `size` bytes of a stream, which closes with it."""
+
+    def __init__(self, stream: io.FileIO, size: int) -> None:
+        super().__init__()
+        self._stream, self._left = stream, size
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """As the standard library has it."""
+        view = memoryview(buffer)[: self._left]
+        count = self._stream.readinto(view) or 0
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._stream.close()
+        super().close()
+
+
+class Checked(io.RawIOBase):
+    """A stream whose end is an error where its bytes don't have a digest: of what comes from far, and was read once before."""
+
+    def __init__(self, name: PurePath, stream: BinaryIO, digest: Any, wanted: str) -> None:
+        super().__init__()
+        self._name, self._stream, self._digest, self._wanted = name, stream, digest, wanted
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """As the standard library has it. Refusal at the end."""
+        view = memoryview(buffer)
+        block = self._stream.read(len(view))
+        self._digest.update(block)
+        if not block and self._digest.hexdigest() != self._wanted:
+            raise refusal(self._name, "its server answers other bytes than before", next="run again; if it happens again, download it and give the file")
+        view[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        """Closes what it reads."""
+        self._stream.close()
+        super().close()
