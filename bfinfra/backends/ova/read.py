@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from bfinfra.backends.ova import archive, manifest, signature, xml
+from bfinfra.backends.ova import archive, manifest, xml
 from bfinfra.backends.ova.contents import Member, Ova, refusal
 from bfinfra.backends.ova.descriptor import describe
 from bfinfra.backends.ova.source import LocalSource, Source
@@ -15,6 +15,8 @@ from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from bfinfra.backends.ova.signature import Signature
 
 LARGEST = {".ovf": 4 << 20, ".mf": 1 << 20, ".cert": 1 << 20}  # bytes that are read of each
 STEP = 1 << 16  # bytes that are asked for at a time of what is far
@@ -55,7 +57,7 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
     )
 
 
-def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]) -> tuple[dict[str, tuple[str, str]], signature.Signature | None]:
+def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]) -> tuple[dict[str, tuple[str, str]], Signature | None]:
     """The manifest, and whose it is."""
     path, listed, signed = source.name, members.get(f"{stem}.mf"), members.get(f"{stem}.cert")
     for ending, wanted in ((".mf", listed), (".cert", signed)):
@@ -69,7 +71,11 @@ def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, 
     names = [name for name in members if name not in (f"{stem}.mf", f"{stem}.cert")]
     content = _content(source, stream, listed, ".mf")
     digests = manifest.parse(path, content, names)
-    return digests, signature.check(path, _content(source, stream, signed, ".cert"), listed.name, content) if signed else None
+    if signed is None:
+        return digests, None
+    from bfinfra.backends.ova import signature  # noqa: PLC0415 - most OVAs bear none, and cryptography takes its time
+
+    return digests, signature.check(path, _content(source, stream, signed, ".cert"), listed.name, content)
 
 
 def _content(source: Source, stream: BinaryIO, member: Member, ending: str) -> bytes:

@@ -10,16 +10,14 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from bfinfra.backends.ova.archive import shown
 from bfinfra.backends.ova.contents import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cryptography.hazmat.primitives.hashes import HashAlgorithm
-    from cryptography.x509 import Certificate
 
 LINE = re.compile(r"\s*(?P<algorithm>SHA-?\d+)\s*\((?P<name>[^)]+)\)\s*=\s*(?P<value>[0-9A-Fa-f]+)\s*$", re.MULTILINE)
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
@@ -40,9 +38,6 @@ class Signature:
 
 def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
     """The signature in `data` over the manifest, which is called `name`. Refusal where it is none, or not of this manifest."""
-    from cryptography import x509  # noqa: PLC0415 - most OVAs bear no signature
-    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - as above
-
     text = data.decode("latin-1")
     line, pem = LINE.match(text), PEM.search(text)
     if line is None or pem is None or len(line["value"]) % 2:
@@ -50,7 +45,7 @@ def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
     if line["name"] != name:
         raise refusal(path, f"its certificate signs {shown(line['name'])}, not {name}")
     algorithm = line["algorithm"].replace("-", "")
-    kinds: dict[str, Callable[[], HashAlgorithm]] = {"SHA1": hashes.SHA1, "SHA256": hashes.SHA256, "SHA384": hashes.SHA384, "SHA512": hashes.SHA512}
+    kinds: dict[str, type[hashes.HashAlgorithm]] = {"SHA1": hashes.SHA1, "SHA256": hashes.SHA256, "SHA384": hashes.SHA384, "SHA512": hashes.SHA512}
     if algorithm not in kinds:
         raise refusal(path, f"its signature uses {shown(algorithm)}", f"known: {', '.join(kinds)}")
     try:
@@ -64,9 +59,7 @@ def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
     return found
 
 
-def _signed(certificate: Certificate, value: bytes, manifest: bytes, kind: HashAlgorithm) -> bool:
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - as in check
-    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: PLC0415 - as in check
+def _signed(certificate: x509.Certificate, value: bytes, manifest: bytes, kind: hashes.HashAlgorithm) -> bool:
 
     try:
         key = certificate.public_key()
@@ -83,9 +76,8 @@ def _signed(certificate: Certificate, value: bytes, manifest: bytes, kind: HashA
     return True
 
 
-def _signature(certificate: Certificate, algorithm: str) -> Signature:
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - as in check
+def _signature(certificate: x509.Certificate, algorithm: str) -> Signature:
 
     names = [shown(each.rfc4514_string()) for each in (certificate.subject, certificate.issuer)]
-    return Signature(algorithm, names[0], names[1], certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.fingerprint(SHA256()).hex(),
+    return Signature(algorithm, names[0], names[1], certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.fingerprint(hashes.SHA256()).hex(),
                      certificate.subject == certificate.issuer)

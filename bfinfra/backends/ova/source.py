@@ -23,16 +23,24 @@ def refusal(path: PurePath, what: str, why: str = "", next: str = AGAIN) -> Refu
 
 
 class Source(Protocol):
-    """`name`: the file's, for messages; `where`: as a person finds it; `state`: changes when the bytes do."""
+    """A whole OVA."""
 
     @property
-    def name(self) -> PurePath: ...
+    def name(self) -> PurePath:
+        """The file's name, for messages."""
+
     @property
-    def where(self) -> str: ...
+    def where(self) -> str:
+        """As a person finds it."""
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes."""
+
     @property
-    def state(self) -> object: ...
+    def state(self) -> object:
+        """Changes when the bytes do."""
+
     @property
     def far(self) -> bool:
         """Whether somebody else may answer something else the next time."""
