@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from bfinfra.backends.kubernetes.contents import LISTED
+from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Answers, DnsLabel, Home, Places, home_of
 from bfinfra.model import kind
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
+SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
 PREFIX = "pod-security.kubernetes.io/"
 MODES = ("enforce", "audit", "warn")
 Level = Literal["privileged", "baseline", "restricted"]
@@ -99,7 +100,7 @@ class Delete(kind.Step):
     """delete namespace {namespace} in {cluster} and all that is in it"""
 
     destructive = True
-    rights = (may("delete", "namespaces", "self"), may("list", LISTED, "cluster"))
+    rights = (may("delete", "namespaces", "self"), may("list", LISTED, "cluster"), may("list", LISTED_ON_SUPERVISORS, "cluster", spare=SPARE))
     uses = (Use.DESTROY,)
     cluster: str
     namespace: str
