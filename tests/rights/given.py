@@ -21,13 +21,16 @@ from pyVmomi import vim
 
 from bfinfra import app
 from bfinfra import sandbox as sandboxes
-from bfinfra.model.rights import READ, Api, Entity, Rights, Use
-from bfinfra.render.privileges import manifests
+from bfinfra.model.rights import READ, Api, Entity, Rights, Use, Verb
+from bfinfra.render.privileges import manifests, rules
 from bfinfra.sandbox import Running
 
 ACCOUNT = "svc@small.test"
 ROBOT = "system:serviceaccount:default:bfinfra"
-DATACENTER = "dc"
+UNSERVED = "virtualmachines.vmoperator.vmware.com"
+"""The sandbox's supervisor has no such objects: nobody asks for them there."""
+ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
+"""In a Tanzu cluster whoever may edit its namespace is administrator."""
 
 
 @contextmanager
@@ -166,8 +169,32 @@ def other(sandbox: Running) -> Kube:
     return Kube(config, there)
 
 
+def supervisor(sandbox: Running, host: str) -> Kube:
+    """Its administrator, logged in as kubectl vsphere login does."""
+    there = sandbox.lookup(host, 443), sandbox.lookup(host, 6443)
+    assert there[0]
+    assert there[1]
+    trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
+    trust.check_hostname = False
+    basic = base64.b64encode(f"admin@small.test:{sandbox.env['VCENTER_PASSWORD']}".encode()).decode()
+    request = urllib.request.Request(f"https://{there[0][0]}:{there[0][1]}/wcp/login", b"{}", {"Authorization": f"Basic {basic}"}, method="POST")
+    with urllib.request.urlopen(request, context=trust) as answer:
+        token = json.load(answer)["session_id"]
+    authority = base64.b64encode(sandbox.ca_file.read_bytes()).decode()
+    return Kube({"clusters": [{"cluster": {"certificate-authority-data": authority}}], "users": [{"user": {"token": token}}]}, there[1])
+
+
+def cut_down(kube: Kube, found: Iterable[Verb]) -> None:
+    """Let edit, the role that a namespace's access gives, hold these rules and no others."""
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/edit"
+    kube.call("PATCH", role, {"rules": rules(found)})
+
+
 def give(sandbox: Running, site: Site, rights: Rights) -> None:
-    """All these rights: on vCenter, and in the cluster by kubeconfig to a service account whose token the site uses."""
+    """All these rights: on vCenter; in the cluster by kubeconfig to a service account whose token the site uses; on the supervisor by its edit role."""
+    inside = [verb for api, verbs in rights.apis.items() if api.cluster.kind == "supervisor_namespace" and api.namespace for verb in verbs]
+    if inside:
+        cut_down(supervisor(sandbox, "10.1.0.1"), inside)
     if rights.entities:
         grant(sandbox, rights.entities)
     for cluster in {api.cluster for api in rights.apis if api.cluster.kind == "kubernetes_cluster"}:
@@ -186,7 +213,7 @@ def without(rights: Rights, place: Entity | Api, name: str) -> Rights:
 def each_one(rights: Rights) -> list[tuple[Entity | Api, str]]:
     """Everything that can be taken away alone: what every role has can't be."""
     found: list[tuple[Entity | Api, str]] = [(entity, name) for entity, names in rights.entities.items() for name in names if name not in READ]
-    found += [(api, f"{v.verb} {v.resource}") for api, verbs in rights.apis.items() if api.cluster.kind == "kubernetes_cluster" for v in verbs if not v.spare]
+    found += [(api, f"{v.verb} {v.resource}") for api, verbs in rights.apis.items() if api.cluster.kind in ENFORCED for v in verbs if not v.spare and v.resource != UNSERVED]
     return found
 
 

@@ -55,7 +55,7 @@ def needed(site: Site, sandbox: Running, use: Use) -> Rights:
 
 def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> None:
     """All that a use is for. `given`: gives the account its rights, once what others do first is done. Refused."""
-    if use is Use.DESTROY:
+    if use is Use.DESTROY or (use is Use.PLAN and site.kind in HOMES):
         applied_by_the_administrator(site, sandbox)
     else:
         prepare(site.kind, use, sandbox)
@@ -78,6 +78,8 @@ def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
     assert life.made(found), life.endings(found)
 
 
+HOMES = ("supervisor_namespace", "tanzu_cluster")
+"""Looking at these takes rights in what stands."""
 ADOPTED = {"workload": frozenset({Key("workload", "hello")})}
 CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "bitfusion_server": (
@@ -87,6 +89,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
         ("bf-01.small.test", "bf-02.small.test"),
     ),
     "supervisor_namespace": (("memory: 64GiB", "memory: 32GiB"),),
+    "tanzu_cluster": (("workers: {count: 1", "workers: {count: 2"),),
     "namespace": (("team: a", "team: b"),),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
