@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from bfinfra import sandbox
 from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
+from bfinfra.model import foreign
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.sources import small
 from bfinfra.render.data import document
-from bfinfra.render.safe import safe
 from bfinfra.render.values import count
 
 if TYPE_CHECKING:
@@ -82,9 +81,10 @@ def faults(args: argparse.Namespace) -> int:
 
 def _rules(path: str) -> list[Any]:
     try:
-        found = yaml.safe_load(sys.stdin.read() if path == "-" else Path(path).read_text())
-    except yaml.YAMLError as error:
-        raise BfinfraError(Problem("the faults are no YAML", path, safe(error))) from None
+        documents = foreign.documents(sys.stdin.read(foreign.LARGEST + 1) if path == "-" else small(Path(path)))
+    except foreign.Unfit as error:
+        raise BfinfraError(Problem("the faults can't be read", path, str(error))) from None
+    found = documents[0] if len(documents) == 1 else documents
     rules = found if isinstance(found, list) else [found]
     if not rules or not all(isinstance(rule, dict) for rule in rules):
         raise BfinfraError(Problem("expected faults", path, "a list of {door, method, do, …}"))

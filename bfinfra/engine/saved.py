@@ -14,8 +14,10 @@ from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.plan import Plan, agrees, step_data
 from bfinfra.model.redact import redact
 from bfinfra.model.site import Site
+from bfinfra.model.sources import small
 
 FORMAT_VERSION = 1
+LARGEST = 64 << 20  # bytes of a saved plan
 
 
 def items_data(plan: Plan) -> dict[str, Any]:
@@ -53,17 +55,26 @@ class Saved:
     def read(cls, path: Path) -> Saved:
         """BfinfraError where it is no plan of this version, or the site's files changed since."""
         try:
-            data = json.loads(path.read_text())
+            data = json.loads(small(path, LARGEST))
             saved = cls(data["site"], data["destroy"], data["files"], data["items"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BfinfraError(Problem("not a saved plan", str(path), type(error).__name__, "make one with: bfinfra plan SITE --out FILE")) from None
+            saved.check_types()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            why = error.strerror if isinstance(error, OSError) else type(error).__name__
+            raise BfinfraError(Problem("not a saved plan", str(path), why or "", "make one with: bfinfra plan SITE --out FILE")) from None
         if data["format_version"] != FORMAT_VERSION:
             raise BfinfraError(Problem(f"the plan has format version {data['format_version']}, this bfinfra reads {FORMAT_VERSION}",
                                        str(path), next="plan again"))
         for file, digest in saved.files.items():
-            if not Path(file).is_file() or hashlib.sha256(Path(file).read_bytes()).hexdigest() != digest:
+            if _digest(Path(file)) != digest:
                 raise Diverged(Problem("the site changed after the plan was made", file, next="plan again"))
         return saved
+
+    def check_types(self) -> None:
+        """TypeError where something in it has another type than it is written with; KeyError where something lacks."""
+        steps = [step for item in self.items.values() for step in item["steps"]]
+        texts = [self.site, *self.files, *self.files.values(), *self.items, *(item["action"] for item in self.items.values()), *(step["title"] for step in steps)]
+        if not isinstance(self.destroy, bool) or not isinstance(self.items, dict) or not all(isinstance(text, str) for text in texts):
+            raise TypeError
 
     def check(self, fresh: Plan) -> None:
         """Diverged where the fresh plan is not the one that was saved; says which resources differ."""
@@ -75,6 +86,17 @@ class Saved:
         ]
         if problems:
             raise Diverged(*problems)
+
+
+def _digest(file: Path) -> str:
+    """SHA-256 of a plain file; "" where it is none, or can't be read."""
+    try:
+        if not file.is_file():
+            return ""
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
 
 
 def _said(item: Any) -> str:

@@ -19,6 +19,8 @@ DURATIONS = {  # seconds, stretched by `pace`
     "task": 1.0, "boot": 8.0, "reboot": 20.0, "shutdown": 3.0, "lease": 300.0, "namespace": 4.0, "control_plane": 6.0, "worker": 4.0,
     "delete": 3.0, "pod": 2.0, "workload": 3.0, "volume": 1.0,
 }
+LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 NOTHING, MEMORY = Bytes(0), Bytes(768 * 2**30)
 ROLES = ("admin", "readonly")
@@ -242,10 +244,25 @@ class World:
 def load(path: Path, passwords: Passwords) -> World:
     """The world of a file. BadWorld names the file and the field; OSError where it can't be read."""
     try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise BadWorld(f"{path}: {error}") from None
+        with path.open("rb") as stream:
+            text = stream.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise BadWorld(f"{path}: larger than {LARGEST >> 20} MiB")
+        _check(text)
+        data = LOADER(text).get_single_data()
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise error if isinstance(error, BadWorld) else BadWorld(f"{path}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
     return parse(data, passwords, str(path))
+
+
+def _check(text: bytes) -> None:
+    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could stand for more than there is room for."""
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise BadWorld(f"line {line}: {'an alias, and a world has none' if depth <= DEEPEST else f'more than {DEEPEST} collections within each other'}")
 
 
 def parse(data: Any, passwords: Passwords, at: str = "world") -> World:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
+import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
-from bad_input import at_a_desk
+from bad_input import archives, at_a_desk
+
+from bfinfra.backends.bitfusion.archive import BadToken, members
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.reading import BadWorld
+from bfinfra.sandbox.world import load
 
 
 @pytest.fixture
@@ -48,3 +59,68 @@ def test_a_secret_or_kubeconfig_that_is_no_small_file_of_text_is_not_read(home: 
     site.write_text(f"site: a\nkubernetes_cluster: {{c: {{kubeconfig: {{file: {path}}}}}}}\nnamespace: {{n: {{cluster: c}}}}\n")
     assert at_a_desk.answers("plan", str(site)) == 1
 
+
+
+DEEP = "[" * 100_000
+PLAN = '{"format_version": 1, "site": "a", "destroy": false, "files": {}, "items": {}}'
+
+
+@pytest.mark.parametrize("text", [
+    *(PLAN.replace(*change) for change in (
+        ("{}", "5"), ('"items": {}', '"items": {"a/b": 5}'), ('"items": {}', '"items": {"a/b": {"action": {}, "steps": []}}'), ('"items": {}', '"items": {"a/b": {"action": "create", "steps": [5]}}'),
+        ('"items": {}', '"items": []'), ("false", '"no"'), ('"files": {}', '"files": {"/dev/zero": "a"}'), ('"files": {}', '"files": {"a\\u0000b": "a"}'), ('"files": {}', '"files": {"/etc": 5}'),
+        ("1,", "[],"), ("1,", "1e400,"), ('"a"', '"\\u001b]52;c;AA\\u0007"'), ('"files": {}', '"files": {"\\u202e/x": "y"}'), ('"items": {}', '"items": ' + DEEP), ("}", ""),
+    )), '{"format_version": 1}', '{"format_version"' + "\xff" * 9,
+])  # fmt: skip
+def test_a_plan_file_that_nobody_made(home: Path, text: str):
+    file = home.parent / "planfile"
+    file.write_text(text)
+    assert at_a_desk.answers("apply", str(file), "--yes") == 1
+    assert list(home.iterdir()) == []
+
+
+def test_a_plan_file_as_large_as_a_disk_is_not_read(home: Path):
+    file = home.parent / "planfile"
+    file.write_text(PLAN)
+    os.truncate(file, 1 << 40)
+    assert "larger than" in at_a_desk.said("apply", str(file), "--yes")[2]
+
+
+@pytest.mark.parametrize("text", [DEEP, "a: &a [*a]", "a: &a b\nc: *a", "\x1b", "!!python/object/apply:os.system [id]", "5", "vcenter: 2026-99-99", "? [a]\n: b", "vcenter: {host: [" + "9" * 5000 + "]}"])
+def test_a_world_that_nobody_can_live_in(home: Path, text: str):
+    (home.parent / "site.yaml").write_text("site: a\n")
+    (home.parent / "world.yaml").write_text(text)
+    with pytest.raises(BadWorld) as raised:
+        load(home.parent / "world.yaml", Passwords(b""))
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize(("member", "text", "says"), [
+    (".ovf", b"</Envelope>", "tags"), (".ovf", b"</DiskSection>", "tags"),
+])  # fmt: skip
+def test_a_descriptor_of_countless_elements(home: Path, member: str, text: bytes, says: str):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=io.BytesIO(archives.ova())) as source, tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for info in source:
+            body = source.extractfile(info).read()
+            body = body.replace(text, b'<Disk ovf:diskId="d" ovf:capacity="1"/>' * 90_000 + text) if info.name.endswith(member) else body
+            info.size = len(body)
+            tar.addfile(info, io.BytesIO(body))
+    (home.parent / "a.ova").write_bytes(out.getvalue())
+    code, _, err = at_a_desk.said("ova", "inspect", str(home.parent / "a.ova"))
+    assert code == 1
+    assert says in err
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_token_that_swells_is_not_unpacked_whole(tmp_path: Path, pack):
+    head = tarfile.TarInfo("x")
+    head.type, head.size = b"L", 24 << 20
+    (tmp_path / "token.tar").write_bytes(pack(head.tobuf() + bytes(head.size)))
+    tracemalloc.start()  # unpacked it would be 24 MiB, and lzma keeps 8
+    with pytest.raises(BadToken, match="more than 4 MiB"):
+        members(tmp_path / "token.tar")
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
+    (tmp_path / "good.tar").write_bytes(pack(archives.token()))
+    assert set(members(tmp_path / "good.tar")) == {"ca.crt", "client.yaml", "servers.conf"}

@@ -29,6 +29,8 @@ def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
     ("/api/session", lambda _: b'"\xc2\x9b31m"', "the login's answer holds no session"),
     ("/api/session", lambda _: b"[" * 5_000, "the login's answer holds no session"),
     ("/sdk", lambda _: b"", "makes no sense|can't be read|doesn't answer as a vCenter does"),
+    ("/sdk", lambda body: body.replace(b"?>", b'?><!DOCTYPE a [<!ENTITY b "c">]>', 1), "declares a document type"),
+    ("/sdk", lambda body: body.decode().replace("UTF-8", "UTF-16").encode("utf-16"), "is no UTF-8|can't be read"),
     ("/wcp/login", lambda _: b"[" * 5_000, "not a JSON object"),
     ("/tanzukubernetesclusters", lambda body: json.dumps({**json.loads(body), "items": [{"spec": 5}]}).encode(), "makes no sense|read the answer"),
     ("/tanzukubernetesclusters", lambda _: b"[" * 100_000, "read the answer"),

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
+import io
+import lzma
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 FILES = ("ca.crt", "client.yaml", "servers.conf")
 LARGEST = 1 << 20  # bytes of a member; real ones are a few kilobytes
+WHOLE = 4 << 20  # bytes of the archive, packed or not
+PACKED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": lambda data: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, WHOLE + 1),
+    b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data, WHOLE + 1),
+    b"\xfd7zXZ": lambda data: lzma.LZMADecompressor(memlimit=64 << 20).decompress(data, WHOLE + 1),
+}
 MOST = 32  # members looked at
 
 
@@ -50,17 +60,28 @@ def _of_folder(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _of_tar(path: Path) -> Iterator[tuple[str, bytes]]:
     try:
-        with tarfile.open(path, "r:*") as tar:
+        with tarfile.open(fileobj=io.BytesIO(_unpacked(path)), mode="r:") as tar:
             for count, member in enumerate(tar):
                 if count > MOST:
                     raise BadToken(f"{path} has more than {MOST} members: it is no token")
                 yield from _of_member(tar, member)
     except OSError as error:
         raise BadToken(f"{path} can't be read: {error.strerror or 'it is damaged'}") from None
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, BadToken):
             raise
         raise BadToken(f"{path} is no tar, or a damaged one: download the token again") from None
+
+
+def _unpacked(path: Path) -> bytes:
+    """The tar's own bytes, whatever it is packed with; never more than a token can have."""
+    with path.open("rb") as stream:
+        data = stream.read(WHOLE + 1)
+    unpack = next((make for magic, make in PACKED.items() if data.startswith(magic)), None)
+    data = unpack(data) if unpack else data
+    if len(data) > WHOLE:
+        raise BadToken(f"{path} has more than {WHOLE >> 20} MiB: it is no token")
+    return data
 
 
 def _of_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[tuple[str, bytes]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NAMESPACES = frozenset({"http://schemas.dmtf.org/ovf/envelope/1", "http://schemas.dmtf.org/ovf/envelope/2"})
 ENCODINGS = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16"})
 LONGEST = 1 << 16  # characters of one text
+MOST = 40_000  # tags; the descriptors of large appliances have a few thousand
 UNITS = {"byte": 1, "bytes": 1, "kilobytes": 2**10, "megabytes": 2**20, "gigabytes": 2**30, "terabytes": 2**40}
 
 
@@ -23,6 +24,8 @@ def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
     """The Envelope and the descriptor's text. Refusal."""
     from lxml import etree  # noqa: PLC0415 - start-up is a feature
 
+    if (count := data.count(b"<")) > MOST:
+        raise refusal(path, f"its descriptor has {count} tags", f"more than {MOST} are not read", "make sure that it is an OVA")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, huge_tree=False,
                              remove_comments=True, remove_pis=True)
     try:

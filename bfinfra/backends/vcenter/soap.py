@@ -52,7 +52,7 @@ class Stub(SoapStubAdapterBase):
                 raise faults.of_answer(answer, f"{what} failed", self.server)
             try:
                 found = tree.parse(answer.iter_bytes()).find("{*}Body/*")
-            except etree.XMLSyntaxError as error:
+            except (etree.XMLSyntaxError, tree.Unfit) as error:
                 raise faults.malformed(f"the answer to {what} can't be read", self.server, error) from None
         if found is None:
             raise faults.malformed(f"the answer to {what} can't be read", self.server, "it has no body")
@@ -63,6 +63,8 @@ class Stub(SoapStubAdapterBase):
         return {"content": self.SerializeRequest(mo, info, args), "headers": headers}  # type: ignore[no-untyped-call]  # pyVmomi's
 
     def _deserialised(self, document: bytes, info: Any, what: str) -> Any:
+        if b"<!DOCTYPE" in document or b"\0" in document:  # expat would follow entities, and read encodings in which they can't be seen
+            raise faults.malformed(f"the answer to {what} can't be read", self.server, "it declares a document type, or is no UTF-8")
         try:
             return SoapResponseDeserializer(self).Deserialize(document, info.result)
         except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place

@@ -25,11 +25,13 @@ class Unfit(ValueError):
 
 
 def parse(blocks: Iterable[bytes]) -> Element:
-    """The root of a document that comes in blocks. Raises etree.XMLSyntaxError."""
+    """The root of a document that comes in blocks. Raises etree.XMLSyntaxError, Unfit."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True)
     for block in blocks:
         parser.feed(block)
     root: Element = parser.close()
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise Unfit("it declares a document type")
     return root
 
 
