@@ -19,7 +19,7 @@ def pytest_addoption(parser: Any) -> None:
 @pytest.fixture(autouse=True)
 def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests in this process took for secrets, short words some of them, isn't hidden in this one."""
-    monkeypatch.setattr(redact, "_forms", {})
+    monkeypatch.setattr(redact, "_heads", {})
     monkeypatch.setattr(redact, "_known", set())
 
 

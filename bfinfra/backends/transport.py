@@ -231,6 +231,7 @@ class _Outermost(httpx2.BaseTransport):
         def translated() -> contextlib.AbstractContextManager[None]:
             return _as_remote(self._server, name, writing=writing)
 
+        hide(request.headers.get("authorization", "").partition(" ")[2])
         with translated():
             response = self._inner.handle_request(request)
         for cookie in response.headers.get_list("set-cookie"):

@@ -12,7 +12,7 @@ from typing import Any
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.plan import Plan, agrees, step_data
-from bfinfra.model.redact import redact
+from bfinfra.model.redact import clean
 from bfinfra.model.site import Site
 from bfinfra.model.sources import small
 
@@ -23,7 +23,7 @@ LARGEST = 64 << 20  # bytes of a saved plan
 def items_data(plan: Plan) -> dict[str, Any]:
     """Address → action and steps, as plain data without secrets."""
     data = {str(item.key): {"action": str(item.action), "steps": [step_data(s) for s in item.steps]} for item in plan.pending}
-    found: dict[str, Any] = json.loads(redact(json.dumps(data)))  # the world may hold, as something else, what is a secret here
+    found: dict[str, Any] = clean(data)  # the world may hold, as something else, what is a secret here
     return found
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape
 
@@ -16,7 +17,8 @@ SHOWN = "[secret]"
 SHORTEST = 6  # characters: what is shorter can't be told from other text
 LINE = 16  # characters from which a line of a longer secret is one of its own
 
-_forms: dict[str, None] = {}
+_heads: dict[str, tuple[str, ...]] = {}
+"""The forms of all hidden values by their first letters, the longest first: none is cut by a shorter one."""
 _known: set[str] = set()
 _lock = threading.Lock()
 
@@ -25,35 +27,49 @@ def hide(value: str) -> str:
     """From now on the value is never shown. Returns it."""
     if value not in _known and len(value) >= SHORTEST:
         with _lock:
-            fresh = dict.fromkeys(form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST)
-            merged = {**_forms, **fresh}
-            _forms.clear()
-            _forms.update(dict.fromkeys(sorted(merged, key=len, reverse=True)))  # the longest first: none is cut by a shorter one
+            for form in {form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST}:
+                alike = {form, *_heads.get(form[:SHORTEST], ())}
+                _heads[form[:SHORTEST]] = tuple(sorted(alike, key=len, reverse=True))
             _known.add(value)
     return value
 
 
 def redact(text: str) -> str:
     """The text without any hidden value, in none of its forms."""
-    if len(text) < SHORTEST:
+    if not _heads or len(text) < SHORTEST:
         return text
-    for form in tuple(_forms):
-        if form in text:
-            text = text.replace(form, SHOWN)
-    return text
+    pieces, done = [], 0
+    for at in range(len(text) - SHORTEST + 1):
+        if at < done or (alike := _heads.get(text[at : at + SHORTEST])) is None:
+            continue
+        if found := next((form for form in alike if text.startswith(form, at)), ""):
+            pieces += [text[done:at], SHOWN]
+            done = at + len(found)
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def clean(data: Any) -> Any:
+    """Plain data (JSON) with `redact` on every text in it: on the document itself it might not leave JSON."""
+    if isinstance(data, str):
+        return redact(data)
+    if isinstance(data, Mapping):
+        return {redact(str(key)): clean(value) for key, value in data.items()}
+    return [clean(each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def forms(value: str) -> Iterator[str]:
     """How a value may stand in text: as it is, escaped, encoded."""
     plain = dict.fromkeys((
         value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1], escape(value), escape(value, {'"': "&quot;", "'": "&apos;"}),
-        escape(value, {'"': "&#34;", "'": "&#39;"}), quote(value, safe=""), quote(value), quote_plus(value),
+        escape(value, {'"': "&#34;", "'": "&#39;"}),
+        escape(value, {'"': "&quot;"}), escape(value, {'"': "&quot;", "'": "&#x27;"}), quote(value, safe=""), quote(value), quote_plus(value),
     ))
     for each in plain:
         yield each
         for core in cores(each.encode(errors="surrogatepass")):
             yield core
             yield core.replace("+", "-").replace("/", "_")
+            yield from cores(core.encode())  # a Kubernetes Secret holds base64, and may be quoted in it
     raw = value.encode(errors="surrogatepass")
     yield from (raw.hex(), raw.hex().upper(), value.encode("utf-16-le", errors="surrogatepass").hex())
 
@@ -66,8 +82,9 @@ def cores(raw: bytes) -> Iterator[str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value and, of one with several lines, each long line: servers fold lines, and quote some of them."""
+    """The value and, of one with several lines, each long line: servers fold lines, and quote some. A line of several words is no secret's own."""
     yield value
     if value.strip() != value:
         yield value.strip()
-    yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= LINE) if "\n" in value.strip() else ()
+    if "\n" in value.strip():
+        yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= LINE and len(line.split()) == 1)

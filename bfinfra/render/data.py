@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from bfinfra.model.errors import BfinfraError, Place, Problem
 from bfinfra.model.events import Ended, Ending, Event, StepEnded
 from bfinfra.model.plan import Action, Item, Plan, plain, step_data
-from bfinfra.model.redact import redact
+from bfinfra.model.redact import clean
 from bfinfra.model.refs import Key
 from bfinfra.render.values import utc
 
@@ -48,12 +48,12 @@ def document(what: str, **fields: Any) -> dict[str, Any]:
 
 def text(data: Mapping[str, Any]) -> str:
     """A document for a file or a pipe, indented."""
-    return redact(json.dumps(data, indent=2))
+    return json.dumps(clean(data), indent=2)
 
 
 def line(data: Mapping[str, Any]) -> str:
     """A document in one line; never a raw line end or control character in it."""
-    return redact(json.dumps(data, separators=(",", ":")))
+    return json.dumps(clean(data), separators=(",", ":"))
 
 
 def plan(found: Plan, what: str = "plan") -> dict[str, Any]:

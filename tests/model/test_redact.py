@@ -61,3 +61,8 @@ def test_events_hide_what_a_workload_printed():
     hide(VALUE)
     ended = Ended(at=0, key=Key("workload", "w"), action=Action.CREATE, ending=Ending.DONE, seconds=1, note=f"its log: {VALUE}", problem=None)
     assert ended.note == "its log: [secret]"
+
+
+def test_a_document_stays_one_whatever_the_secret_looks_like():
+    hide('"name": "other"')
+    assert json.loads(json.dumps(redact.clean({"name": "other", "why": ['it said "name": "other"', 1, None]}))) == {"name": "other", "why": ["it said [secret]", 1, None]}

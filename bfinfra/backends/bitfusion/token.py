@@ -42,9 +42,10 @@ def read_token(path: Path) -> Token:
         raise BadToken(f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path")
     found = members(path)
     texts = {name: _text(name, found[name]) for name in FILES}
-    hide(texts["client.yaml"])
-    if not isinstance(_yaml("client.yaml", texts["client.yaml"]), dict):
+    if not isinstance(client := _yaml("client.yaml", texts["client.yaml"]), dict):
         raise BadToken("client.yaml is no mapping: download the token again")
+    for value in client.values():
+        hide(str(value))
     return Token(
         _servers(_yaml("servers.conf", texts["servers.conf"])), _not_after(found["ca.crt"]), digest(found),
         texts["ca.crt"], texts["client.yaml"], texts["servers.conf"],

@@ -22,7 +22,7 @@ YOUNG = '/default: serviceaccount "default" not found'
 
 def safe(text: object, longest: int = LONGEST) -> str:
     """A server's words in one printable line of bounded length."""
-    line = " ".join(redact(str(text or "")).split())
+    line = " ".join(redact(str(text or "")[: 64 * LONGEST]).split())
     plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 

@@ -54,7 +54,7 @@ STATUS: dict[int, type[RemoteError]] = {
 
 def safe(text: object) -> str:
     """A server's words in one printable line of bounded length."""
-    line = " ".join(redact(str(text or "")).split())
+    line = " ".join(redact(str(text or "")[: 64 * LONGEST]).split())
     plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
