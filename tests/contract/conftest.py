@@ -5,6 +5,7 @@ import re
 import subprocess
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,20 @@ def world_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandbox.
 @pytest.fixture(scope="session")
 def own_vcsim(peers: Peers) -> Iterator[Peers]:
     """A vcsim of the suite's own: what it makes has the same ids each time, and its faults hit nobody else."""
+    with vcsim(peers) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def empty_vcsim(peers: Peers) -> Iterator[Peers]:
+    """One for a module whose tests leave nothing behind: the suite's own keeps what vcsim doesn't clean up."""
+    with vcsim(peers) as started:
+        yield started
+
+
+@contextmanager
+def vcsim(peers: Peers) -> Iterator[Peers]:
+    """Started for as long as it is needed."""
     command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *VCSIM_LIKE, "-username", USER.partition("@")[0], "-password", peers.password]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:

@@ -49,3 +49,23 @@ def gone(vc: VCenter, moid: str) -> None:
     if vc.machines.read([moid], []):
         vc.machines.stop(moid)
         vc.machines.destroy(moid)
+
+
+def active(vc: VCenter, side: VCenterSide) -> None:
+    """Passthrough of the first card is on and in effect."""
+    host = vc.inventory.read().host(side.host)
+    assert host
+    (found,) = vc.hosts.read([host.moid], MARK)
+    if not any(d.active for d in found.devices if d.address == "0000:17:00.0"):
+        switch(side, vc, host.moid, on=True)
+    side.closing.insert(1, lambda: switch(side, vc, host.moid, on=False))
+
+
+def switch(side: VCenterSide, vc: VCenter, moid: str, *, on: bool) -> None:
+    vc.hosts.set_passthrough(moid, {"0000:17:00.0": on})
+    (found,) = vc.hosts.read([moid], MARK)
+    if any(d.active != on for d in found.devices if d.address == "0000:17:00.0"):
+        vc.hosts.enter_maintenance(moid)
+        vc.hosts.reboot(moid, found.boot)
+        side.until(lambda: vc.hosts.read([moid], MARK)[0].connected)
+        vc.hosts.exit_maintenance(moid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contract.calls import Account, call, lacks
-from contract.machines import GIB, MARK, imported
+from contract.machines import GIB, MARK, active, imported
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import properties
@@ -268,25 +268,3 @@ def test_a_half_imported_machine_is_discarded(vcenter: VCenterSide) -> None:
 
 def properties_ref(content, kind: str, moid: str):
     return properties.refs.refer(content, getattr(properties.vim, kind), moid)
-
-
-def active(vc, side: VCenterSide) -> None:
-    """Passthrough of the first card is on and in effect."""
-    host = vc.inventory.read().host(side.host)
-    assert host
-    (found,) = vc.hosts.read([host.moid], MARK)
-    if not any(d.active for d in found.devices if d.address == "0000:17:00.0"):
-        switch(side, vc, host.moid, on=True)
-    side.closing.insert(1, lambda: switch(side, vc, host.moid, on=False))
-
-
-def switch(side: VCenterSide, vc, moid: str, *, on: bool) -> None:
-    vc.hosts.set_passthrough(moid, {"0000:17:00.0": on})
-    (found,) = vc.hosts.read([moid], MARK)
-    if any(d.active != on for d in found.devices if d.address == "0000:17:00.0"):
-        vc.hosts.enter_maintenance(moid)
-        vc.hosts.reboot(moid, found.boot)
-        side.until(lambda: vc.hosts.read([moid], MARK)[0].connected)
-        vc.hosts.exit_maintenance(moid)
-
-

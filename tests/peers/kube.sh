@@ -34,10 +34,11 @@ s=socket.socket(); s.bind(("127.0.0.1",0)); print(s.getsockname()[1])
 PY
 }
 
-build() {
+build() {   # one module and one `go build`: what the binaries have in common is compiled once
   mkdir -p "$KUBE_BIN"
-  local want=()
+  local want=() pkgs=() b
   for b in kube-apiserver kube-controller-manager kube-scheduler kubectl etcd; do [ -x "$KUBE_BIN/$b" ] || want+=("$b"); done
+  ! has kwok || [ -x "$KUBE_BIN/kwok" ] || want+=(kwok)
   if [ ${#want[@]} -gt 0 ]; then
     mkdir -p "$BUILD_DIR/etcd"; cd "$BUILD_DIR"
     {
@@ -57,19 +58,18 @@ build() {
     export GOFLAGS=-mod=mod CGO_ENABLED=0
     go get k8s.io/kubernetes/cmd/kube-apiserver@v$K8S k8s.io/kubernetes/cmd/kube-controller-manager@v$K8S \
            k8s.io/kubernetes/cmd/kube-scheduler@v$K8S k8s.io/kubernetes/cmd/kubectl@v$K8S \
-           go.etcd.io/etcd/server/v3/etcdmain@v$ETCD
+           go.etcd.io/etcd/server/v3/etcdmain@v$ETCD sigs.k8s.io/kwok/cmd/kwok@v$KWOK
     local p=k8s.io/component-base/version minor=${K8S#1.}; minor=${minor%%.*}
     local ld="-s -w -X $p.gitVersion=v$K8S -X $p.gitMajor=1 -X $p.gitMinor=$minor -X $p.gitTreeState=clean -X $p.gitCommit=go-module-proxy"
     for b in "${want[@]}"; do
-      local pkg=k8s.io/kubernetes/cmd/$b; [ "$b" = etcd ] && pkg=./etcd
-      echo "building $b" >&2; local t0=$SECONDS
-      nice -n 10 go build -trimpath -tags notest,grpcnotrace -ldflags "$ld" -o "$KUBE_BIN/.$b.new" "$pkg"
-      mv "$KUBE_BIN/.$b.new" "$KUBE_BIN/$b"; echo "  $((SECONDS-t0)) s" >&2
+      case $b in etcd) pkgs+=(./etcd) ;; kwok) pkgs+=(sigs.k8s.io/kwok/cmd/kwok) ;; *) pkgs+=("k8s.io/kubernetes/cmd/$b") ;; esac
     done
+    echo "building ${want[*]}" >&2; local t0=$SECONDS
+    mkdir -p "$KUBE_BIN/.new"
+    nice -n 10 go build -trimpath -tags notest,grpcnotrace -ldflags "$ld" -o "$KUBE_BIN/.new/" "${pkgs[@]}"
+    mv "$KUBE_BIN"/.new/* "$KUBE_BIN/"; rmdir "$KUBE_BIN/.new"; echo "  $((SECONDS-t0)) s" >&2
     cd /
   fi
-  if has kwok && [ ! -x "$KUBE_BIN/kwok" ]; then
-    GOFLAGS= CGO_ENABLED=0 GOBIN=$KUBE_BIN nice -n 10 go install -trimpath -ldflags "-s -w" sigs.k8s.io/kwok/cmd/kwok@v$KWOK; fi
   if [ "$KUBE_STORE" = kine ] && [ ! -x "$KUBE_BIN/kine" ]; then     # cgo (sqlite): needs gcc
     GOFLAGS= CGO_ENABLED=1 GOBIN=$KUBE_BIN nice -n 10 go install -trimpath -ldflags "-s -w" github.com/k3s-io/kine@v$KINE; fi
 }

@@ -1,4 +1,4 @@
-"""Without --peers the tests marked `peers` are left out, and the summary says how many and how to run them."""
+"""Without --peers (or --backend=live) the tests marked `peers` are left out, and the summary says how many and how to run them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.peers)
-    if config.getoption("--peers"):
+    if config.getoption("--peers") or "live" in config.getoption("--backend"):
         return
     out = [item for item in items if item.get_closest_marker("peers")]
     items[:] = [item for item in items if not item.get_closest_marker("peers")]

@@ -1,4 +1,4 @@
-"""What the REST API keeps beside the inventory: namespaces, VM classes, content libraries."""
+"""What the REST API keeps beside the inventory: namespaces, VM classes, content libraries, tags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import StoragePolicy, Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries")
+KEPT = ("namespaces", "vm_classes", "libraries", "categories", "tags", "attached")
 
 
 class RestState:
@@ -31,6 +31,10 @@ class RestState:
         self.namespaces: dict[str, Info] = {}
         self.vm_classes: dict[str, Info] = {}
         self.libraries: dict[str, Info] = {}
+        self.categories: dict[str, Info] = {}
+        self.tags: dict[str, Info] = {}
+        self.attached: dict[str, list[Info]] = {}
+        """Objects by the id of their tag: {"id": "vm-42", "type": "VirtualMachine"}."""
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
         self._fill()
@@ -43,6 +47,7 @@ class RestState:
         self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
+        self.categories, self.tags, self.attached = {}, {}, {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
         """Storage policies by id: name and policy."""
@@ -80,7 +85,7 @@ class RestState:
 
         with self.lock:
             for name in KEPT:
-                setattr(self, name, data[name])
+                setattr(self, name, data.get(name, {}))  # an older state has fewer
         for name in list(self.namespaces):
             resume(self, name)
 
@@ -99,8 +104,17 @@ class RestState:
             names |= {identity: name for identity, (name, _) in self.policies().items()}
             names |= {identity: each["name"] for identity, each in self.libraries.items()}
             libraries = {each["name"]: each for each in self.libraries.values()}
-            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries}
+            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, **self._tagging()}
             return {name: _named(each, names) for name, each in found.items()}
+
+    def _tagging(self) -> Info:
+        """Categories, their tags and what bears them, by name; nothing where there are none."""
+        names = {identity: each["name"] for identity, each in self.categories.items()}
+        found = {name: {**self.categories[identity], "tags": {}} for identity, name in names.items()}
+        for identity, tag in self.tags.items():
+            bearers = [self.inventory.objects[each["id"]].name for each in self.attached.get(identity, []) if each["id"] in self.inventory.objects]
+            found[names[tag["category_id"]]]["tags"][tag["name"]] = {"description": tag["description"], "on": sorted(bearers)}
+        return {"categories": found} if found else {}
 
 
 def _named(value: Any, names: dict[str, str]) -> Any:

@@ -11,7 +11,9 @@ import (
 	_ "github.com/vmware/govmomi/cli/datacenter"
 	_ "github.com/vmware/govmomi/cli/datastore"
 	_ "github.com/vmware/govmomi/cli/device"
+	_ "github.com/vmware/govmomi/cli/device/cdrom"
 	_ "github.com/vmware/govmomi/cli/device/pci"
+	_ "github.com/vmware/govmomi/cli/device/scsi"
 	_ "github.com/vmware/govmomi/cli/events"
 	_ "github.com/vmware/govmomi/cli/fields"
 	_ "github.com/vmware/govmomi/cli/folder"
@@ -26,8 +28,13 @@ import (
 	_ "github.com/vmware/govmomi/cli/pool"
 	_ "github.com/vmware/govmomi/cli/role"
 	_ "github.com/vmware/govmomi/cli/session"
+	_ "github.com/vmware/govmomi/cli/tags"
+	_ "github.com/vmware/govmomi/cli/tags/association"
+	_ "github.com/vmware/govmomi/cli/tags/category"
 	_ "github.com/vmware/govmomi/cli/task"
 	_ "github.com/vmware/govmomi/cli/vm"
+	_ "github.com/vmware/govmomi/cli/vm/disk"
+	_ "github.com/vmware/govmomi/cli/vm/network"
 )
 
 func main() {

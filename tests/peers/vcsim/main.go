@@ -117,26 +117,37 @@ type envBrowser struct {
 
 func (b *envBrowser) QueryConfigTarget(ctx *simulator.Context, r *types.QueryConfigTarget) soap.HasFault {
 	res := b.EnvironmentBrowser.QueryConfigTarget(ctx, r)
-	if r.Host == nil {
-		return res
-	}
 	t := res.(*methods.QueryConfigTargetBody).Res.Returnval
-	var h *simulator.HostSystem
-	switch x := ctx.Map.Get(*r.Host).(type) {
-	case *gpuHost:
-		h = x.HostSystem
-	case *simulator.HostSystem:
-		h = x
-	}
-	for _, d := range h.Hardware.PciDevice {
-		if d.VendorId == 0x10de {
-			t.PciPassthrough = append(t.PciPassthrough, &types.VirtualMachinePciPassthroughInfo{
-				PciDevice: d, SystemId: h.Hardware.SystemInfo.Uuid})
-			t.DynamicPassthrough = append(t.DynamicPassthrough, types.VirtualMachineDynamicPassthroughInfo{
-				VendorName: d.VendorName, DeviceName: d.DeviceName, CustomLabel: "gpu", VendorId: int32(d.VendorId), DeviceId: int32(d.DeviceId)})
+	for _, h := range b.hosts(ctx, r.Host) {
+		active := map[string]bool{}
+		for _, i := range h.Config.PciPassthruInfo {
+			active[i.GetHostPciPassthruInfo().Id] = i.GetHostPciPassthruInfo().PassthruActive
+		}
+		for _, d := range h.Hardware.PciDevice {
+			if active[d.Id] {
+				t.PciPassthrough = append(t.PciPassthrough, &types.VirtualMachinePciPassthroughInfo{
+					PciDevice: d, SystemId: h.Hardware.SystemInfo.Uuid})
+				t.DynamicPassthrough = append(t.DynamicPassthrough, types.VirtualMachineDynamicPassthroughInfo{
+					VendorName: d.VendorName, DeviceName: d.DeviceName, CustomLabel: "gpu", VendorId: int32(d.VendorId), DeviceId: int32(d.DeviceId)})
+			}
 		}
 	}
 	return res
+}
+
+// hosts: the one asked for, or all of the cluster that the browser belongs to.
+func (b *envBrowser) hosts(ctx *simulator.Context, asked *types.ManagedObjectReference) []*simulator.HostSystem {
+	var found []*simulator.HostSystem
+	for _, o := range ctx.Map.All("ClusterComputeResource") {
+		c := o.(*simulator.ClusterComputeResource)
+		for _, ref := range c.Host {
+			h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
+			if ok && ((asked != nil && ref == *asked) || (asked == nil && c.EnvironmentBrowser != nil && *c.EnvironmentBrowser == b.Self)) {
+				found = append(found, h)
+			}
+		}
+	}
+	return found
 }
 
 // fastVMs creates n VMs with 64 goroutines (vcsim's own Create is sequential and polls each task every 10 ms).
