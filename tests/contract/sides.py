@@ -87,9 +87,9 @@ class VCenterSide(Side):
     host, cluster, datastore, network = "DC0_C0_H0", "DC0_C0", "LocalDS_0", "VM Network"
     supervisor = "WCP-compute"
 
-    def open(self, user: str = USER, password: str = "", **settings: Any) -> VCenter:
+    def open(self, user: str = USER, password: str = "", site: str = "", **settings: Any) -> VCenter:
         env = {"GOVC_USERNAME": user, "GOVC_PASSWORD": password or self.passwords.get(user, HIDDEN)}
-        made = VCenter(VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env)
+        made = VCenter(VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env, site)
         self.closing.append(made.close)
         return made
 

@@ -6,7 +6,7 @@ import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import READER, VCenterSide
 
-from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter import leftovers, properties
 from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
 
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
@@ -19,6 +19,23 @@ def test_a_session_is_opened_when_needed_and_closed(vcenter: VCenterSide) -> Non
     vc.close()
     names = vc.seam.tally.names
     assert (names["Login"], names["Logout"]) == (1, 1)
+
+
+@call("session.content", "session.close", case="the session of a run that was killed is ended by the next")
+@lacks("cassettes: keys of sessions are not in them")
+def test_what_a_killed_run_left_is_ended(vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch, account: Account) -> None:
+    monkeypatch.setattr(leftovers.process, "me", lambda: "contract/1")
+    left, other = vcenter.open(site="contract"), vcenter.open(site="another")
+    for each in (left, other):
+        each.session.content()
+    monkeypatch.setattr(leftovers.process, "me", lambda: "contract/2")
+    monkeypatch.setattr(leftovers.process, "ended", lambda who: who == "contract/1")
+    following = vcenter.open(site="contract")
+    following.session.content()
+    assert following.seam.tally.names["TerminateSession"] == 1
+    with account.refused(Expired):
+        left.session.write(lambda content: properties.one(content, content.rootFolder, ["name"]))
+    other.session.write(lambda content: properties.one(content, content.rootFolder, ["name"]))
 
 
 @call("session.content", case="a wrong password")
