@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import KubernetesSide
@@ -307,6 +309,21 @@ def test_a_full_quota_is_refused(kubernetes: KubernetesSide, space: str, account
 @call("cluster.version", case="the version of the server")
 def test_the_version_is_told(kubernetes: KubernetesSide) -> None:
     assert kubernetes.open().version().startswith("v1.")
+
+
+@call("cluster.serves", case="a kind that it knows, one that it doesn't, a group that it doesn't")
+def test_what_is_served_is_told(kubernetes: KubernetesSide) -> None:
+    cluster = kubernetes.open()
+    asked = [("v1", "Secret"), ("apps/v1", "Thing"), ("nonsense.example.com/v1", "Thing")]
+    assert [cluster.serves(*each) for each in asked] == [True, False, False]
+
+
+@call("cluster.now", case="the server's clock")
+@lacks("cassettes: the time of an answer is not in them")
+def test_the_clock_is_told(kubernetes: KubernetesSide) -> None:
+    now = kubernetes.open().now()
+    assert now
+    assert abs((now - dt.datetime.now(dt.UTC)).total_seconds()) < 60
 
 
 @call("cluster.strangers", case="what neither the site nor an owner made")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import READER, VCenterSide
 
 from bfinfra.backends.vcenter import leftovers, properties
 from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
+from bfinfra.model.rights import Entity
 
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 
@@ -82,6 +85,29 @@ def test_without_a_right_a_write_is_denied_and_the_privilege_named(vcenter: VCen
     with account.refused(Denied) as failed:
         vc.hosts.set_attribute(host.moid, "bfinfra.contract", "x")
     assert failed.value.privilege
+
+
+@call("grants.lacking", case="the administrator; what isn't there")
+def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
+    asked = {Entity(path, "HostSystem"): ("Host.Config.Maintenance",) for path in (f"/DC0/host/DC0_C0/{vcenter.host}", "/DC0/host/DC0_C0/nothing")}
+    assert vcenter.open().grants.lacking(asked) == {"/DC0/host/DC0_C0/nothing": ()}
+
+
+@call("grants.lacking", case="a reader")
+@lacks("vcsim: privileges are stored and never enforced")
+def test_what_a_reader_lacks_is_told(vcenter: VCenterSide) -> None:
+    path = f"/DC0/host/DC0_C0/{vcenter.host}"
+    vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
+    assert vc.grants.lacking({Entity(path, "HostSystem"): ("System.Read", "Host.Config.Maintenance")}) == {path: ("Host.Config.Maintenance",)}
+
+
+@call("client.now", "client.about", case="the server's clock and version")
+def test_clock_and_version_are_told(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    assert vc.about()[1] == "8.0.3.0"
+    now = vc.now()
+    assert vcenter.mode == "cassette" or abs((now - dt.datetime.now(dt.UTC)).total_seconds()) < 60
+    assert now.tzinfo
 
 
 @call("session.write", case="the fault NoPermission, by a fault rule")
