@@ -124,9 +124,17 @@ def test_passthrough_of_no_such_device_is_refused(vcenter: VCenterSide, account:
 @call("hosts.reboot", "tasks.wait", case="outside maintenance mode: the task fails")
 def test_a_reboot_outside_maintenance_mode_fails(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
+    (found,) = vc.hosts.read([host(vc, vcenter)], KEY)
     with account.refused(Rejected) as failed:
-        vc.hosts.reboot(host(vc, vcenter), "")
+        vc.hosts.reboot(found.moid, found.boot)
     assert "InvalidState" in str(failed.value)
+
+
+@call("hosts.reboot", case="it has started since it was looked at: not again")
+def test_a_host_that_restarted_meanwhile_is_left_alone(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    vc.hosts.reboot(host(vc, vcenter), "2001-01-01T00:00:00+00:00")
+    assert vc.seam.tally.names["RebootHost_Task"] == 0
 
 
 @call("hosts.enter_maintenance", case="a host that isn't there")
