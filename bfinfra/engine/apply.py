@@ -21,6 +21,7 @@ from bfinfra.model.plan import Item, Plan
 from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between looks at the stop flag
+POLLS = 4  # kinds that are looked at side by side while they settle
 GOOD = (Ending.DONE, Ending.KEPT)
 WENT = {Ending.FAILED: "failed", Ending.BLOCKED: "is blocked", Ending.STOPPED: "was stopped", Ending.WAITING: "is not ready yet"}
 
@@ -52,11 +53,13 @@ class Apply:
 
     def run(self) -> Mapping[Key, Ended]:
         """Until every item ended, or the stop flag is up and what ran has finished its step."""
-        with ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply") as pool:
+        turns = ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply")
+        polls = ThreadPoolExecutor(POLLS, thread_name_prefix="settle")  # its own: what is ready must not wait until a turn is over
+        with turns as pool, polls:
             while self._blocked or self._running or self._settle or self._polling:
                 if self._options.stop.is_set() and not self._running:
                     break
-                self._start(pool)
+                self._start(pool, polls)
                 self._collect(pool)
         for item in self._items.values():
             if item.key not in self.endings:
@@ -67,7 +70,7 @@ class Apply:
         """What an item waits for, or ""."""
         return next((f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings), "")
 
-    def _start(self, pool: ThreadPoolExecutor) -> None:
+    def _start(self, pool: ThreadPoolExecutor, polls: ThreadPoolExecutor) -> None:
         for item in list(self._blocked.values()):
             if verdict := self._broken(item):
                 del self._blocked[item.key]
@@ -77,7 +80,7 @@ class Apply:
                 self._begin(item, pool)
         if not self._options.stop.is_set():
             for kind, keys in self._settle.due(set(self._polling.values())):
-                self._polling[pool.submit(self._settle.poll, kind, keys)] = kind
+                self._polling[polls.submit(self._settle.poll, kind, keys)] = kind
 
     def _begin(self, item: Item, pool: ThreadPoolExecutor) -> None:
         self._began[item.key] = time.monotonic()

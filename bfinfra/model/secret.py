@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import os
 import subprocess
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ WAYS = ("env", "file", "command", "keyring")
 WITHHELD = {"BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD", "KUBECTL_VSPHERE_PASSWORD"}
 """Variables that hold a secret: those that a site refers to, and the well-known ones. No program that bfinfra starts gets them."""
 COMMAND_TIMEOUT = 30  # seconds
+_ONE_AT_A_TIME = threading.Lock()  # ten servers that begin at once would all compute the same digest, each with a salt of its own
 
 
 class LiteralSecret(ValueError):
@@ -140,8 +142,9 @@ def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
 
     Without a `salt` a random one, the same for this value as long as the process lives: what one run gives to many is computed once.
     """
-    salt = _salt(value, pepper) if salt is None else salt
-    return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
+    with _ONE_AT_A_TIME:
+        salt = _salt(value, pepper) if salt is None else salt
+        return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
 
 
 def matches(value: str, stored: str, pepper: str = "") -> bool:

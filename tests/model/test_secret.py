@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -68,3 +70,8 @@ def test_a_run_digests_a_value_once_and_the_next_run_with_another_salt(monkeypat
 
 def test_two_references_to_the_same_place_are_equal():
     assert secret({"env": "P"}, env={"P": "1"}) == secret({"env": "P"}, env={"P": "2"})
+
+
+def test_what_begins_at_once_shares_one_digest() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(digest, ["one-and-the-same"] * 8))) == 1
