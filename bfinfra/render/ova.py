@@ -44,7 +44,7 @@ def _head(found: Found, style: Style) -> str:
 
 
 def _algorithms(manifest: Found) -> str:
-    return f" ({', '.join(manifest['algorithms'])})" if manifest["algorithms"] else ""
+    return f" ({safe(', '.join(manifest['algorithms']))})" if manifest["algorithms"] else ""
 
 
 def _signature(found: Found, style: Style) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _signature(found: Found, style: Style) -> Iterator[str]:
         return
     by = "by itself" if signature["own"] else f"by {safe(signature['issuer'])}"
     until = f"until {signature['not_after'][:10]}" + (f", {style.paint('which is over', 'yellow')}" if signature["expired"] else "")
-    yield f"  its manifest is signed ({signature['algorithm']}) by {safe(signature['subject'])}, certified {by}, {until}"
+    yield f"  its manifest is signed ({safe(signature['algorithm'])}) by {safe(signature['subject'])}, certified {by}, {until}"
     yield f"  compare the certificate's SHA-256: {signature['sha256']}"
 
 

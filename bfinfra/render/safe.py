@@ -6,7 +6,6 @@ import unicodedata
 
 from bfinfra.model.redact import redact
 
-HIDDEN = ("C", "Zl", "Zp")  # control, format (also the bidirectional overrides), surrogates, private, unassigned; line and paragraph ends
 LONGEST = 4000  # characters of one remote text; more is a page, not a message
 
 
@@ -28,8 +27,7 @@ def width(text: str) -> int:
 
 
 def _visible(char: str) -> str:
+    """Printable is all but control, format (the bidirectional overrides, too), surrogates, private, unassigned, and blanks that aren't the usual one."""
     if char == "\t":
         return " "
-    if unicodedata.category(char).startswith(HIDDEN):
-        return char.encode("unicode_escape", "surrogatepass").decode()
-    return char
+    return char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
