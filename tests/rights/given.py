@@ -26,6 +26,7 @@ from bfinfra.render.privileges import manifests, rules
 from bfinfra.sandbox import Running
 
 ACCOUNT = "svc@small.test"
+POC = "singapore-poc"
 ROBOT = "system:serviceaccount:default:bfinfra"
 UNSERVED = "virtualmachines.vmoperator.vmware.com"
 """The sandbox's supervisor has no such objects: nobody asks for them there."""
@@ -34,11 +35,11 @@ ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 
 
 @contextmanager
-def world(folder: Path) -> Iterator[Running]:
-    """The small world with an account that may do nothing yet, two networks, and room to move."""
-    found = yaml.safe_load((SPECS / "worlds/small.yaml").read_text())
+def world(folder: Path, name: str = "small") -> Iterator[Running]:
+    """A world of specs/ with an account that may do nothing yet, and two networks."""
+    found = yaml.safe_load((SPECS / f"worlds/{name}.yaml").read_text())
     found["users"].append({"name": ACCOUNT, "password": {"env": "VCENTER_PASSWORD"}, "role": []})
-    found["networks"].append("Storage Network")
+    found["networks"] = sorted({*found["networks"], "Storage Network"})
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "world.yaml").write_text(yaml.safe_dump(found))
     running = sandboxes.start(folder / "world.yaml", folder / "state", pace=0)
@@ -58,8 +59,10 @@ class Site:
 
     @classmethod
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
-        text = (SPECS / f"kinds/{kind}.yaml").read_text().replace("../manifests", str(SPECS / "manifests"))
-        text = text.replace("cluster: compute\n", f"cluster: compute\n    access: [{{user: {ACCOUNT}, role: edit}}]\n")
+        source = SPECS / f"kinds/{kind}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
+        text = source.read_text().replace("../manifests", str(SPECS / "manifests")).replace(" manifests/", f" {SPECS}/manifests/")
+        own = f"access: [{{user: {ACCOUNT}, role: edit}}"
+        text = text.replace("access: [", f"{own}, ") if "access: [" in text else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
         return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*changes)
 
     def by(self, account: str, kubeconfig: str) -> Site:
@@ -87,10 +90,9 @@ class Site:
 @contextmanager
 def administrator(sandbox: Running) -> Iterator[Any]:
     """A pyVmomi session."""
-    there = sandbox.lookup("vc.small.test", 443)
-    assert there
+    host, _, port = sandbox.clients["GOVC_URL"].removeprefix("https://").partition("/")[0].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
-    si = SmartConnect(host=there[0], port=there[1], user="admin@small.test", pwd=sandbox.env["VCENTER_PASSWORD"], sslContext=trust)
+    si = SmartConnect(host=host, port=int(port), user=sandbox.clients["GOVC_USERNAME"], pwd=sandbox.env["VCENTER_PASSWORD"], sslContext=trust)
     try:
         yield si
     finally:
@@ -169,19 +171,17 @@ def other(sandbox: Running) -> Kube:
     return Kube(config, there)
 
 
-def supervisor(sandbox: Running, host: str) -> Kube:
+def supervisor(sandbox: Running) -> Kube:
     """Its administrator, logged in as kubectl vsphere login does."""
-    there = sandbox.lookup(host, 443), sandbox.lookup(host, 6443)
-    assert there[0]
-    assert there[1]
+    host, _, port = sandbox.clients["SUPERVISOR_COMPUTE"].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
     trust.check_hostname = False
-    basic = base64.b64encode(f"admin@small.test:{sandbox.env['VCENTER_PASSWORD']}".encode()).decode()
-    request = urllib.request.Request(f"https://{there[0][0]}:{there[0][1]}/wcp/login", b"{}", {"Authorization": f"Basic {basic}"}, method="POST")
+    basic = base64.b64encode(f"{sandbox.clients['GOVC_USERNAME']}:{sandbox.env['VCENTER_PASSWORD']}".encode()).decode()
+    request = urllib.request.Request(f"https://{host}:{port}/wcp/login", b"{}", {"Authorization": f"Basic {basic}"}, method="POST")
     with urllib.request.urlopen(request, context=trust) as answer:
         token = json.load(answer)["session_id"]
     authority = base64.b64encode(sandbox.ca_file.read_bytes()).decode()
-    return Kube({"clusters": [{"cluster": {"certificate-authority-data": authority}}], "users": [{"user": {"token": token}}]}, there[1])
+    return Kube({"clusters": [{"cluster": {"certificate-authority-data": authority}}], "users": [{"user": {"token": token}}]}, (host, int(port)))
 
 
 def cut_down(kube: Kube, found: Iterable[Verb]) -> None:
@@ -194,7 +194,7 @@ def give(sandbox: Running, site: Site, rights: Rights) -> None:
     """All these rights: on vCenter; in the cluster by kubeconfig to a service account whose token the site uses; on the supervisor by its edit role."""
     inside = [verb for api, verbs in rights.apis.items() if api.cluster.kind == "supervisor_namespace" and api.namespace for verb in verbs]
     if inside:
-        cut_down(supervisor(sandbox, "10.1.0.1"), inside)
+        cut_down(supervisor(sandbox), inside)
     if rights.entities:
         grant(sandbox, rights.entities)
     for cluster in {api.cluster for api in rights.apis if api.cluster.kind == "kubernetes_cluster"}:

@@ -11,11 +11,12 @@ import kinds.lifecycle as life
 import yaml
 from pyVim.task import WaitForTask
 from pyVmomi import vim
-from rights.given import Site, administrator, other, paths
+from rights.given import POC, Site, administrator, other, paths
 
+from bfinfra.kinds import kind, names
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import Rights, Use
+from bfinfra.model.rights import Privileges, Rights, Use
 from bfinfra.sandbox import Running
 
 
@@ -74,12 +75,26 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> 
 
 
 def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
-    found = life.apply(Site.of(site.kind, site.folder / "first").by("admin@small.test", "other.kubeconfig").path(), sandbox)
+    found = life.apply(Site.of(site.kind, site.folder / "first").by(sandbox.clients["GOVC_USERNAME"], "other.kubeconfig").path(), sandbox)
     assert life.made(found), life.endings(found)
 
 
-HOMES = ("supervisor_namespace", "tanzu_cluster")
+HOMES = ("supervisor_namespace", "tanzu_cluster", POC)
 """Looking at these takes rights in what stands."""
+
+
+def taken(site: Site, sandbox: Running, use: Use) -> set[str]:
+    """What the steps of a life without changes take, and looking: a privilege's id, or `verb resource`."""
+    destroy, found = use is Use.DESTROY, set[str]()
+    if destroy:
+        applied_by_the_administrator(site, sandbox)
+    steps = [step for item in life.plan(site.by(sandbox.clients["GOVC_USERNAME"], "other.kubeconfig").path(), sandbox, destroy=destroy).pending for step in item.steps]
+    sandbox.reset()
+    for right in [r for step in steps if use is not Use.PLAN for r in step.rights] + [r for name in names() for r in (*kind(name).reads, *kind(name).looks)]:
+        found |= {*right.names} if isinstance(right, Privileges) else {f"{verb} {resource}" for verb in right.verbs for resource in right.resources}
+    return found
+
+
 ADOPTED = {"workload": frozenset({Key("workload", "hello")})}
 CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "bitfusion_server": (
