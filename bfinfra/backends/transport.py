@@ -231,6 +231,8 @@ class _Outermost(httpx2.BaseTransport):
         def translated() -> contextlib.AbstractContextManager[None]:
             return _as_remote(self._server, name, writing=writing)
 
+        if request.url.scheme != "https":  # an absolute address may say something else than the client's base
+            raise Untrusted(f"{name} would go over {request.url.scheme}", server=self._server, next="this is a defect of bfinfra; please report it")
         hide(request.headers.get("authorization", "").partition(" ")[2])
         with translated():
             response = self._inner.handle_request(request)

@@ -77,6 +77,12 @@ def test_plain_http_is_refused(seam):
         seam.client("http://127.0.0.1:1", Trust())
 
 
+def test_a_client_does_not_leave_https_for_an_absolute_address(seam, echo):
+    with pytest.raises(Untrusted, match="over http"):
+        seam.client(echo.url, Trust(ca_pem=echo.pem)).put(f"http://127.0.0.1:{echo.port}/x", content=b"secret")
+    assert echo.asked == []
+
+
 def test_an_authority_file_without_a_certificate_is_named(seam, tmp_path):
     (tmp_path / "ca.pem").write_text("nothing\n")
     with pytest.raises(Untrusted, match=r"ca\.pem"):

@@ -25,6 +25,7 @@ from bfinfra.cli import where
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 PROXY = re.compile(rb"(?m)(^|(?<=\0))HTTPS_PROXY=[^\n\0]*")
 """Goes on to the programs that bfinfra starts for its user, who couldn't do their work without it."""
+PLACES = ("state", "tmp", "cwd", "home", "seen")
 ALLOWED = ("--yes", "--allow-delete", "all", "--allow-disruption", "all")
 HERE = Path(__file__).parents[1]
 
@@ -39,19 +40,27 @@ class Ran:
     sandbox: Path
     children: dict[str, bytes]
 
+    def files(self) -> Iterator[Path]:
+        """What is searched on disk."""
+        return (path for place in PLACES for path in (self.folder / place).rglob("*") if path.is_file() and not path.is_relative_to(self.sandbox))
+
     def leaks(self) -> Iterator[str]:
         """Each place where a secret stands, with its name and form."""
         scanner = Scanner(self.secrets)
         for run in self.runs:
-            meant = run["out"] if "kubeconfig" in run["argv"] and "--out" not in run["argv"] else ""  # printing one is what that command is for
-            if found := scanner.text(run["err"], run["out"].replace(meant, "") if meant else run["out"]):
+            if found := scanner.text(run["err"], "" if meant(run) else run["out"]):
                 yield f"{' '.join(run['argv'])} {run['echo']}: {', '.join(found)}"
-        for place in ("state", "tmp", "cwd", "home", "seen"):
+        for place in PLACES:
             for name, found in scanner.folder(self.folder / place, PROXY, leave=[self.sandbox, self.folder / "cwd/out.kubeconfig"]).items():
                 yield f"{place}/{name}: {', '.join(found)}"
         for name, told in self.children.items():
             if found := scanner.find(PROXY.sub(b"", told)):
                 yield f"{name}: {', '.join(found)}"
+
+
+def meant(run: dict[str, Any]) -> bool:
+    """Whether printing a secret is what the command is for."""
+    return "kubeconfig" in run["argv"] and "--out" not in run["argv"]
 
 
 def commands(planted: plants.Planted) -> Iterator[dict[str, Any]]:

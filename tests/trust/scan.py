@@ -27,6 +27,9 @@ class Scanner:
         self.names = sorted(secrets)
         self._needles = {needle: f"{name} {form}" for name, value in secrets.items() for part in parts(value) for form, needle in forms(part)}
 
+    def __len__(self) -> int:
+        return len(self._needles)
+
     def find(self, data: bytes) -> list[str]:
         """Which secrets stand in the data, and in which form."""
         found = {self._needles[needle] for view in views(data) for needle in self._needles if needle in view}

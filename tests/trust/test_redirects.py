@@ -16,6 +16,7 @@ from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.login import enter
 from bfinfra.backends.transport import REDIRECTS, Redirected, Seam
 from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.upload import Upload
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -74,7 +75,8 @@ def _authorities(vcenter, two):
 
 def _upload(vcenter, two):
     item = SimpleNamespace(path="disk.vmdk", create=True)
-    vcenter.imports._send(httpx2.URL(f"{two.honest.url}/nfc/disk.vmdk"), item, 4, lambda _: io.BytesIO(b"data"), lambda _: None)
+    upload = Upload(vcenter.seam, lambda _: Trust(ca_pem=two.ca), SimpleNamespace(percent=0, check=lambda: None), lambda *_: None)
+    upload.run([item], [httpx2.URL(f"{two.honest.url}/nfc/disk.vmdk")], {"disk.vmdk": 4}, lambda _: io.BytesIO(b"data"))
 
 
 def _supervisor(vcenter, two):

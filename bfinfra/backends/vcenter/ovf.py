@@ -12,6 +12,7 @@ from pyVmomi import vim
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, properties, refs
+from bfinfra.backends.vcenter.certificates import HostTrust
 from bfinfra.backends.vcenter.hardware import extend
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.session import SoapSession
@@ -19,7 +20,6 @@ from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
-from bfinfra.model.trust import Trust
 
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
@@ -31,7 +31,7 @@ class Imports:
         self._session = session
         self._tasks = tasks
         self._seam = seam
-        self._authorities = authorities
+        self._hosts = HostTrust(session, seam, authorities)
 
     def run(self, wanted: Import, report: Report) -> str:
         """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of it is left to keep.
@@ -96,7 +96,7 @@ class Imports:
             info = self._session.read(lambda content: properties.one(content, lease, ["info"]))["info"]
             urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease, info.leaseTimeout) as alive:
-                Upload(self._seam, self._trust, alive, report).run(items, urls, wanted.files, wanted.open)
+                Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(items, urls, wanted.files, wanted.open)
             with contextlib.suppress(Busy, Unanswered, Unreachable):  # a figure for people; the end tells whether the lease still is
                 lease.HttpNfcLeaseProgress(100)
             self._complete(lease)
@@ -112,12 +112,6 @@ class Imports:
         except Unanswered:
             if self._session.read(lambda content: properties.one(content, lease, ["state"]))["state"] != "done":
                 raise
-
-    def _trust(self, host: str) -> Trust:
-        """As the site says for vCenter; its own authorities vouch for the hosts that it sends us to."""
-        if host == httpx2.URL(f"https://{self._session.server}").host:
-            return self._session.settings.trust
-        return Trust(ca_pem=self._authorities())
 
 
 def _leave_out(spec: Any, surplus: frozenset[int]) -> None:

@@ -1,0 +1,65 @@
+"""Whom to trust where vCenter sends us: ESXi hosts, by its own authorities, else by the very certificate that it holds of the host.
+
+A lease gives its host's SHA-1 thumbprint too; nothing is trusted by SHA-1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+from pyVmomi import vim
+
+from bfinfra.backends import tls
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.errors import RemoteError, Untrusted
+from bfinfra.model.trust import Trust
+
+
+class HostTrust:
+    """`authorities`: vCenter's own as PEM, asked when needed."""
+
+    def __init__(self, session: SoapSession, seam: Seam, authorities: Callable[[], str]) -> None:
+        self._session, self._seam, self._authorities = session, seam, authorities
+
+    def of(self, url: httpx2.URL, moid: str) -> Trust:
+        """How to trust an upload's address; `moid` is the host that the machine is placed on. Untrusted says both fingerprints."""
+        if url.scheme != "https":
+            raise Untrusted(f"the lease leads to {url.scheme}://{url.host}", server=self._session.server, why="what is sent there could be read and changed on its way")
+        if url.host == httpx2.URL(f"https://{self._session.server}").host:
+            return self._session.settings.trust
+        by_authority, server = Trust(ca_pem=self._authorities()), f"{url.host}:{url.port or 443}"
+        address = self._seam.where(url.host, url.port or 443)
+        try:
+            if not (objection := tls.objection(address, url.host, by_authority)):
+                return by_authority
+            shown = hashlib.sha256(tls.shown(address, url.host)).hexdigest()
+        except OSError:
+            return by_authority  # nobody answers: the upload says so
+        held = self._held(moid)
+        if held == shown:
+            return Trust(sha256=held)
+        known = f"vCenter holds SHA-256 {tls.colons(held)} of its host" if held else "vCenter shows no certificate of its host"
+        raise Untrusted("the ESXi host's certificate is not trusted", server=server, why=f"{objection}; it shows SHA-256 {tls.colons(shown)}, {known}",
+                        next="renew the host's certificate in vCenter (Configure > Certificate > Renew), or reconnect the host, and run again")
+
+    def _held(self, moid: str) -> str:
+        """SHA-256 of the certificate that vCenter itself knows the host by; "" where it shows none."""
+        with contextlib.suppress(RemoteError):  # it takes a right that is no other's condition
+            row = self._session.read(lambda content: properties.one(content, refs.refer(content, vim.HostSystem, moid), ["config.certificate"]))
+            return _sha256(row["config.certificate"])
+        return ""
+
+
+def _sha256(written: Any) -> str:
+    """Of a certificate as vCenter writes it: the bytes of its PEM, signed, or DER."""
+    raw = bytes(each & 0xFF for each in written or ())
+    with contextlib.suppress(ValueError):
+        raw = ssl.PEM_cert_to_DER_cert(raw.decode("ascii"))
+    return hashlib.sha256(raw).hexdigest() if raw else ""
