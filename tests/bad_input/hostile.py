@@ -13,6 +13,14 @@ SITE_COMMANDS = (
     ("plan", "--output", "jsonl"), ("graph", "--dot"), ("history",), ("validate", "--output", "jsonl"),
 )  # fmt: skip
 OVA_COMMANDS = (("text", "--verify"), ("json",), ("markdown",))
+OTHERS_SITE = """\
+site: a
+vcenter: {server: vc.small.test, username: a@b, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}
+kubernetes_cluster: {other: {kubeconfig: {file: other.kubeconfig}}}
+workload: {hello: {cluster: other, manifest: manifests/hello.yaml}}
+"""
+SAVED = """{"format_version": 1, "site": "a", "destroy": false, "files": {"SITE": "0"},
+ "items": {"workload/hello": {"action": "create", "steps": [{"step": "Create", "title": "Create it"}]}}}"""
 TOKEN_SITE = "site: a\nbitfusion_token:\n  a: {source: {tar: token.tar}}\n"
 
 
@@ -59,3 +67,24 @@ def tokens(times: int, seed: int, folder: Path) -> fuzz.Found:
 
     with at_a_desk.alone(folder):
         return fuzz.fuzz(st.tuples(archives.tokens(), st.sampled_from(("text", "json", "markdown"))), check, times, seed, (folder / "home",))
+
+
+def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
+    """Kubeconfigs, manifests, certificates and saved plans, each right but for a few changes."""
+    home = at_a_desk.furnished(folder / "site")
+    (home / "site.yaml").write_text(OTHERS_SITE)
+    (home / "planfile").write_text(SAVED.replace("SITE", str(home / "site.yaml")))
+    right = {name: (home / name).read_bytes() for name in ("other.kubeconfig", "manifests/hello.yaml", "ca.pem", "planfile")}
+
+    def check(given: tuple[str, bytes, str], found: fuzz.Found) -> None:
+        name, data, output = given
+        (home / name).write_bytes(data)
+        try:
+            command = ("apply", str(home / name), "--yes") if name == "planfile" else ("plan", str(home / "site.yaml"))
+            found.count("accepted" if at_a_desk.answers(*command, "--output", output) == 0 else "refused")
+        finally:
+            (home / name).write_bytes(right[name])
+
+    inputs = st.sampled_from(sorted(right)).flatmap(lambda name: st.tuples(st.just(name), site_files.changed(right[name]), st.sampled_from(("text", "json", "markdown"))))
+    with at_a_desk.alone(folder):
+        return fuzz.fuzz(inputs, check, times, seed, (folder / "home",))

@@ -1,7 +1,7 @@
 """Hostile input is refused in words.
 
 Site files (after the site schema with wrong things in between, and `specs/` with bytes changed) and archives (OVAs and tokens: links, devices, sparse files, doubles, lying
-sizes, traversal, entities, packed bombs) go through the command line; and during plans and drifts the servers lie: other types, shapes, statuses, encodings, sizes. None may end in a traceback, take more than 5 s, bring the whole process over 500 MB, put
+sizes, traversal, entities, packed bombs) go through the command line; and during plans and drifts the servers lie: other types, shapes, statuses, encodings, sizes. None may end in a traceback, take more than 5 s of the processor, bring the whole process over 500 MB, put
 anything on the screen that acts on a terminal, or leave a file behind.
 """
 
@@ -23,6 +23,7 @@ FUZZED = (
     ("site files through validate, graph, plan, drift and history", hostile.sites, 20_000, 300),
     ("broken OVAs through `ova inspect`, one in three verified whole", hostile.ovas, 1_500, 100),
     ("broken token archives through `plan`", hostile.tokens, 1_000, 60),
+    ("changed kubeconfigs, manifests, certificates and saved plans", hostile.files_of_others, 2_000, 60),
 )
 
 
