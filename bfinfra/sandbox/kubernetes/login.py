@@ -10,7 +10,6 @@ from bfinfra.sandbox.door import Request, Response, as_json
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.identity import MASTERS, User
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
-from bfinfra.sandbox.kubernetes.rbac import Ask
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.supervisor import Supervisor
@@ -76,7 +75,7 @@ class Login:
 
     def _visible(self, user: User) -> list[str]:
         authorizer = self._supervisor.cluster.authorizer
-        return [name for name in self._supervisor.namespaces() if authorizer.allows(user, Ask("list", "", "pods", namespace=name))]
+        return [name for name in self._supervisor.namespaces() if authorizer.bound(user, name)]
 
     def _person(self, request: Request) -> Person | None:
         scheme, _, encoded = request.headers.get("authorization", "").partition(" ")

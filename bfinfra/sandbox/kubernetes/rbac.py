@@ -52,6 +52,11 @@ class Authorizer:
         if not self.allows(user, ask):
             raise denied(user, target, ask)
 
+    def bound(self, user: User, namespace: str) -> bool:
+        """Whether some binding in the namespace itself is the user's: on a supervisor, its access list."""
+        own = self._store.all((GROUP, "rolebindings"), namespace)
+        return MASTERS in user.groups or any(_is(subject, user, namespace) for each in own for subject in each.get("subjects") or [])
+
     def rules(self, user: User, namespace: str) -> Iterator[Object]:
         """The rules that bind a user in a namespace ("" asks for the whole cluster only)."""
         if MASTERS in user.groups:
