@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import COMPUTED, OF_ITSELF, UNSTABLE
 from bfinfra.sandbox.inventory.paths import read
-from bfinfra.sandbox.inventory.permissions import holds
+from bfinfra.sandbox.inventory.permissions import READ, holds
 from bfinfra.sandbox.inventory.vmtypes import field, fields, support, vim, vmodl
 from bfinfra.sandbox.soap import wire
 
@@ -23,6 +24,7 @@ def fetch(call: Call, this: Managed, name: str) -> str:
         raise vmodl.query.InvalidProperty(name=name) from None
     if info.privId != "System.Anonymous":
         call.need("System.View", this)
+        call.need(info.privId, this)
     value = read(call.inventory, this, info.name)
     return wire.written("returnval", value, info.type, call.version, info.flags | support.F_OPTIONAL) if value is not None else ""
 
@@ -65,8 +67,9 @@ def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
     parts = [f'<obj type="{managed.kind}">{managed.moid}</obj>']
     error = hidden(call, managed)
     for path in paths:
-        if error is not None and not public(managed, path):
-            info = wire.written("fault", error, vmodl.LocalizedMethodFault, call.version)
+        lacking = error if error is not None and not public(managed, path) else guarded(call, managed, path)
+        if lacking is not None:
+            info = wire.written("fault", lacking, vmodl.LocalizedMethodFault, call.version)
             parts.append(f"<missingSet><path>{escaped(path)}</path>{info}</missingSet>")
         else:
             parts.append(prop_set(call, managed, path))
@@ -80,6 +83,25 @@ def hidden(call: Call, managed: Managed) -> Any:
     if not holds(call.inventory, call.session.user, "System.Read", managed):
         return vim.fault.NoPermission(object=managed.ref, privilegeId="System.Read")
     return None
+
+
+def guarded(call: Call, managed: Managed, path: str) -> Any:
+    """The fault for a property that asks for a right of its own, which the caller lacks, or None. Source: the API's metadata (sessionList)."""
+    kind: Any = type(managed.ref)
+    info = known(kind, path.partition(".")[0].partition("[")[0])
+    wanted = info.privId if info is not None else None
+    if call.session is None or wanted in (None, *READ) or holds(call.inventory, call.session.user, wanted, managed):
+        return None
+    return vim.fault.NoPermission(object=managed.ref, privilegeId=wanted)
+
+
+@functools.cache
+def known(kind: Any, name: str) -> Any:
+    """The metadata of a property, or None where the type has none of that name: reading it says so."""
+    try:
+        return field(kind, name)
+    except (AttributeError, KeyError):
+        return None
 
 
 def public(managed: Managed, path: str) -> bool:

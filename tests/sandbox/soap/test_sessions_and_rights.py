@@ -106,3 +106,48 @@ def test_a_fault_rule_fails_a_task(site: Any, client: Any) -> None:
     with pytest.raises(vim.fault.GenericVmConfigFault, match="no luck"):
         client.run(vm.PowerOn())
     client.run(vm.PowerOn())
+
+
+def test_a_property_that_asks_for_a_right_of_its_own_is_missing_without_it(site: Any, client: Any) -> None:
+    assert client.content.sessionManager.sessionList
+    viewer = site.login("viewer@aiml.local", "look")
+    with pytest.raises(vim.fault.NoPermission) as caught:
+        _ = viewer.content.sessionManager.sessionList
+    assert caught.value.privilegeId == "Sessions.TerminateSession"
+    spec = PC.FilterSpec(objectSet=[PC.ObjectSpec(obj=viewer.content.sessionManager)], propSet=[PC.PropertySpec(type=vim.SessionManager, pathSet=["sessionList"])])
+    found = viewer.content.propertyCollector.RetrievePropertiesEx([spec], PC.RetrieveOptions()).objects[0]
+    assert found.missingSet[0].fault.privilegeId == "Sessions.TerminateSession"
+
+
+def test_a_permission_further_down_overrides_and_a_role_can_be_taken_back(site: Any, client: Any) -> None:
+    client.vm("vm-a")
+    manager, folder, viewer = client.content.authorizationManager, client.find("Singapore/vm"), site.login("viewer@aiml.local", "look")
+    role = manager.AddAuthorizationRole("starters", ["VirtualMachine.Interact.PowerOn"])
+    given = vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=role, propagate=True)
+    manager.SetEntityPermissions(folder, [given])
+    viewer.run(viewer.find("Singapore/vm/vm-a").PowerOn())
+    manager.SetEntityPermissions(client.find("Singapore/vm/vm-a"), [vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=-2, propagate=False)])
+    with pytest.raises(vim.fault.NoPermission):
+        viewer.find("Singapore/vm/vm-a").PowerOn()
+    manager.RemoveEntityPermission(client.find("Singapore/vm/vm-a"), "viewer@aiml.local", False)
+    granted = manager.HasUserPrivilegeOnEntities([client.find("Singapore/vm/vm-a")], "viewer@aiml.local", ["VirtualMachine.Interact.PowerOn", "VirtualMachine.Interact.PowerOff"])
+    assert [each.isGranted for each in granted[0].privAvailability] == [True, False]
+    with pytest.raises(vim.fault.RemoveFailed):
+        manager.RemoveAuthorizationRole(role, True)
+    manager.RemoveAuthorizationRole(role, False)
+    assert "starters" not in {each.name for each in manager.roleList}
+
+
+def test_who_may_not_see_an_object_does_not_find_it_in_lists(site: Any, client: Any) -> None:
+    manager, root = client.content.authorizationManager, client.content.rootFolder
+    manager.RemoveEntityPermission(root, "viewer@aiml.local", False)
+    viewer = site.login("viewer@aiml.local", "look")
+    with pytest.raises(vim.fault.NoPermission):
+        viewer.content.viewManager.CreateContainerView(root, [vim.HostSystem], True)
+    cluster = client.find("Singapore/host/compute")
+    manager.SetEntityPermissions(cluster, [vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=-2, propagate=True)])
+    seen = PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=client.find("Singapore"), skip=True), PC.ObjectSpec(obj=cluster, skip=True, selectSet=[
+            PC.TraversalSpec(type=vim.ComputeResource, path="host", skip=False)])], propSet=[PC.PropertySpec(type=vim.HostSystem, pathSet=["name"])],
+    )
+    assert len(viewer.content.propertyCollector.RetrievePropertiesEx([seen], PC.RetrieveOptions()).objects) == 3
