@@ -44,7 +44,7 @@ def counts(effort: Effort) -> Iterator[Count]:
         with full.trial("from the first byte"):
             at.sandbox.reset()
             no_journal(at, whole)
-        for turn in range(effort.number(20, 2)):
+        for turn in range(effort.number(12, 1)):
             at.sandbox.reset()
             bytes_left = effort.chance(f"full {turn}").randint(1, size - 1)
             with full.trial(f"from byte {bytes_left}"):

@@ -17,7 +17,7 @@ from torture.counting import Count, Effort
 from torture.parts.crash import difference
 from torture.worlds import CHAIN_PLACE, DEMO, sandbox_of
 
-ROUNDS, RUNS = 30, 100
+ROUNDS, RUNS = 12, 100
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 GRACE = 1.0  # seconds: a signal is heard at the next tick of a machine that does other things too
 SLOW = 4.0  # seconds that each write takes where a second signal comes
@@ -34,7 +34,7 @@ def counts(effort: Effort) -> Iterator[Count]:
         for what, strike in {"the first": gently, "the second": at_once}.items():
             for number, code in SIGNALS.items():
                 count = Count(f"`{DEMO.name}`, {what} {number.name} at a random instant")
-                for turn in range(effort.number(ROUNDS, 2) if effort.wants(count.what) else 0):
+                for turn in range(effort.number(ROUNDS, 1) if effort.wants(count.what) else 0):
                     at.sandbox.reset()
                     after = effort.chance(f"{what} {number} {turn}").uniform(0.2, longest)
                     with count.trial(f"after {after:.2f} s"):
@@ -97,7 +97,7 @@ def deadlines(count: Count, effort: Effort) -> Count:
         alone = at.run("apply", "--yes")
         assert alone.end() == 0, alone.said()
         whole, writes = world(at.sandbox), at.sandbox.tally()["written"]
-        for turn in range(effort.number(5, 1)):
+        for turn in range(effort.number(3, 1)):
             at.sandbox.reset()
             with count.trial(f"round {turn}"):
                 codes = [3]
