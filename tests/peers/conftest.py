@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ssl
 import subprocess
@@ -36,7 +37,14 @@ def ova(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vcsim(peers: Peers) -> Iterator[Vcsim]:
-    """Started for one test from the binary of the peers: a second or less."""
+    """Started for one test."""
+    with own_vcsim(peers) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def own_vcsim(peers: Peers) -> Iterator[Vcsim]:
+    """A vcsim from the binary of the peers: a second or less."""
     command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", peers.password]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:

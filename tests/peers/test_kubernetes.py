@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from peers.found import Peers
-from peers.site_files import SiteFile, all_are, everything, kubernetes_site
+from peers.site_files import SiteFile, all_are, everything
+from peers.sites import in_kubernetes, names
 
 import bfinfra.app as app
 from bfinfra.engine.guard import Allow
@@ -22,11 +22,8 @@ Kubectl = Callable[..., str]
 @pytest.fixture
 def site(peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
     """specs/peers/kubernetes.yaml with a site name and namespaces of the test's own."""
-    site = kubernetes_site(tmp_path, uuid.uuid4().hex[:8])
-    site.put("admin.kubeconfig", peers.kubeconfig.read_text())
-    yield site
-    spaces = [space["namespace"] for space in site.given["namespace"].values()]
-    peers.kubectl("delete", "namespace", *spaces, "--ignore-not-found", "--wait=false")
+    with in_kubernetes(peers, tmp_path) as found:
+        yield found
 
 
 def real(site: SiteFile, name: str) -> str:
@@ -35,12 +32,6 @@ def real(site: SiteFile, name: str) -> str:
 
 def get(peers: Peers, *words: str) -> Any:
     return json.loads(peers.kubectl("get", *words, "-o", "json"))
-
-
-def names(peers: Peers, site: SiteFile) -> set[str]:
-    """Everything in the whole cluster that carries the site's label, the Jobs' pods aside."""
-    found = get(peers, "namespaces,secrets,jobs,pods", "-A", "-l", f"bfinfra.io/site={site.given['site']}")["items"]
-    return {f"{each['kind']}/{each['metadata']['name']}" for each in found if "ownerReferences" not in each["metadata"]}
 
 
 def test_apply_makes_what_kubectl_sees_and_a_second_one_writes_nothing(site: SiteFile, peers: Peers) -> None:

@@ -1,0 +1,114 @@
+"""The same on live peers: kube-apiserver and vcsim.
+
+Tried where `script/peers up` started them. SIGKILL comes from within, before a writing request is sent or after its answer came. On kube-apiserver what bears the
+site's label is counted by kubectl, on vcsim (a new one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two processes
+with two state folders. vcsim has no rule that a name is taken once (docs/flaws.md), so two at once are tried on kube-apiserver only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+from peers import sites
+from peers.conftest import own_vcsim, vcsim_site
+from peers.found import Peers
+from peers.site_files import SiteFile, all_are
+from peers.sites import names
+from peers.test_vcsim import guest_starts
+from torture import striking
+from torture.counting import Count, Effort, spread
+
+from bfinfra.sandbox.makers.ova import make_ova
+
+PLACES = ("before", "after")
+ROUNDS = 10
+KUBERNETES = "`specs/peers/kubernetes.yaml` on kube-apiserver, killed before and after each write"
+VCSIM = "`specs/peers/vcsim.yaml` on vcsim, killed before and after each write"
+Trial = tuple[int, str, tuple[str, ...]]
+"""The nth write, before or after it, and what an undisturbed apply leaves there."""
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    if effort.peers is None:
+        return
+    with sites.in_kubernetes(effort.peers, folder(effort)) as site:
+        outcome = site.apply()
+        all_are(outcome, "done", "kept")
+        whole = tuple(bare(effort.peers, site))
+    with own_vcsim(effort.peers) as vcsim:
+        writes = vcsim_site(vcsim.peers, folder(effort), an_ova(effort)).apply(deadline=1).writes
+    for line, work, many in ((KUBERNETES, in_kubernetes, outcome.writes), (VCSIM, on_vcsim, writes)):
+        trials = effort.some([(nth, when, whole) for nth in range(1, many + 1) for when in PLACES], 2)
+        yield from spread(work, trials, effort) if effort.wants(line) else ()
+    both = Count("`specs/peers/kubernetes.yaml` on kube-apiserver, two applies at once")
+    for turn in range(effort.number(ROUNDS, 1) if effort.wants(both.what) else 0):
+        with both.trial(f"round {turn}"), sites.in_kubernetes(effort.peers, folder(effort)) as site:
+            site.load()
+            running = [striking.start(site.path, site.folder / machine) for machine in ("a", "b")]
+            for each in running:
+                each.join(120)
+            assert [each.exitcode for each in running] == [0, 0]
+            agreed(effort.peers, site, whole)
+    yield both
+
+
+def in_kubernetes(trials: list[Trial], effort: Effort) -> list[Count]:
+    count, peers = Count(KUBERNETES), found(effort)
+    for nth, when, whole in trials:
+        with count.trial(f"{when} write {nth}"), sites.in_kubernetes(peers, folder(effort)) as site:
+            site.load()
+            striking.killed(site.path, site.folder / "killed", nth, when)
+            all_are(site.apply(), "done", "kept")
+            agreed(peers, site, whole)
+    return [count]
+
+
+def on_vcsim(trials: list[Trial], effort: Effort) -> list[Count]:
+    count, peers = Count(VCSIM), found(effort)
+    for nth, when, _ in trials:
+        with count.trial(f"{when} write {nth}"), own_vcsim(peers) as vcsim:
+            site = vcsim_site(vcsim.peers, folder(effort), an_ova(effort))
+            site.load()
+            striking.killed(site.path, site.folder / "killed", nth, when, deadline=1)
+            site.apply(deadline=1)  # it waits for a guest, which vcsim has not
+            guest_starts(vcsim)
+            all_are(site.apply(), "done", "kept")
+            assert len(vcsim.govc("find", "/", "-type", "m").split()) == 1
+            assert site.changes() == {}
+            left = [line for line in vcsim.govc("session.ls").splitlines() if "bfinfra" in line]
+            assert not left, left
+    return [count]
+
+
+def found(effort: Effort) -> Peers:
+    """The peers, for a process of its own; its state folder."""
+    assert effort.peers is not None
+    effort.folder.mkdir(exist_ok=True)
+    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
+    return effort.peers
+
+
+def an_ova(effort: Effort) -> Path:
+    path = effort.folder / "bitfusion-server.ova"
+    if not path.exists():
+        make_ova(path)
+    return path
+
+
+def agreed(peers: Peers, site: SiteFile, whole: tuple[str, ...]) -> None:
+    assert bare(peers, site) == list(whole)
+    assert site.changes() == {}
+    assert site.apply().writes == 0
+
+
+def bare(peers: Peers, site: SiteFile) -> list[str]:
+    """What is there, without the site's own ending."""
+    own = site.given["site"].rpartition("-")[2]
+    return sorted(name.replace(f"-{own}", "") for name in names(peers, site))
+
+
+def folder(effort: Effort) -> Path:
+    return Path(mkdtemp(dir=effort.folder))

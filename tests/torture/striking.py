@@ -1,0 +1,62 @@
+"""An apply in a process of its own that kills itself before or after its nth writing request: for servers that don't count for us."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from peers.site_files import PATIENCE, everything
+
+import bfinfra.app as app
+from bfinfra.backends import writes
+from bfinfra.engine.apply import Options
+
+_forks = multiprocessing.get_context("forkserver")
+KILLED = -signal.SIGKILL
+
+
+class Striking:
+    """A filling of the seam; `counted` is shared by all of a process's transports."""
+
+    def __init__(self, inner: Any, counted: list[int], nth: int, when: str) -> None:
+        self._inner, self._counted, self._nth, self._when = inner, counted, nth, when
+
+    def handle_request(self, request: Any) -> Any:
+        struck = False
+        if writes.writes(request):
+            self._counted.append(1)
+            struck = len(self._counted) == self._nth
+        if struck and self._when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        answer = self._inner.handle_request(request)
+        if struck:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> None:
+    os.environ["BFINFRA_STATE_HOME"] = str(state)
+    counted: list[int] = []
+    setting = app.Setting(patience=PATIENCE, fillings=(lambda inner: Striking(inner, counted, nth, when),))
+    outcome = app.apply(app.load(site), approve=everything, options=Options(patience=PATIENCE, deadline=deadline), around=setting)
+    os._exit(0 if all(ended.ending in ("done", "kept", "still-waiting") for ended in outcome.endings.values()) else 1)
+
+
+def start(site: Path, state: Path, *, deadline: float = 30, nth: int = 0, when: str = "") -> Any:
+    """Start it; nth 0 is never. Exit code 0: all ended well or still waits."""
+    child = _forks.Process(target=_child, args=(site, state, deadline, nth, when))
+    child.start()
+    return child
+
+
+def killed(site: Path, state: Path, nth: int, when: str, deadline: float = 30) -> None:
+    """Run it to its kill."""
+    child = start(site, state, deadline=deadline, nth=nth, when=when)
+    child.join(120)
+    assert child.exitcode == KILLED, f"exit {child.exitcode}"
