@@ -34,7 +34,7 @@ def run(part: str, *, share: bool, seed: int, only: str = "") -> page.Ran:
             print(f"{count.tried - len(count.broken):>6} of {count.tried:<6} {count.what}{figures}", flush=True)
             for each in count.broken:
                 print(f"       BROKEN {each}", flush=True)
-    return page.Ran(part, module.__doc__ or part, seed, time.monotonic() - began, counts)
+    return page.Ran(part, module.__doc__ or part, seed, time.monotonic() - began, counts, share)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="script/torture", description="What an apply survives, tried and counted.")
     parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named")
     parser.add_argument("--share", action="store_true", help="a bounded share, as CI runs it; docs/reliability.md stays as it is")
+    parser.add_argument("--write", action="store_true", help="the figures of a share, too, go into docs/reliability.md")
     parser.add_argument("--seed", type=int, default=None, help="of everything left to chance; printed")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the lines that hold this text; docs/reliability.md stays as it is")
     args = parser.parse_args(argv)
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ran = run(part, share=args.share, seed=seed, only=args.only)
         broken += ran.broken
         print(f"{'':>6} {ran.seconds:.0f} s, {ran.broken} broken", flush=True)
-        if not (args.share or args.only):
+        if args.write or not (args.share or args.only):
             page.write(ran, PARTS)
     return 1 if broken else 0
 

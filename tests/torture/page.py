@@ -31,6 +31,7 @@ class Ran:
     seed: int
     seconds: float
     counts: Sequence[Count]
+    share: bool = False
 
     @property
     def broken(self) -> int:
@@ -50,7 +51,7 @@ def section(ran: Ran) -> str:
 def made(ran: Ran) -> str:
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"bfinfra {bfinfra.__version__}, Python {platform.python_version()}, {sys.platform} {platform.machine()}"
-    return f"`script/torture {ran.part} --seed {ran.seed}`, {when}, {ran.seconds:.0f} s; {machine}."
+    return f"`script/torture {ran.part}{' --share' * ran.share} --seed {ran.seed}`, {when}, {ran.seconds:.0f} s; {machine}."
 
 
 def figures(count: Count) -> str:
