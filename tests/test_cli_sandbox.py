@@ -92,7 +92,7 @@ def test_several_are_told_apart(home, capsys):
     assert "which sandbox?\n  why: a-1, b-2" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "says"), [("[", "the faults are no YAML"), ("[]", "expected faults"), ("words", "expected faults")])
+@pytest.mark.parametrize(("text", "says"), [("[", "it is not YAML: line 2"), ("[]", "expected faults"), ("words", "expected faults")])
 def test_faults_that_are_none(text, says, home, tmp_path, capsys, monkeypatch):
     (home / "a-1").mkdir(parents=True)
     monkeypatch.setattr(sandbox, "running", lambda state: object())
