@@ -1,0 +1,97 @@
+"""Strangers next to every kind: what another site made is neither changed nor deleted, whatever this site does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, world
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+from bfinfra.engine.guard import Allow
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.plan import Plan
+from bfinfra.sandbox import Running
+
+MADE = [kind for kind in names() if kind_named(kind).makes]
+every_made_kind = pytest.mark.parametrize("kind", MADE)
+
+
+def renamed(kind: str, folder: Path, site: str) -> Path:
+    """The kind's example under another site's name."""
+    given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
+    given["site"] = f"{site}-{kind.replace('_', '-')}"  # images are kept beside the world: a name of the test's own
+    home = folder / site
+    home.mkdir()
+    if not (folder / "manifests").exists():
+        (folder / "manifests").symlink_to(SPECS / "manifests")
+    (home / "site.yaml").write_text(yaml.safe_dump(given, sort_keys=False))
+    return home / "site.yaml"
+
+
+def without(path: Path, kind: str) -> Path:
+    """The same site without the resources of the kind: what it made of it has to go."""
+    given = yaml.load(path.read_text(), yaml.BaseLoader)
+    given.pop(kind)
+    pruned = path.with_name("pruned.yaml")
+    pruned.write_text(yaml.safe_dump(given, sort_keys=False))
+    return pruned
+
+
+def anything(found: Plan) -> Allow:
+    return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in found.items))
+
+
+def forced(path: Path, sandbox: Running, **how: Any) -> dict[str, str]:
+    """All is allowed; how each ended, or why nothing was begun."""
+    try:
+        options = Options(patience=QUICK, deadline=20)
+        return endings(app.apply(app.load(path, sandbox=sandbox), approve=anything, options=options, around=setting(sandbox), **how))
+    except BfinfraError as error:
+        return {"refused": str(error)}
+
+
+@every_made_kind
+def test_what_another_site_made_under_the_same_name_stays_as_it_is(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    theirs, ours = renamed(kind, tmp_path, "theirs"), renamed(kind, tmp_path, "ours")
+    assert made(apply(theirs, sandbox))
+    before = world(sandbox)
+    found = plan(ours, sandbox)
+    told = " ".join(str(problem) for problem in found.problems)
+    assert "belongs to" in told or "bfinfra adopt" in told or "theirs" in told, told
+    ended = forced(ours, sandbox)
+    assert "refused" in ended or any(text.startswith("failed") for text in ended.values()), ended
+    assert world(sandbox) == before
+
+
+@every_made_kind
+@pytest.mark.parametrize("how", ["destroy", "prune"])
+def test_what_another_site_made_is_not_ours_to_remove(kind: str, how: str, sandbox: Running, tmp_path: Path) -> None:
+    theirs, ours = renamed(kind, tmp_path, "theirs"), renamed(kind, tmp_path, "ours")
+    assert made(apply(theirs, sandbox))
+    before = world(sandbox)
+    ended = forced(ours, sandbox, destroy=True) if how == "destroy" else forced(without(ours, kind), sandbox)
+    assert all("deleted" not in text for text in ended.values()), ended
+    if how == "destroy":
+        assert world(sandbox) == before
+    else:
+        assert plan(theirs, sandbox).pending == ()
+
+
+@every_made_kind
+def test_a_protected_resource_is_neither_pruned_nor_destroyed(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    path = renamed(kind, tmp_path, "ours")
+    given = yaml.load(path.read_text(), yaml.BaseLoader)
+    for fields in given[kind].values():
+        fields["protect"] = "true"
+    path.write_text(yaml.safe_dump(given, sort_keys=False))
+    assert made(apply(path, sandbox))
+    before = world(sandbox)
+    for ended in (forced(path, sandbox, destroy=True), forced(without(path, kind), sandbox)):
+        assert "it is protected" in ended.get("refused", ""), ended
+    assert world(sandbox) == before

@@ -1,0 +1,104 @@
+"""Read-only means read-only: whatever only looks reaches no writing method of any server, for every site in specs/, and needs no right to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, world
+
+import bfinfra.app as app
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.plan import Plan
+from bfinfra.model.site import Site
+from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
+
+READER = "reader@small.test"
+Look = Callable[[Site, app.Setting], Any]
+LOOKS: dict[str, Look] = {
+    "plan": lambda site, around: app.plan(site, around=around),
+    "plan to destroy": lambda site, around: app.plan(site, destroy=True, around=around),
+    "plan to adopt": lambda site, around: app.plan(site, adopt=frozenset(site.resources), around=around),
+    "drift": lambda site, around: app.drift(site, around=around),
+    "history": lambda site, _: list(app.history(site.name)),
+    "kubeconfig": lambda site, around: [app.kubeconfig(site, str(key), around=around) for key in site.resources if _cluster(key.kind)],
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The small world with a reader whose password the site can name."""
+    state = tmp_path_factory.mktemp("read-only")
+    given = yaml.safe_load(SMALL_WORLD.read_text())
+    given["env"]["READER_PASSWORD"] = {"generate": "password"}
+    next(user for user in given["users"] if user["name"] == READER)["password"] = {"env": "READER_PASSWORD"}
+    (state / "world.yaml").write_text(yaml.safe_dump(given))
+    yield start(state / "world.yaml", state / "state", pace=0)
+    stop(state / "state")
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_what_looks_at_a_kind_writes_nothing(kind: str, sandbox: Running) -> None:
+    looked_at_only(EXAMPLES[kind], sandbox)
+    assert made(apply(EXAMPLES[kind], sandbox))
+    looked_at_only(EXAMPLES[kind], sandbox, clusters=True)
+
+
+def test_what_looks_at_the_whole_poc_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    poc = start(SPECS / "worlds/singapore-poc.yaml", tmp_path / "sandbox", pace=0)
+    try:
+        looked_at_only(SPECS / "singapore-poc.yaml", poc)
+        assert made(apply(SPECS / "singapore-poc.yaml", poc))
+        looked_at_only(SPECS / "singapore-poc.yaml", poc, clusters=True)
+    finally:
+        stop(tmp_path / "sandbox")
+
+
+@pytest.mark.parametrize("kind", [kind for kind, path in EXAMPLES.items() if "vcenter:\n" in path.read_text()])
+def test_a_reader_can_look_and_can_change_nothing(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    """What a reader may not even see is told as unreadable, and is never taken for absent."""
+    assert made(apply(EXAMPLES[kind], sandbox))
+    reading = as_reader(EXAMPLES[kind], tmp_path)
+    before = world(sandbox)
+    sandbox.clear_tally()
+    found = app.plan(app.load(reading, sandbox=sandbox), around=setting(sandbox))
+    assert sandbox.tally()["written"] == 0
+    assert [str(item.key) for item in found.pending] == [], "what stands as it should is taken for changed"
+    assert not found.problems or found.unreadable, found.problems
+    try:
+        outcome = apply(reading, sandbox, destroy=True)
+        assert not made(outcome) or not outcome.writes
+    except BfinfraError as error:
+        assert error.problems  # it is told before the first write
+    assert world(sandbox) == before
+
+
+def looked_at_only(path: Path, sandbox: Running, *, clusters: bool = False) -> None:
+    """Everything that only looks, on the world as it is; the server counts."""
+    site, before = app.load(path, sandbox=sandbox), world(sandbox)
+    sandbox.clear_tally()
+    around = app.Setting(sandbox=sandbox, patience=QUICK)
+    for name, look in LOOKS.items():
+        if name != "kubeconfig" or clusters:
+            answer = look(site, around)
+            assert not isinstance(answer, Plan) or answer.site == site.name
+        assert sandbox.tally()["written"] == 0, (name, sandbox.tally()["writes"])
+    assert sandbox.tally()["total"] or not any(key.kind != "bitfusion_token" for key in site.resources) or "client_image" in path.name
+    assert world(sandbox) == before
+
+
+def as_reader(path: Path, folder: Path) -> Path:
+    """The same site, of the read-only user."""
+    text = path.read_text().replace("username: admin@small.test", f"username: {READER}", 1).replace("password: {env: VCENTER_PASSWORD}", "password: {env: READER_PASSWORD}", 1)
+    (folder / "manifests").symlink_to(SPECS / "manifests")
+    (folder / "kinds").mkdir()
+    (folder / "kinds" / path.name).write_text(text)
+    return folder / "kinds" / path.name
+
+
+def _cluster(kind: str) -> bool:
+    return kind.endswith("_cluster") or kind == "supervisor_namespace"
