@@ -25,7 +25,9 @@ every_made_kind = pytest.mark.parametrize("kind", MADE)
 def renamed(kind: str, folder: Path, site: str) -> Path:
     """The kind's example under another site's name."""
     given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
-    given["site"] = f"{site}-{kind.replace('_', '-')}"  # images are kept beside the world: a name of the test's own
+    given["site"] = site
+    for image in given.get("client_image", {}).values():
+        image["context"] = str(folder / "context")  # on this machine, not in the sandbox: a folder of the test's own
     home = folder / site
     home.mkdir()
     if not (folder / "manifests").exists():
