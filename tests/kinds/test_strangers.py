@@ -25,7 +25,7 @@ every_made_kind = pytest.mark.parametrize("kind", MADE)
 def renamed(kind: str, folder: Path, site: str) -> Path:
     """The kind's example under another site's name."""
     given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
-    given["site"] = site
+    given["site"] = f"{site}-{kind.replace('_', '-')}-{folder.name[-8:].strip('_-')}"  # what stands on this machine outlives the sandbox's reset
     for image in given.get("client_image", {}).values():
         image["context"] = str(folder / "context")  # on this machine, not in the sandbox: a folder of the test's own
     home = folder / site
