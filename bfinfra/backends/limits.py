@@ -38,6 +38,7 @@ class Limit:
 PAGE = Limit(64 * MIB, 2_000_000, 300)  # of a bulk read: 500 machines or Kubernetes objects take a tenth of it
 PLAIN = Limit(16 * MIB, 500_000, 120)
 SMALL = Limit(1 * MIB, 50_000, 90)  # logins, versions, and words about what went wrong
+DEPLOYED = Limit(1 * MIB, 50_000, 7200)  # a deployment from a library is answered when all disks are copied
 LOG = Limit(2 * MIB, 2 * MIB, 120)  # twice what is asked for
 SLOWEST = 50_000  # bytes a second of a part of a file
 RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})")
@@ -53,6 +54,8 @@ def of(request: httpx2.Request, name: str) -> Limit:
         return Limit(size, size, max(PLAIN.seconds, size / SLOWEST))
     if ENTRANCE.fullmatch(path) or name in ("Login", "Logout"):
         return SMALL
+    if path.startswith("/api/vcenter/ovf/library-item/"):
+        return DEPLOYED
     if request.method == "GET" and path.endswith("/log"):
         return LOG
     return PAGE if name in BULK or (request.method == "GET" and "limit" in request.url.params) else PLAIN

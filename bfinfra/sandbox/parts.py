@@ -14,7 +14,7 @@ from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.inventory import Inventory
-from bfinfra.sandbox.rest import RestState, rest_door
+from bfinfra.sandbox.rest import RestState, content_door, rest_door
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
 from bfinfra.sandbox.soap import esx_door, soap_door
@@ -116,6 +116,7 @@ class Parts:
             "sdk": soap_door(self.inventory, self.sessions, self.faults, self.tally, self.clock),
             "api": rest, "rest": rest,
             "nfc": Spoken(self._esx_door, "esx", self.faults, self.tally),
+            "cls": Spoken(content_door(self.rest, self.sessions), "rest", self.faults, self.tally),
             "certs": Spoken(self._certs_door, "vcenter", self.faults, self.tally),
         }
 

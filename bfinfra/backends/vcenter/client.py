@@ -13,6 +13,7 @@ from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
+from bfinfra.backends.vcenter.library import Libraries
 from bfinfra.backends.vcenter.machines import Machines
 from bfinfra.backends.vcenter.ovf import Imports
 from bfinfra.backends.vcenter.rest import Rest
@@ -41,6 +42,7 @@ class VCenter:
         self.grants = Grants(self.session, self.inventory)
         self.hosts = Hosts(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
+        self.libraries = Libraries(self.rest, seam, settings)
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)
 
     def about(self) -> tuple[str, str]:

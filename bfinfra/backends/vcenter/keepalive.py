@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from bfinfra.model.errors import Busy, RemoteError, Unanswered, Unreachable
 
@@ -15,14 +16,14 @@ PASSING = (Unreachable, Busy, Unanswered)
 
 
 class KeepAlive:
-    """`with KeepAlive(lease, timeout)`: reports `percent` three times within the lease's time-out (seconds), and soon after it grew.
+    """`with KeepAlive(tell, timeout)`: tells `percent` three times within the lease's time-out (seconds), and soon after it grew.
 
     A sign of life that isn't answered is given again, as long as the lease can't have run out.
     """
 
-    def __init__(self, lease: Any, timeout: int) -> None:
+    def __init__(self, tell: Callable[[int], object], timeout: int) -> None:
         self.percent = 0
-        self._lease, self._timeout = lease, timeout
+        self._tell, self._timeout = tell, timeout
         self._every = min(max(timeout / 3, SHORTEST), LONGEST)
         self._news = min(NEWS, self._every)
         self._end = threading.Event()
@@ -55,7 +56,7 @@ class KeepAlive:
             if percent == told and now - heard < self._every:
                 continue
             try:
-                self._lease.HttpNfcLeaseProgress(percent)
+                self._tell(percent)
                 told, heard = percent, now
             except RemoteError as error:
                 if isinstance(error, PASSING) and now - heard < self._timeout:

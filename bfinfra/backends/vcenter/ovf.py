@@ -95,7 +95,7 @@ class Imports:
         try:
             info = self._session.read(lambda content: properties.one(content, lease, ["info"]))["info"]
             urls = [_url(info, item, self._session.server) for item in items]
-            with KeepAlive(lease, info.leaseTimeout) as alive:
+            with KeepAlive(lease.HttpNfcLeaseProgress, info.leaseTimeout) as alive:
                 Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(items, urls, wanted.files, wanted.open)
             with contextlib.suppress(Busy, Unanswered, Unreachable):  # a figure for people; the end tells whether the lease still is
                 lease.HttpNfcLeaseProgress(100)

@@ -47,9 +47,13 @@ class Rest:
         except Expired:
             return self._call("GET", path, None, params)
 
-    def post(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
-        """Create, or act (`params={"action": …}`)."""
-        return self._call("POST", path, body, params)
+    def post(self, path: str, body: Any = None, *, params: Params | None = None, timeout: float | None = None) -> Any:
+        """Create, or act (`params={"action": …}`). `timeout`: seconds, where the answer may take long."""
+        return self._call("POST", path, body, params, timeout)
+
+    def headers(self) -> dict[str, str]:
+        """What says who asks, for uploads to the same server."""
+        return {HEADER: self._session()}
 
     def patch(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
         """Change some fields."""
@@ -82,10 +86,12 @@ class Rest:
                 http.delete(self._door, headers={HEADER: token})
         http.close()
 
-    def _call(self, method: str, path: str, body: Any, params: Params | None) -> Any:
+    def _call(self, method: str, path: str, body: Any, params: Params | None, timeout: float | None = None) -> Any:
         token = self._session()
         what = f"{method} {path}" + (f"?action={params['action']}" if params and "action" in params else "")
-        extra = {} if body is None else {"json": body}
+        extra: dict[str, Any] = {} if body is None else {"json": body}
+        if timeout is not None:
+            extra["timeout"] = httpx2.Timeout(timeout, connect=10)
         answer = self._client().request(method, path, params=params, headers={HEADER: token}, **extra)
         if answer.status_code == 401:
             with self._lock:

@@ -29,8 +29,8 @@ Report = Callable[[int, int], None]
 class Upload:
     """The files of one import. `report` gets bytes sent and bytes in all; it goes back by what is sent again."""
 
-    def __init__(self, seam: Seam, trust: Callable[[httpx2.URL], Trust], alive: KeepAlive, report: Report) -> None:
-        self._seam, self._trust, self._alive, self._report = seam, trust, alive, report
+    def __init__(self, seam: Seam, trust: Callable[[httpx2.URL], Trust], alive: KeepAlive, report: Report, headers: Mapping[str, str] | None = None) -> None:
+        self._seam, self._trust, self._alive, self._report, self._headers = seam, trust, alive, report, dict(headers or {})
 
     def run(self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open) -> None:
         """All files, in the order of the items. RemoteError: the lease is good for nothing more."""
@@ -58,7 +58,7 @@ class Upload:
     def _send(self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
         origin = f"https://{url.host}:{url.port or 443}"
         with source(item.path) as stream, self._seam.client(origin, self._trust(url)) as http:
-            headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t"}
+            headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t", **self._headers}
             answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, item.path, size, on_block), headers=headers, timeout=WAIT)
         if not answer.is_success:
             raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")

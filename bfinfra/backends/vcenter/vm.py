@@ -128,3 +128,19 @@ class Import:
     """Positions of the OVF's network adapters that are left out."""
     open: Callable[[str], BinaryIO] = field(repr=False)
     thin: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appliance:
+    """What is stored: `files`: name → bytes, the descriptor first; `digests`: name → (algorithm, hexadecimal digest)."""
+
+    digest: str
+    title: str
+    files: Mapping[str, int]
+    digests: Mapping[str, tuple[str, str]]
+    open: Callable[[str], BinaryIO] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The item's name: an item of another content has another."""
+        return f"bfinfra-{self.digest}"

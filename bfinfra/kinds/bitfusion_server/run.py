@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.backends.vcenter.vm import Hardware, Import
+from bfinfra.backends.vcenter.vm import Appliance, Hardware, Import
 from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.packages import Packages
-from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity
+from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity, release
 from bfinfra.kinds.bitfusion_server.target import Target, surplus
 from bfinfra.model import kind, process
 from bfinfra.model.errors import BfinfraError, Problem
@@ -63,8 +64,26 @@ class Runs:
             open=package.open,
             thin=target.thin,
         )
+        if target.library is not None:
+            self._from_library(target.library, wanted, package, report)
+            return
         moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
         self._vcenter.machines.reconfigure(moid, Hardware(extra={IMPORTING: ""}), "the note that the import is whole")
+
+    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> None:
+        """The notes come with the deployment, the hardware and the properties right after: the VM is unfinished until then."""
+        descriptor = next(iter(package.members))
+        stored = Appliance(
+            digest=release(package), title=f"{package.product.name} {package.product.full_version}".strip() or package.path.name, open=package.open,
+            files={descriptor: package.members[descriptor].size, **package.files}, digests=package.manifest,
+        )
+        item = self._vcenter.libraries.store(*library, stored, lambda done, total: report(Done("uploading to the library", done, total)))
+        report(Done("deploying from the library", 0))
+        moid = self._vcenter.libraries.deploy(item, replace(wanted, hardware=Hardware(extra=wanted.hardware.extra)))
+        (made,) = self._vcenter.machines.read([moid], [])
+        drop = tuple(nic.key for index, nic in enumerate(made.nics) if index in wanted.surplus)
+        whole = replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)
+        self._vcenter.machines.reconfigure(moid, whole, "the hardware of what was deployed")
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
         """The OVA, read whole once more only where its file changed after the plan looked at it."""

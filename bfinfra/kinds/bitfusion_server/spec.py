@@ -67,6 +67,15 @@ class Ova(Part):
         return self
 
 
+class Library(Part):
+    """A content library that keeps appliances by their digest: each is uploaded once, and only to vCenter itself."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=80)]
+    """Its name; made where there is none."""
+    datastore: str
+    """Where a new one lives."""
+
+
 class Network(Part):
     """One network adapter."""
 
@@ -87,6 +96,8 @@ class Spec(kind.Spec):
 
     ova: Ova
     """The appliance."""
+    library: Library | None = None
+    """Deploy from a content library, which gets the appliance where it doesn't hold it yet."""
     host: Annotated[str, Ref("gpu_host")]
     """The host whose GPUs it serves."""
     gpus: Annotated[int, Field(ge=0, le=16)]

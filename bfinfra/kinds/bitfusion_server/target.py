@@ -36,6 +36,8 @@ class Target:
 
     ova: OvaSpec
     release: str
+    library: tuple[str, str] | None
+    """Name of the content library to deploy from, and the datastore where a new one lives."""
     host: str
     datastore: str
     folder: str
@@ -65,6 +67,7 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
     return Target(
         ova=spec.ova,
         release=release(ova),
+        library=_library(spec, facts.inventory),
         host=detail.moid,
         datastore=datastore.moid,
         folder=_folder(spec, facts.inventory, cluster.datacenter),
@@ -86,6 +89,16 @@ def _ova(name: str, spec: Spec, facts: Facts) -> Ova:
         why = "; ".join(part for part in (found.what, found.why) if part)
         raise Refusal(f"the OVA {spec.ova.text} can't be used", field="ova.file" if spec.ova.file else "ova.url", why=why, next=found.next or "download it again")
     return found
+
+
+def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
+    if spec.library is None:
+        return None
+    named = [d for d in inventory.datastores if d.name == spec.library.datastore]
+    if len(named) != 1:
+        raise Refusal(f"there {'is' if not named else 'are'} {len(named) or 'no'} datastore {spec.library.datastore}", field="library.datastore",
+                      next=nearest(spec.library.datastore, (d.name for d in inventory.datastores)))
+    return spec.library.name, named[0].moid
 
 
 def _host(spec: Spec, around: Around) -> HostDetail:

@@ -39,12 +39,17 @@ def library_of(inventory: Inventory, name: str, library: ContentLibrary) -> dict
 
 
 def _record(identity: str, kind: str, spec: dict[str, Any], inventory: Inventory) -> dict[str, Any]:
-    now = datetime.fromtimestamp(inventory.clock.now(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = moment(inventory)
     found = {"description": "", **spec, "id": identity, "type": kind, "creation_time": now, "last_modified_time": now, "version": "1", "server_guid": inventory.world.vcenter.instance_uuid}
     if kind == "LOCAL":
         return {**found, "publish_info": spec.get("publish_info") or {"authentication_method": "NONE", "published": False}}
     hidden = {name: value for name, value in spec["subscription_info"].items() if name != "password"}
     return {**found, "subscription_info": hidden, "last_sync_time": now}
+
+
+def moment(inventory: Inventory) -> str:
+    """Now, as the API writes it."""
+    return datetime.fromtimestamp(inventory.clock.now(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @route("GET", "/content/library")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import StoragePolicy, Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries", "categories", "tags", "attached")
+KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached")
 
 
 class RestState:
@@ -31,6 +31,8 @@ class RestState:
         self.namespaces: dict[str, Info] = {}
         self.vm_classes: dict[str, Info] = {}
         self.libraries: dict[str, Info] = {}
+        self.items: dict[str, Info] = {}
+        self.sessions: dict[str, Info] = {}
         self.categories: dict[str, Info] = {}
         self.tags: dict[str, Info] = {}
         self.attached: dict[str, list[Info]] = {}
@@ -43,7 +45,7 @@ class RestState:
         from bfinfra.sandbox.rest.content import library_of  # noqa: PLC0415 - they know how their records look
         from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415 - as above
 
-        self.namespaces = {}
+        self.namespaces, self.items, self.sessions = {}, {}, {}
         self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
@@ -104,7 +106,8 @@ class RestState:
             names |= {identity: name for identity, (name, _) in self.policies().items()}
             names |= {identity: each["name"] for identity, each in self.libraries.items()}
             libraries = {each["name"]: each for each in self.libraries.values()}
-            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, **self._tagging()}
+            items = {each["name"]: {**each, "files": sorted(each["files"])} for each in self.items.values()}
+            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging()}
             return {name: _named(each, names) for name, each in found.items()}
 
     def _tagging(self) -> Info:
@@ -119,7 +122,7 @@ class RestState:
 
 def _named(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id"}
+        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id", "library_id"}
         return {names.get(key, key): _named(each, names) for key, each in sorted(value.items()) if key not in hidden}
     if isinstance(value, list):
         return [_named(each, names) for each in value]

@@ -21,7 +21,7 @@ class Lease:
 
 
 def quick(lease: Lease) -> KeepAlive:
-    alive = KeepAlive(lease, 300)
+    alive = KeepAlive(lease.HttpNfcLeaseProgress, 300)
     alive._every = alive._news = 0.001
     return alive
 
@@ -36,16 +36,17 @@ def test_it_reports_while_no_data_flows():
 
 
 def test_a_lease_that_ended_stops_the_upload_at_its_next_block():
-    with quick(Lease(Missing("the lease is gone"))) as alive:
-        assert alive._lease.twice.wait(5)
+    lease = Lease(Missing("the lease is gone"))
+    with quick(lease) as alive:
+        assert lease.twice.wait(5)
         alive._thread.join(5)
         with pytest.raises(Missing):
             alive.check()
 
 
 def test_it_reports_three_times_within_the_time_out_and_at_least_every_minute():
-    assert KeepAlive(Lease(), 30)._every == 10
-    assert KeepAlive(Lease(), 3600)._every == 60
+    assert KeepAlive(print, 30)._every == 10
+    assert KeepAlive(print, 3600)._every == 60
 
 
 def test_a_sign_of_life_that_is_not_answered_is_given_again_until_the_lease_can_have_run_out():
@@ -64,7 +65,7 @@ def test_a_sign_of_life_that_is_not_answered_is_given_again_until_the_lease_can_
 
 def test_what_is_new_is_said_soon_and_what_is_not_three_times_within_the_time_out():
     lease = Lease()
-    alive = KeepAlive(lease, 300)
+    alive = KeepAlive(lease.HttpNfcLeaseProgress, 300)
     alive._news = 0.001
     with alive:
         alive.percent = 37

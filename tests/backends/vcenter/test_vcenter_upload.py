@@ -73,18 +73,13 @@ def host(own_certificate) -> Iterator[Host]:
     thread.join(5)
 
 
-class Lease:
-    def HttpNfcLeaseProgress(self, percent: int) -> None:  # noqa: N802 - vSphere's name
-        pass
-
-
 def sent(host: Host, monkeypatch: pytest.MonkeyPatch, source: Any = lambda name: io.BytesIO(DATA[name])) -> list[tuple[int, int]]:
     """What is reported while both disks are sent."""
     monkeypatch.setattr(upload, "PAUSE", 0.001)
     seen: list[tuple[int, int]] = []
     seam = Seam()
     items = [SimpleNamespace(path=name, create=False) for name in SIZES]
-    with KeepAlive(Lease(), 300) as alive:
+    with KeepAlive(lambda _: None, 300) as alive:
         made = upload.Upload(seam, lambda _: Trust(ca_pem=host.pem), alive, lambda done, total: seen.append((done, total)))
         made.run(items, [httpx2.URL(f"{host.url}/nfc/1/{name}") for name in SIZES], SIZES, source)
     seam.close()

@@ -8,11 +8,17 @@ from typing import Any
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # the SDK reads its own resources in an old way
     from com.vmware import cis_client, content_client, vcenter_client
-    from com.vmware.vcenter import namespace_management_client, namespaces_client, storage_client
+    from com.vmware.content import library_client
+    from com.vmware.content.library import item_client
+    from com.vmware.content.library.item import updatesession_client
+    from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client
     from com.vmware.vcenter.namespaces import user_client
     from vmware.vapi.data import definition as vapi
 
-__all__ = ["cis_client", "content_client", "misfits", "namespace_management_client", "namespaces_client", "storage_client", "user_client", "vcenter_client"]
+__all__ = [
+    "cis_client", "content_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "storage_client",
+    "updatesession_client", "user_client", "vcenter_client",
+]  # fmt: skip
 
 SCALARS = {
     vapi.StringDefinition: str, vapi.IntegerDefinition: int, vapi.BooleanDefinition: bool, vapi.SecretDefinition: str, vapi.DoubleDefinition: float,
@@ -24,6 +30,8 @@ def misfits(kind: Any, value: Any, at: str = "$") -> list[str]:
     kind = kind.get_binding_type().definition if hasattr(kind, "get_binding_type") else kind
     if isinstance(kind, vapi.OptionalDefinition):
         return misfits(kind.element_type, value, at)
+    if isinstance(kind, vapi.ListDefinition) and getattr(kind.element_type, "name", "") == "map-entry":
+        return [wrong for key, each in value.items() for wrong in misfits(kind.element_type.get_field("value"), each, f"{at}[{key}]")]
     if isinstance(kind, vapi.ListDefinition):
         return [wrong for n, each in enumerate(value) for wrong in misfits(kind.element_type, each, f"{at}[{n}]")] if isinstance(value, list) else [f"{at}: no list"]
     if isinstance(kind, vapi.StructDefinition):

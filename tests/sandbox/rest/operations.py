@@ -13,17 +13,22 @@ from unittest import mock
 from judge import (
     cis_client,
     content_client,
+    item_client,
+    library_client,
     misfits,
     namespace_management_client,
     namespaces_client,
+    ovf_client,
     storage_client,
+    updatesession_client,
     user_client,
     vcenter_client,
 )
 from vmware.vapi.bindings.stub import ApiInterfaceStub
+from vmware.vapi.data import definition as vapi
 from vmware.vapi.data.definition import VoidDefinition
 
-MODULES = (cis_client, content_client, namespace_management_client, namespaces_client, storage_client, user_client, vcenter_client)
+MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, user_client, vcenter_client)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,14 @@ def _of_answer(kind: Any, answer: Any) -> list[str]:
 def _operation(rest: Any, types: Any) -> Operation:
     template, _, query = rest._url_template.partition("?")
     given = types["input_type"].definition
-    body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else None
+    body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
     names = frozenset(rest._query_parameters.values())
     return Operation(rest.http_method, template, query.removeprefix("action="), names, body, types["output_type"].definition)
+
+
+def _rest_of(given: Any, rest: Any) -> Any:
+    """What stands in the body under its own name: neither in the path nor in the query nor in a header. None where nothing does, or nothing must."""
+    elsewhere = {*rest._path_variables, *rest._query_parameters, *rest._header_parameters.values(), *rest._dispatch_parameters}
+    fields = {name: given.get_field(name) for name in given.get_field_names() if name not in elsewhere}
+    must = [name for name, each in fields.items() if not isinstance(each, vapi.OptionalDefinition)]
+    return vapi.StructDefinition("body", tuple(fields.items())) if must else None

@@ -84,6 +84,21 @@ def test_all_that_is_said_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_
     }  # fmt: skip
 
 
+def test_all_that_is_said_when_a_server_comes_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    text = EXAMPLES["bitfusion_server"].read_text().replace("0x10de", "'0x10de'").replace("0x1eb8", "'0x1eb8'")
+    site = yaml.safe_load(text)
+    site["bitfusion_server"]["bf-01"]["library"] = {"name": "appliances", "datastore": "local"}
+    run(site, tmp_path, sandbox, recorder)
+    sessions = "/content/library/item/update-session"
+    assert recorder.seen() >= {
+        "POST /content/library?action=find", "POST /content/local-library", "POST /content/library/item?action=find", "POST /content/library/item",
+        "GET /content/library/item/{libraryItemId}", "GET /content/library/item/{libraryItemId}/file", f"POST {sessions}", f"GET {sessions}",
+        f"POST {sessions}/{{updateSessionId}}/file", f"POST {sessions}/{{updateSessionId}}?action=complete", f"GET {sessions}/{{updateSessionId}}",
+        f"DELETE {sessions}/{{updateSessionId}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
+    }  # fmt: skip
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

@@ -1,0 +1,165 @@
+"""A content library as a store of appliances by their digest: what is there is never uploaded again. Source: com.vmware.content, com.vmware.vcenter.ovf.
+
+All of it goes to vCenter's own port: no host is spoken to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.backends.vcenter.rest import Rest
+from bfinfra.backends.vcenter.upload import Report, Upload
+from bfinfra.backends.vcenter.vm import Appliance, Import
+from bfinfra.model import process
+from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError
+from bfinfra.model.site import VCenterSettings
+
+ITEMS, SESSIONS = "/api/content/library/item", "/api/content/library/item/update-session"
+OURS = "bfinfra keeps this appliance here, under its digest"
+IDLE = 300  # seconds that a session lives at least without a sign of life
+STORING, LONGEST = 1800.0, 5.0  # seconds that a library may take to store what came; between two looks at that
+DEPLOYING = 7200.0  # seconds of a deployment: the answer comes when all disks are copied
+ALGORITHMS = ("SHA1", "SHA256", "SHA512")
+EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraConfigParams"}
+
+
+class Libraries:
+    """The libraries of one vCenter. Raises RemoteError."""
+
+    def __init__(self, rest: Rest, seam: Seam, settings: VCenterSettings) -> None:
+        self._rest, self._seam, self._settings = rest, seam, settings
+        self._lock = threading.Lock()
+
+    def store(self, library: str, datastore: str, appliance: Appliance, report: Report) -> str:
+        """The id of the item that holds the appliance, uploaded where none does. `datastore`: id of where a new library lives.
+
+        Busy where another process stores it just now. Threads of one process wait for each other.
+        """
+        with self._lock:
+            home = self._library(library, datastore)
+            found = self._rest.post(ITEMS, {"library_id": home, "name": appliance.name}, params={"action": "find"})
+            item = str(found[0]) if found else self._make(home, appliance)
+            if not self._whole(item, appliance):
+                self._fill(item, appliance, report)
+            return item
+
+    def deploy(self, item: str, wanted: Import) -> str:
+        """The id of a VM made from the item, with the notes of `wanted.hardware.extra`, and nothing else of its hardware."""
+        notes = [{"key": key, "value": value} for key, value in sorted(wanted.hardware.extra.items())]
+        spec = {
+            "name": wanted.name, "accept_all_EULA": True, "network_mappings": dict(wanted.networks), "default_datastore_id": wanted.datastore,
+            "storage_provisioning": "thin" if wanted.thin else "thick", "additional_parameters": [{**EXTRA, "extra_configs": notes}],
+        }
+        target = {"resource_pool_id": wanted.pool, "host_id": wanted.host, "folder_id": wanted.folder}
+        answer = self._rest.post(f"/api/vcenter/ovf/library-item/{item}", {"target": target, "deployment_spec": spec}, params={"action": "deploy"}, timeout=DEPLOYING)
+        try:
+            if answer["succeeded"]:
+                return str(answer["resource_id"]["id"])
+            words = [str(m.get("default_message", "")) for e in answer["error"]["errors"] for m in (e.get("error") or {}).get("messages", [e.get("message") or {}])]
+        except (KeyError, TypeError, AttributeError):
+            raise faults.malformed("the answer to a deployment from a library can't be read", self._rest.server, "no resource and no error") from None
+        raise Rejected(f"vCenter can't deploy {wanted.name} from the library", server=self._rest.server, why=faults.safe("; ".join(filter(None, words))))
+
+    def _library(self, name: str, datastore: str) -> str:
+        if found := self._rest.post("/api/content/library", {"name": name, "type": "LOCAL"}, params={"action": "find"}):
+            return str(found[0])
+        spec = {"name": name, "type": "LOCAL", "description": OURS, "storage_backings": [{"type": "DATASTORE", "datastore_id": datastore}]}
+        return str(self._rest.post("/api/content/local-library", spec))
+
+    def _make(self, library: str, appliance: Appliance) -> str:
+        return str(self._rest.post(ITEMS, {"library_id": library, "name": appliance.name, "type": "ovf", "description": _note(appliance)}))
+
+    def _whole(self, item: str, appliance: Appliance) -> bool:
+        """Whether the item holds just these files. Rejected where it holds others: somebody changed it."""
+        held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
+        if not held:
+            return False
+        for name, size in appliance.files.items():
+            said = held.get(name, {}).get("checksum_info") or {}
+            algorithm, wanted = appliance.digests.get(name, ("", ""))
+            other = said.get("algorithm") == algorithm and said.get("checksum", "").lower() != wanted
+            if name not in held or held[name].get("size") != size or other:
+                raise Rejected(f"the library's item {appliance.name} does not hold that appliance", server=self._rest.server, why=f"{faults.safe(name)} is missing or another one",
+                               next="delete the item; the next apply stores it anew")
+        return True
+
+    def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
+        self._take_over(item, appliance)
+        session = str(self._rest.post(SESSIONS, {"library_item_id": item}))
+        path = f"{SESSIONS}/{session}"
+        try:
+            self._send(path, appliance, report)
+            self._rest.post(path, params={"action": "complete"})
+            self._settled(path)
+        except BaseException:
+            self._drop(path)
+            raise
+        if not self._whole(item, appliance):
+            raise Malformed(f"the library's item {appliance.name} is empty", server=self._rest.server, why="the upload ended well")
+
+    def _take_over(self, item: str, appliance: Appliance) -> None:
+        """End what a process that is no more left open. Busy where somebody is at work."""
+        who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
+        for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
+            path = f"{SESSIONS}/{session}"
+            if self._rest.get(path).get("state") == "ACTIVE" and not (process.ended(who) or process.mine(who)):
+                raise Busy(f"{appliance.title} is being stored in the library", server=self._rest.server, why=f"by {faults.safe(who)}", retry_after=LONGEST)
+            self._drop(path)
+        if not process.mine(who):
+            self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
+
+    def _send(self, path: str, appliance: Appliance, report: Report) -> None:
+        urls = []
+        for name, size in appliance.files.items():
+            spec: dict[str, Any] = {"name": name, "source_type": "PUSH", "size": size}
+            algorithm, digest = appliance.digests.get(name, ("", ""))
+            if algorithm in ALGORITHMS:
+                spec["checksum_info"] = {"algorithm": algorithm, "checksum": digest}
+            urls.append(httpx2.URL(self._rest.post(f"{path}/file", spec)["upload_endpoint"]["uri"]))
+        items = [SimpleNamespace(path=name, create=True) for name in appliance.files]
+        home = httpx2.URL(f"https://{self._rest.server}")
+        if strange := next((url for url in urls if (url.host, url.port) != (home.host, home.port)), None):
+            raise faults.malformed("the library asks for an upload to another server", self._rest.server, strange.host)
+
+        def alive(percent: int) -> None:
+            self._rest.post(path, {"client_progress": percent}, params={"action": "keep-alive"})
+
+        with KeepAlive(alive, IDLE) as beat:
+            Upload(self._seam, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(items, urls, appliance.files, appliance.open)
+
+    def _settled(self, path: str) -> None:
+        end, pause = time.monotonic() + STORING, 0.05
+        while time.monotonic() < end:
+            try:
+                found = self._rest.get(path)
+            except Missing:
+                return  # a session that is done may be gone
+            if found.get("state") == "DONE":
+                self._drop(path)
+                return
+            if found.get("state") in ("ERROR", "CANCELED"):
+                why = (found.get("error_message") or {}).get("default_message", "")
+                raise Rejected("the library refuses what was uploaded", server=self._rest.server, why=faults.safe(why))
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST)
+        raise Busy("the library still stores what was uploaded", server=self._rest.server, why=f"after {STORING:.0f} s")
+
+    def _drop(self, path: str) -> None:
+        """What can't be dropped ends by itself on the server."""
+        with contextlib.suppress(RemoteError):
+            self._rest.post(path, params={"action": "cancel"})
+        with contextlib.suppress(RemoteError):
+            self._rest.delete(path)
+
+
+def _note(appliance: Appliance) -> str:
+    return f"{appliance.title}. {OURS}; stored by {process.me()}"
