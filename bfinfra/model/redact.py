@@ -66,12 +66,12 @@ def forms(value: str) -> Iterator[str]:
     ))
     for each in plain:
         yield each
+        yield from (each.encode(errors="surrogatepass").hex(), each.encode(errors="surrogatepass").hex().upper())
         for core in cores(each.encode(errors="surrogatepass")):
             yield core
             yield core.replace("+", "-").replace("/", "_")
             yield from cores(core.encode())  # a Kubernetes Secret holds base64, and may be quoted in it
-    raw = value.encode(errors="surrogatepass")
-    yield from (raw.hex(), raw.hex().upper(), value.encode("utf-16-le", errors="surrogatepass").hex())
+    yield value.encode("utf-16-le", errors="surrogatepass").hex()
 
 
 def cores(raw: bytes) -> Iterator[str]:

@@ -20,6 +20,7 @@ WITHIN = tuple((re.compile(pattern.encode(), re.DOTALL), text.encode()) for patt
     r"(<propertyMapping>.*?<value>)[^<]*(</value>)": rf"\g<1>{HIDDEN}\g<2>",  # OVF property values, as they are sent …
     r"(<ovfEnvironment>)[^<]*": rf"\g<1>{HIDDEN}",
     r"(<(?:returnval|val)[^>]*xsi:type=\"(?:\w+:)?UserSession\"[^>]*><key>)[^<]*": rf"\g<1>{HIDDEN}",
+    r"(<UserSession(?: [^>]*)?><key>)[^<]*": rf"\g<1>{HIDDEN}",  # in a list of sessions
     r"(<LoginResponse[^>]*><returnval>(?:<[^>]*>)?<key>)[^<]*": rf"\g<1>{HIDDEN}",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----": HIDDEN,
     r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*": HIDDEN,  # JSON Web Tokens

@@ -37,6 +37,9 @@ class Tap(httpx2.BaseTransport):
         self._taken |= {cookie.partition("=")[2].strip('"') for cookie in request.headers.get("cookie", "").split("; ")}
         return self._inner.handle_request(request)
 
+    def close(self) -> None:
+        self._inner.close()
+
 
 def run(argv: list[str], echo: str, trace: bool, taken: set[str]) -> dict[str, Any]:
     out, err = io.StringIO(), io.StringIO()

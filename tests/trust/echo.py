@@ -37,6 +37,9 @@ class Echo(httpx2.BaseTransport):
         struck = {"login": login, "write": writing and _carries(request, body), "all": login or writing}[self._part]
         return self._answer(request, body) if struck else self._inner.handle_request(request)
 
+    def close(self) -> None:
+        self._inner.close()
+
     def _answer(self, request: httpx2.Request, body: bytes) -> httpx2.Response:
         headers = " ".join(f"{key}: {value}" for key, value in request.headers.items() if key in ("authorization", "cookie", "vmware-api-session-id"))
         basic = request.headers.get("authorization", "").removeprefix("Basic ")

@@ -72,8 +72,9 @@ def forms(value: str) -> Iterator[tuple[str, bytes]]:
     for name, text in escaped.items():
         yield name, text.encode()
         yield from _encoded(name, text.encode())
-    yield "beginning", value[:PIECE].encode()
-    yield "end", value[-PIECE:].encode()
+    if "\n" not in value:  # of a file in PEM both are everybody's
+        yield "beginning", value[:PIECE].encode()
+        yield "end", value[-PIECE:].encode()
     for name in ("utf-16-le", "utf-16-be", "utf-32-le"):
         yield name, value.encode(name)
         yield from _encoded(name, value.encode(name))
