@@ -67,9 +67,10 @@ class Turn:
             raise Unreachable(f"{kind} can't be read", why=blind)
 
     def _once(self, item: Item) -> Step | None:
-        if not self._may_try(item):
+        steps = self._guarded(item)
+        if not steps:
             self.look(item.key.kind, (item.key.name,))
-        steps = self.left(item.key)
+            steps = self.left(item.key)
         ran = self._ran.setdefault(item.key, [])
         self._check(item, steps, ran)
         if not steps:
@@ -81,9 +82,12 @@ class Turn:
         ran.append(steps[0])
         return steps[0]
 
-    def _may_try(self, item: Item) -> bool:
-        """Whether the survey was look enough: for the first step, once, where it fails should the world have moved since."""
-        return item.key not in self._tried and item.steps[0].exclusive and all(step.exclusive for step in self.left(item.key)[:1])
+    def _guarded(self, item: Item) -> tuple[Step, ...]:
+        """What is left where the survey was look enough: before the first step, once, if that fails should the world have moved since."""
+        if item.key in self._tried or not item.steps[0].exclusive:
+            return ()
+        steps = self.left(item.key)
+        return steps if steps and steps[0].exclusive else ()
 
     def _run(self, key: Key, step: Step, number: int) -> None:
         began = time.monotonic()
