@@ -2,7 +2,7 @@
 
 More than thirty secrets of every sort (passwords with every awkward letter, tokens, private keys, a kubeconfig, vApp passwords, registry accounts, the pepper, a proxy's, a client
 certificate's key; and the sessions and tokens that servers hand out) go through every command, output and level, with servers that quote what they were sent in five forms.
-Then every output, the journal, saved plans, temporary files, a cassette, the process list and the environment of every child are searched for each secret in each form:
+Then every output, the journal, saved plans, temporary files, the process list and the environment of every child are searched for each secret in each form:
 plain, escaped for JSON, XML and URLs, base64 at three offsets and twice, hexadecimal, UTF-16, quoted-printable, and its beginning and end. The scan is tried on what it must find.
 """
 
