@@ -1,6 +1,6 @@
 """A full disk, a wrong clock, a field that the server does not know.
 
-Whole processes on the sandbox. The journal's disk is full from the first byte (`/dev/full`) or from a random byte on (a limit on the size of files): no step runs that
+Whole processes on the sandbox. The journal's disk is full from the first line or from a random byte on (a limit on the size of files): no step runs that
 the journal has not taken, the error names the file and what to do, and with room again the next apply finishes. The clock of the machine is ten minutes off, as
 Python sees it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved). A field that the schema does not know is refused by server-side
 apply with HTTP 500: once, and it is not tried again.
@@ -28,6 +28,7 @@ from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running
 
 MINUTES = 10
+FIRST = 10  # bytes: enough for the lock, too few for a line of the journal
 SITE = """
 site: wrong-field
 kubernetes_cluster:
@@ -41,12 +42,12 @@ def counts(effort: Effort) -> Iterator[Count]:
         assert alone.end() == 0, alone.said()
         whole, size = world(at.sandbox), at.lock().with_name("journal.jsonl").stat().st_size
         full = Count("the journal's disk is full")
-        with full.trial("from the first byte"):
+        with full.trial("from the first line"):
             at.sandbox.reset()
-            no_journal(at, whole)
+            short_journal(at, whole, FIRST, nothing=True)
         for turn in range(effort.number(12, 1)):
             at.sandbox.reset()
-            bytes_left = effort.chance(f"full {turn}").randint(1, size - 1)
+            bytes_left = effort.chance(f"full {turn}").randint(FIRST, size - 1)
             with full.trial(f"from byte {bytes_left}"):
                 short_journal(at, whole, bytes_left)
         yield full
@@ -63,22 +64,8 @@ def counts(effort: Effort) -> Iterator[Count]:
         yield wrong
 
 
-def no_journal(at: Desk, whole: str) -> None:
-    journal = at.lock().with_name("journal.jsonl")
-    kept = journal.rename(journal.with_name("kept"))
-    journal.symlink_to("/dev/full")
-    run = at.run("apply", "--yes", "--output", "text")
-    said = run.said() + run.out.read_text()
-    journal.unlink()
-    kept.rename(journal)
-    assert run.end() == 1, said
-    assert "the journal can't be written; No space left on device; free space there, then run again" in said, said[-900:]
-    assert at.sandbox.tally()["written"] == 0
-    good(at, whole)
-
-
-def short_journal(at: Desk, whole: str, left: int) -> None:
-    """No file of the process may grow beyond what the journal has now and so many bytes; its output goes to a pipe."""
+def short_journal(at: Desk, whole: str, left: int, *, nothing: bool = False) -> None:
+    """No file of the process may have more than so many bytes; its output goes to a pipe. `nothing`: then nothing was written to the servers either."""
     journal = at.lock().with_name("journal.jsonl")
     journal.write_bytes(b"")
     words = at.words("apply", "--yes", "--output", "text")
@@ -89,6 +76,7 @@ def short_journal(at: Desk, whole: str, left: int) -> None:
     assert "Traceback" not in said, said
     tells(said, "the journal can't be written", "File too large", "free space there, then run again")
     assert at.sandbox.sessions()["vcenter"] == []
+    assert not (nothing and at.sandbox.tally()["written"])
     good(at, whole)
 
 
