@@ -21,7 +21,7 @@ from bfinfra.engine.saved import Saved
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
-from bfinfra.model.events import Ended, Ending, Event, Sink
+from bfinfra.model.events import Ended, Ending, Sink
 from bfinfra.model.finding import Finding
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -116,7 +116,8 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         guard.check(found, allow)
         log = journal.Journal(site.name)
         try:
-            run = Apply(found, wish, world, bound.kinds, options or Options(patience=around.patience), _both(log, on_event))
+            how = replace(options or Options(patience=around.patience), journal=log)
+            run = Apply(found, wish, world, bound.kinds, how, on_event)
             endings = run.run()
         finally:
             log.close()
@@ -205,14 +206,6 @@ def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:
     if key not in world.states:
         return Problem(f"there is no {key} yet", site.place(key) or "", "nothing stands there under its name", "bfinfra apply SITE makes it")
     return None
-
-
-def _both(first: Sink, second: Sink) -> Sink:
-    def tell(event: Event) -> None:
-        first(event)
-        second(event)
-
-    return tell
 
 
 @dataclass(frozen=True)

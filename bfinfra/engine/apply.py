@@ -28,12 +28,16 @@ WENT = {Ending.FAILED: "failed", Ending.BLOCKED: "is blocked", Ending.STOPPED: "
 
 @dataclass(frozen=True)
 class Options:
-    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to start nothing new."""
+    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to start nothing new.
+
+    `journal` hears of each event before the run's own sink, from several threads at once; what it raises keeps a step from running.
+    """
 
     parallelism: int = 10
     deadline: float | None = None
     patience: Patience = field(default_factory=Patience)
     stop: Flag = field(default_factory=Flag)
+    journal: Sink = lambda _: None
 
 
 class Apply:
@@ -155,6 +159,7 @@ class Apply:
         self._tell(ended)
 
     def _tell(self, event: Event) -> None:
+        self._options.journal(event)
         with self._speaking:
             self._sink(event)
 

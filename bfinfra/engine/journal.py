@@ -15,6 +15,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from bfinfra.model import private
@@ -53,7 +54,7 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
 
 
 class Journal:
-    """A sink of events. A line reaches the disk before its step runs."""
+    """A sink of events, safe to use from several threads. A line reaches the disk before its step runs; steps that begin at once share the wait for it."""
 
     def __init__(self, site: str) -> None:
         self.path = folder(site) / "journal.jsonl"
@@ -61,6 +62,8 @@ class Journal:
         with _on_disk("the journal can't be opened", self.path):
             self._file = private.opened(self.path, os.O_RDWR | os.O_APPEND)
         self._torn = _torn(self._file)
+        self._writing, self._syncing = Lock(), Lock()
+        self._written = self._safe = 0
 
     def __call__(self, event: Event) -> None:
         """Append one event; BfinfraError where the disk won't take it, so that the step does not run."""
@@ -68,9 +71,20 @@ class Journal:
             return
         line = json.dumps({"run": self.run, **event_data(event)}, separators=(",", ":")) + "\n"
         with _on_disk("the journal can't be written", self.path):
-            self._append(line.encode())
+            with self._writing:
+                self._append(line.encode())
+                self._written += 1
+                written = self._written
             if isinstance(event, StepBegun):
+                self._settle(written)
+
+    def _settle(self, written: int) -> None:
+        """So many lines are on the disk: by whoever comes first, for all that were written by then."""
+        with self._syncing:
+            if self._safe < written:
+                upto = self._written
                 os.fdatasync(self._file)
+                self._safe = upto
 
     def _append(self, line: bytes) -> None:
         """The whole line, on a line of its own; a full disk may take a part of it first."""

@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from bfinfra.engine import journal
 from bfinfra.model.errors import BfinfraError, Locked
-from bfinfra.model.events import Started
+from bfinfra.model.events import Started, StepBegun
 from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
 
@@ -71,3 +72,27 @@ def test_a_folder_that_cannot_be_is_said_with_what_to_do(monkeypatch: pytest.Mon
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(BfinfraError, match=r"can't be made; Not a directory; mend that, or name another folder as BFINFRA_STATE_HOME"), journal.lock("s"):
         pass
+
+
+def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = journal.Journal("s")
+    under_way, go_on, synced = threading.Event(), threading.Event(), []
+
+    def slow(_: int) -> None:
+        synced.append(len(log.path.read_text().splitlines()))
+        under_way.set()
+        assert go_on.wait(5)
+
+    monkeypatch.setattr(journal.os, "fdatasync", slow)
+    began = [threading.Thread(target=log, args=(StepBegun(at=1.0, key=Key("box", str(n)), title="make", number=1),)) for n in range(9)]
+    began[0].start()
+    assert under_way.wait(5)
+    for each in began[1:]:
+        each.start()
+    while len(log.path.read_text().splitlines()) < 9:
+        under_way.wait(0.01)
+    go_on.set()
+    for each in began:
+        each.join(5)
+    log.close()
+    assert synced == [1, 9], "the second one is for all that were written while the first one was under way"
