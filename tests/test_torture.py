@@ -58,3 +58,14 @@ def test_a_section_replaces_its_own_and_no_other(tmp_path: Path) -> None:
 def test_the_seed_alone_decides_what_is_drawn(tmp_path: Path) -> None:
     drawn = [Effort(True, seed, tmp_path).some(range(1000), 5) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_lines_of_a_section_can_be_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    broken, mended, other = Count("x", 2, ["it: broke"]), Count("x", 3), Count("y", 4)
+    page.write(page.Ran("a", "a", 0, 0, [broken, other]), ["a"], file)
+    page.write(page.Ran("a", "a", 1, 0, [mended]), ["a"], file, only="x")
+    text = file.read_text()
+    assert "| y | 4 | 4 |  |\n| x | 3 | 3 |  |" in text
+    assert "it: broke" not in text
+    assert "--only 'x' --seed 1" in text

@@ -108,6 +108,7 @@ class Turn:
     def _check(self, item: Item, steps: tuple[Step, ...], ran: list[Step]) -> None:
         if steps and ran and steps[0] == ran[-1]:
             raise BfinfraError(Problem(f"{item.key}: {steps[0].title()} ran, but the world does not show it",
+                                       why="the same step would be the next one again",
                                        next="look at the object; another writer may be undoing it"))
         if len(ran) > MOST_STEPS:
             raise BfinfraError(Problem(f"{item.key} is still not done after {len(ran)} steps", next="report this; nothing more is tried"))

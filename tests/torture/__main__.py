@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="script/torture", description="What an apply survives, tried and counted.")
     parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named")
     parser.add_argument("--share", action="store_true", help="a bounded share, as CI runs it; docs/reliability.md stays as it is")
-    parser.add_argument("--write", action="store_true", help="the figures of a share, too, go into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="with --share or --only: these figures go into docs/reliability.md all the same")
     parser.add_argument("--seed", type=int, default=None, help="of everything left to chance; printed")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the lines that hold this text; docs/reliability.md stays as it is")
     args = parser.parse_args(argv)
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         broken += ran.broken
         print(f"{'':>6} {ran.seconds:.0f} s, {ran.broken} broken", flush=True)
         if args.write or not (args.share or args.only):
-            page.write(ran, PARTS)
+            page.write(ran, PARTS, only=args.only)
     return 1 if broken else 0
 
 

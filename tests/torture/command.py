@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,7 +58,7 @@ class Desk:
         self._count += 1
         out, err = (self.folder / f"{self._count}.{each}" for each in ("out", "err"))
         with out.open("wb") as to, err.open("wb") as aside:
-            return Command(subprocess.Popen(self.words(verb, *more), stdin=subprocess.DEVNULL, stdout=to, stderr=aside, env=self.env(machine)), out, err)
+            return Command(subprocess.Popen(self.words(verb, *more), stdin=subprocess.DEVNULL, stdout=to, stderr=aside, env=self.env(machine), preexec_fn=hearing), out, err)
 
     def words(self, verb: str, *more: str) -> list[str]:
         """The command line; --output is json where `more` says nothing else."""
@@ -80,6 +81,11 @@ class Desk:
         """The journal's lines."""
         file = self.lock(machine).with_name("journal.jsonl")
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def hearing() -> None:
+    """SIGINT as on a terminal: what runs in the background is started deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

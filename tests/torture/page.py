@@ -62,10 +62,24 @@ def plain(text: str) -> str:
     return " ".join(text.split())[:300].replace("|", "\\|").replace("<", "&lt;")
 
 
-def write(ran: Ran, order: Sequence[str], file: Path | None = None) -> None:
-    """Put the part's section in its place; what belongs to no part any more goes."""
+def renewed(before: str, ran: Ran, only: str) -> str:
+    """The section with these lines instead of its own; it says which command made them."""
+    fresh = section(ran).splitlines()
+    lines = [line for line in before.splitlines() if not any(line.startswith((f"| {c.what} |", f"- **broken**: {c.what}:")) for c in ran.counts)]
+    rows = [line for line in fresh if any(line.startswith(f"| {c.what} |") for c in ran.counts)]
+    at = max(number for number, line in enumerate(lines) if line.startswith("|")) + 1
+    lines[at:at] = rows
+    broken = [line for line in fresh if line.startswith("- **broken**")]
+    lines[-1:-1] = broken
+    head = next(number for number, line in enumerate(lines) if line.startswith("`script/torture"))
+    lines[head] = f"{lines[head]} Later: {made(ran).replace(f'{ran.part} ', f'{ran.part} --only {only!r} ', 1)}"
+    return "\n".join(lines)
+
+
+def write(ran: Ran, order: Sequence[str], file: Path | None = None, *, only: str = "") -> None:
+    """Put the part's section in its place; what belongs to no part any more goes. With `only` its other lines stay as they were."""
     page = file or PAGE
     before = page.read_text() if page.exists() else ""
     found = {name: text for text, name in re.findall(r"(?ms)^(<!-- (\w+): begin -->.*?^<!-- \2: end -->)$", before)}
-    found[ran.part] = section(ran)
+    found[ran.part] = section(ran) if not only or ran.part not in found else renewed(found[ran.part], ran, only)
     page.write_text(HEAD + "".join(f"\n{found[part]}\n" for part in order if part in found))
