@@ -58,8 +58,10 @@ class Desk:
         self._count += 1
         out, err = (self.folder / f"{self._count}.{each}" for each in ("out", "err"))
         with out.open("wb") as to, err.open("wb") as aside:
-            return Command(subprocess.Popen(  # noqa: PLW1509 - it only sets a signal
-                self.words(verb, *more), stdin=subprocess.DEVNULL, stdout=to, stderr=aside, env=self.env(machine), preexec_fn=hearing), out, err)
+            return Command(subprocess.Popen(
+                self.words(verb, *more), stdin=subprocess.DEVNULL, stdout=to, stderr=aside, env=self.env(machine),
+                preexec_fn=hearing,  # noqa: PLW1509 - it only sets a signal
+            ), out, err)
 
     def words(self, verb: str, *more: str) -> list[str]:
         """The command line; --output is json where `more` says nothing else."""
