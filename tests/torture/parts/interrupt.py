@@ -40,7 +40,8 @@ def counts(effort: Effort) -> Iterator[Count]:
                     with count.trial(f"after {after:.2f} s"):
                         strike(at, number, after, count, code)
                         finished(at, whole)
-                yield count
+                if count.tried:
+                    yield count
     for count, try_ in ((Count(f"`{CHAIN_PLACE.name}`, a deadline of a second until all is done"), deadlines), (Count("sessions left"), sessions)):
         if effort.wants(count.what):
             yield try_(count, effort)

@@ -52,7 +52,8 @@ def counts(effort: Effort) -> Iterator[Count]:
                 each.join(120)
             assert [each.exitcode for each in running] == [0, 0]
             agreed(effort.peers, site, whole)
-    yield both
+    if both.tried:
+        yield both
 
 
 def in_kubernetes(trials: list[Trial], effort: Effort) -> list[Count]:
