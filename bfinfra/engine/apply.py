@@ -94,11 +94,11 @@ class Apply:
         else:
             self._wait_for(item, final=True)
 
-    def _wait_for(self, item: Item, *, final: bool) -> None:
+    def _wait_for(self, item: Item, *, final: bool, seen: bool = False) -> None:
         if final and (verdict := self._settle.at_once(item.key)):
             self._end(item, verdict)
         else:
-            self._settle.add(item.key, final=final)
+            self._settle.add(item.key, final=final, seen=seen)
 
     def _collect(self, pool: ThreadPoolExecutor) -> None:
         pause = min(TICK, self._settle.pause())
@@ -115,7 +115,8 @@ class Apply:
 
     def _turned(self, item: Item, future: Future[bool]) -> None:
         try:
-            self._wait_for(item, final=future.result())
+            done = future.result()
+            self._wait_for(item, final=done, seen=done)
         except Halted:
             self._end(item, stopped(item))
         except BfinfraError as error:

@@ -21,12 +21,12 @@ class Known:
     site: str
     wanted: Things
     states: Things
-    facts: Mapping[str, Any]
+    facts: Mapping[Key | str, Any]
     all: Things
     kinds: Mapping[str, Peers]
 
     @classmethod
-    def of(cls, site: str, wanted: Things, states: Things, facts: Mapping[str, Any]) -> Known:
+    def of(cls, site: str, wanted: Things, states: Things, facts: Mapping[Key | str, Any]) -> Known:
         """In one pass over everything."""
         everything = {**states, **wanted}
         kinds: dict[str, dict[str, Pair]] = {}
@@ -39,4 +39,4 @@ class Known:
         spec, state = self.wanted.get(key), self.states.get(key)
         fields = graph.resolve(spec if spec is not None else state, self.all)
         needs = {name: Need(other, self.wanted.get(other), self.states.get(other)) for name, other in fields.items()}
-        return Around(Mark(self.site, str(key)), needs, self.kinds.get(key.kind, Peers({})).but(key.name), self.facts.get(key.kind))
+        return Around(Mark(self.site, str(key)), needs, self.kinds.get(key.kind, Peers({})).but(key.name), self.facts.get(key, self.facts.get(key.kind)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,20 +19,26 @@ Kinds = Mapping[str, Kind[Any, Any]]
 
 @dataclass
 class World:
-    """What was seen. `unreadable`: key, or a kind's name for all of it, → why. Grows while an apply goes on."""
+    """What was seen. `unreadable`: key, or a kind's name for all of it, → why. Grows while an apply goes on.
+
+    `facts`: a kind's name → of its survey; key → of the last look at that resource alone.
+    """
 
     states: dict[Key, Any] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[Key | str, Any] = field(default_factory=dict)
     unreadable: dict[Key | str, str] = field(default_factory=dict)
 
     def why_unreadable(self, key: Key) -> str:
         """Why nothing can be said of a resource, or ""."""
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
-    def take(self, kind: str, seen: Seen) -> None:
-        """Note what was seen of a kind."""
+    def take(self, kind: str, seen: Seen, names: Collection[str] = ()) -> None:
+        """Note what was seen of a kind; with `names` of these resources alone, of which nothing older counts any more."""
+        for key in (Key(kind, name) for name in names):
+            self.states.pop(key, None)
+            self.unreadable.pop(key, None)
         self.states |= {Key(kind, name): state for name, state in seen.states.items() if state is not None}
-        self.facts[kind] = seen.facts
+        self.facts |= dict.fromkeys((Key(kind, name) for name in names) if names else (kind,), seen.facts)
         self.unreadable |= {Key(kind, name) if name else kind: why for name, why in seen.unreadable.items()}
 
 

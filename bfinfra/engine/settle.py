@@ -24,6 +24,7 @@ SHARE = 0.1  # of the time waited: what takes long may be noticed that much late
 class _Waiting:
     since: float
     final: bool
+    seen: bool
     why: str = ""
 
 
@@ -49,9 +50,9 @@ class Settle:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, key: Key, *, final: bool) -> None:
-        """Wait for a resource; `final`: no steps are left."""
-        self._waiting[key] = _Waiting(time.monotonic(), final)
+    def add(self, key: Key, *, final: bool, seen: bool = False) -> None:
+        """Wait for a resource; `final`: no steps are left; `seen`: it was looked at just now."""
+        self._waiting[key] = _Waiting(time.monotonic(), final, seen)
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
 
     def at_once(self, key: Key) -> Verdict | None:
@@ -75,17 +76,20 @@ class Settle:
 
     def poll(self, kind: str, keys: tuple[Key, ...]) -> dict[Key, Readiness | BfinfraError]:
         """Look once, in bulk, and ask each whether it is ready. Runs in a worker thread."""
+        unseen, failures = [key for key in keys if not self._waiting[key].seen], dict[Key, Readiness | BfinfraError]()
         try:
-            self._patience.read(lambda: self._turn.look(kind, tuple(key.name for key in keys)))
+            if unseen:
+                self._patience.read(lambda: self._turn.look(kind, tuple(key.name for key in unseen)))
         except BfinfraError as error:
-            return dict.fromkeys(keys, error)
-        return {key: self._ask(key) for key in keys}
+            failures = dict.fromkeys(unseen, error)
+        return {key: failures[key] if key in failures else self._ask(key) for key in keys}
 
     def judge(self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]) -> tuple[dict[Key, Verdict], list[Settling]]:
         """Who came out how, and what to say of those who still wait. Called by the run's own thread."""
         verdicts, said = {}, []
         for key, answer in answers.items():
             entry = self._waiting[key]
+            entry.seen = False
             verdict = self._verdict(key, entry, answer)
             if verdict is not None:
                 verdicts[key] = verdict

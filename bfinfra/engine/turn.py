@@ -58,10 +58,7 @@ class Turn:
             needs = needs_of(self._kinds[kind], self._wish.wanted, self._world)
         seen = self._kinds[kind].observe({name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False)
         with self.lock:
-            for name in names:
-                self._world.states.pop(Key(kind, name), None)
-                self._world.unreadable.pop(Key(kind, name), None)
-            self._world.take(kind, seen)
+            self._world.take(kind, seen, names)
             blind = next((why for name in names if (why := self._world.why_unreadable(Key(kind, name)))), "")
         if blind:
             raise Unreachable(f"{kind} can't be read", why=blind)

@@ -14,6 +14,13 @@ from bfinfra.model.errors import Missing
 SHARES = vim.SharesInfo.Level.normal
 
 
+def needed(wanted: Hardware) -> list[str]:
+    """What must be known of a VM to write its `config_spec`."""
+    host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
+    present = ["config.hardware.device"] if wanted.drop or wanted.nics or wanted.grow else []
+    return [*host, *present, *(["config.vAppConfig.property"] if wanted.properties else [])]
+
+
 def config_spec(wanted: Hardware, content: Any, host: object, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
     """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
@@ -50,11 +57,18 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
 
 
 def _system_id(content: Any, host: object) -> str:
-    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is no asking for many hosts at once."""
+    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is no asking for many hosts at once.
+
+    It never changes, so that a session asks once for each host.
+    """
+    known: dict[str, str] = refs.stub(content).systems
+    if known_as := known.get(refs.moid(host)):
+        return known_as
     home = properties.one(content, host, ["parent"])["parent"]
     browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None
     found = browser.QueryConfigTarget(host) if browser is not None else None
-    return next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
+    known[refs.moid(host)] = next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
+    return known[refs.moid(host)]
 
 
 def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
-from bfinfra.backends.vcenter.hardware import config_spec
+from bfinfra.backends.vcenter.hardware import config_spec, needed
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks
@@ -60,19 +60,18 @@ class Machines:
 
         def start(content: Any) -> Any:
             vm = refs.refer(content, vim.VirtualMachine, moid)
-            row = properties.one(content, vm, ["runtime.host", "config.hardware.device", "config.vAppConfig.property"])
+            paths = needed(wanted)
+            row = properties.one(content, vm, paths) if paths else Row(vm, {})
             return vm.ReconfigVM_Task(config_spec(wanted, content, row["runtime.host"], row["config.hardware.device"], row["config.vAppConfig.property"]))
 
         self._tasks.run(start, what)
 
     def power_on(self, moid: str) -> None:
         """Power on; harmless for a VM that is on."""
-        if self._on(moid):
-            return
         try:
             self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None), "powering on")
         except Rejected:
-            if not self._on(moid):  # else another run of the site was faster
+            if not self._on(moid):  # else it was on already
                 raise
 
     def stop(self, moid: str, progress: Progress | None = None) -> None:

@@ -39,16 +39,16 @@ class Imports:
         Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what is missing.
         """
         try:
-            lease, items = self._lease(wanted)
+            ready = self._lease(wanted)
         except Rejected:
             bare = replace(wanted, hardware=Hardware(extra=wanted.hardware.extra, instance_uuid=wanted.hardware.instance_uuid))
             if bare.hardware == wanted.hardware:
                 raise
-            lease, items = self._lease(bare)
-        return self._upload(lease, items, wanted, report)
+            ready = self._lease(bare)
+        return self._upload(*ready, wanted, report)
 
-    def _lease(self, wanted: Import) -> tuple[Any, list[Any]]:
-        """A ready lease and the files that it asks for. Raises RemoteError: then there is no lease and no VM."""
+    def _lease(self, wanted: Import) -> tuple[Any, Any, list[Any]]:
+        """A ready lease, what it says, and the files that it asks for. Raises RemoteError: then there is no lease and no VM."""
         spec, items = self._spec(wanted)
 
         def take(content: Any) -> Any:
@@ -60,13 +60,13 @@ class Imports:
         lease = self._session.write(take)
         try:
             self._tasks.watch(lease, ("state",), lambda v: v.get("state") not in (None, "initializing"), "the import", limit=GETTING_READY)
-            row = self._session.read(lambda content: properties.one(content, lease, ["state", "error"]))
+            row = self._session.read(lambda content: properties.one(content, lease, ["state", "error", "info"]))
         except BaseException:
             _abort(lease)
             raise
         if row["state"] != "ready":
             raise faults.of_fault(row["error"], f"vCenter refused the import of {wanted.name}", self._session.server)
-        return lease, items
+        return lease, row["info"], items
 
     def _spec(self, wanted: Import) -> tuple[Any, list[Any]]:
         def create(content: Any) -> Any:
@@ -91,9 +91,8 @@ class Imports:
             raise faults.of_fault(result.error[0], f"vCenter can't import {wanted.name}", self._session.server)
         return result.importSpec, list(result.fileItem or ())
 
-    def _upload(self, lease: Any, items: list[Any], wanted: Import, report: Report) -> str:
+    def _upload(self, lease: Any, info: Any, items: list[Any], wanted: Import, report: Report) -> str:
         try:
-            info = self._session.read(lambda content: properties.one(content, lease, ["info"]))["info"]
             urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease.HttpNfcLeaseProgress, info.leaseTimeout) as alive:
                 Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(items, urls, wanted.files, wanted.open)

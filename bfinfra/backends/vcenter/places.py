@@ -84,6 +84,12 @@ class Inventory:
     pools: tuple[Pool, ...] = ()
     datacenters: tuple[Thing, ...] = ()
 
+    @property
+    def moids(self) -> frozenset[str]:
+        """Everything's ids."""
+        everything: tuple[tuple[Thing, ...], ...] = (self.clusters, self.hosts, self.datastores, self.networks, self.folders, self.pools, self.datacenters)
+        return frozenset(thing.moid for things in everything for thing in things)
+
     def cluster(self, name: str) -> Cluster | None:
         """The cluster of that name. Rejected where there are several."""
         return _only(self.clusters, name, "clusters")

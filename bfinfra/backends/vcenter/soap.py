@@ -29,6 +29,8 @@ class Stub(SoapStubAdapterBase):
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
+        self.systems: dict[str, str] = {}
+        """What vCenter calls hosts in the backing of a fixed card, by host."""
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""

@@ -38,20 +38,20 @@ class Tasks:
         """Wait for a task's end and return its result; `progress` gets percents."""
 
         def ended(values: Mapping[str, Any]) -> bool:
-            if progress and isinstance(percent := values.get("info.progress"), int):
-                progress(percent)
-            return values.get("info.state") in ("success", "error")
+            info = values.get("info")
+            if progress and info is not None and isinstance(info.progress, int):
+                progress(info.progress)
+            return info is not None and info.state in ("success", "error")
 
-        self.watch(task, ("info.state", "info.progress"), ended, what, limit=limit)
-        row = self._session.read(lambda content: properties.one(content, task, ["info.state", "info.error", "info.result"]))
-        if row["info.state"] == "error":
-            raise faults.of_fault(row["info.error"], f"{what} failed", self._session.server)
-        return row["info.result"]
+        info = self.watch(task, ("info",), ended, what, limit=limit)["info"]  # whole, so that its end comes with what it ended in
+        if info.state == "error":
+            raise faults.of_fault(info.error, f"{what} failed", self._session.server)
+        return info.result
 
-    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], what: str, *, limit: float) -> None:
-        """Follow an object's properties until they are `enough`. Raises Unanswered after `limit` seconds or on a lost session."""
+    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], what: str, *, limit: float) -> Mapping[str, Any]:
+        """Follow an object's properties until they are `enough`: these. Raises Unanswered after `limit` seconds or on a lost session."""
         try:
-            self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
+            return self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
         except Missing:
             raise
         except TimeoutError:
@@ -59,7 +59,7 @@ class Tasks:
         except (Unreachable, Expired) as error:
             raise Unanswered(f"{what} was started, its end is not known", server=self._session.server, why=str(error)) from None
 
-    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], deadline: float) -> None:
+    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], deadline: float) -> Mapping[str, Any]:
         collector = content.propertyCollector.CreatePropertyCollector()
         try:
             wanted = Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)
@@ -72,7 +72,7 @@ class Tasks:
                 version = update.version if update else version
                 values |= _changes(update, ref, self._session.server)
                 if enough(values):
-                    return
+                    return values
                 if time.monotonic() > deadline:
                     raise TimeoutError
         finally:

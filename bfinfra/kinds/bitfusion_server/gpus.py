@@ -82,8 +82,7 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 def _elsewhere(host: HostState, around: Around, state: State | None) -> set[str]:
     """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as free."""
     servers = {t.machine.moid for _, t in around.sharing("host").values() if t is not None} | ({state.machine.moid} if state else set())
-    there = around.facts.machines  # the host was looked at earlier: what held a card then may be gone
-    return {a for h in host.detail.holders if h.moid not in servers and (there is None or h.moid in there) for a in h.addresses}
+    return {a for h in host.detail.holders if h.moid not in servers | around.facts.gone for a in h.addresses}
 
 
 def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:

@@ -9,6 +9,7 @@ from bfinfra.kinds.bitfusion_server import decide, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.run import Runs
+from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.model import kind
@@ -37,17 +38,14 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
         self._seam = seam
-        packages = Packages(seam)
-        self._looks = Looks(vcenter, site, packages)
-        self._runs = Runs(vcenter, site, packages)
+        packages, sights = Packages(seam), Sights()
+        self._looks = Looks(vcenter, site, packages, sights)
+        self._runs = Runs(vcenter, site, packages, sights)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
-
-        In a survey the hosts were seen a moment ago, with everything of the VMs that hold their GPUs.
-        """
-        held = (holder.machine for need in needs.values() if need.state is not None for holder in need.state.detail.holders)
-        return self._looks.observe(wanted, {machine.moid: machine for machine in held if machine} if others else {}, others=others)
+        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors. Without others: the wanted's VMs alone."""
+        holders = {holder.moid: holder.machine for need in needs.values() if need.state is not None for holder in need.state.detail.holders}
+        return self._looks.observe(wanted, holders, others=others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -1,4 +1,4 @@
-"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets."""
+"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets. Later looks ask for our VMs by their ids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
 from bfinfra.kinds.bitfusion_server import properties, state
 from bfinfra.kinds.bitfusion_server.packages import Packages
+from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
 from bfinfra.model.errors import BfinfraError, Problem
@@ -23,23 +24,55 @@ if TYPE_CHECKING:
 
 KIND = "bitfusion_server"
 Wanted = Mapping[str, Spec | None]
+Holders = Mapping[str, Machine | None]
+"""The VMs that hold cards of hosts, by id, and what the hosts' survey told of them."""
 
 
 class Looks:
     """Looks at one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, sights: Sights) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
+        self._sights = sights
+        self._inventory = Inventory()
 
-    def observe(self, wanted: Wanted, known: Mapping[str, Machine], *, others: bool) -> Seen:
-        """States of the wanted and of whatever else carries a mark of this kind. `known`: VMs that were read for the same survey, by id."""
-        inventory = self._vcenter.inventory.read()
+    def observe(self, wanted: Wanted, holders: Holders, *, others: bool) -> Seen:
+        """States of the wanted and of whatever else carries a mark of this kind.
+
+        Without others: of the VMs that are known to be the wanted's, among the places that are known, for as long as both are what they were.
+        """
+        found = None if others else self._again(wanted)
+        if found is None:
+            found = self._survey(wanted, holders, others=others)
+        states = self._states(found)
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        ovas = {spec.ova.text: self._packages.look(spec.ova) for spec in specs.values()}
+        secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
+        return Seen(states, Facts(self._inventory, ovas, secrets, self._sights.gone, damaged))
+
+    def _again(self, wanted: Wanted) -> list[Machine] | None:
+        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known."""
+        seen = self._sights.of(wanted)
+        if not seen:
+            return None if seen is None else []
+        found = self._vcenter.machines.read(sorted(seen), KEYS)
+        briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
+        same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
+        return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
+
+    def _survey(self, wanted: Wanted, holders: Holders, *, others: bool) -> list[Machine]:
+        """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
+        self._inventory = inventory = self._vcenter.inventory.read()
         briefs = self._vcenter.machines.survey(MARK)
-        mine = [b.moid for b in _mine(briefs, wanted, inventory, others=others)]
-        found = [*(known[m] for m in mine if m in known), *self._vcenter.machines.read([m for m in mine if m not in known], KEYS)]
-        hosts = {h.moid: h.name for h in inventory.hosts}
+        mine = _mine(briefs, wanted, inventory, others=others)
+        self._sights.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
+        known = [machine for moid in mine if others and (machine := holders.get(moid))]
+        return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
+
+    def _states(self, found: Iterable[Machine]) -> dict[str, State]:
+        hosts = {h.moid: h.name for h in self._inventory.hosts}
         states: dict[str, State] = {}
         for machine in sorted(found, key=lambda m: m.moid):
             seen = state.read(machine, hosts.get(machine.host, ""))
@@ -47,10 +80,7 @@ class Looks:
             # a clone copies the mark, but not the instance UUID
             if name not in states or machine.instance_uuid == state.identity(self._site.name, name):
                 states[name] = seen
-        specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        ovas = {spec.ova.text: self._packages.look(spec.ova) for spec in specs.values()}
-        secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
-        return Seen(states, Facts(inventory, ovas, secrets, frozenset(b.moid for b in briefs), damaged))
+        return states
 
     def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> dict[str, Problem]:
         """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due.
@@ -93,17 +123,17 @@ def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> b
     return same and not moved and standing.host == spec.host
 
 
-def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> list[Brief]:
-    """Marked ones, and unmarked ones that stand where a wanted one would be made."""
+def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> dict[str, str]:
+    """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
     folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
     homes = {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
-    found = []
+    found = {}
     for brief in briefs:
         mark = Mark.decode(brief.mark)
         name = _address(mark)
         in_the_way = mark is None and wanted.get(brief.name) is not None and brief.folder in homes
         if in_the_way or (name and (others or name in wanted)):
-            found.append(brief)
+            found[brief.moid] = name or brief.name
     return found
 
 

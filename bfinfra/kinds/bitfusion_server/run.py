@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Hardware, Import
 from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.packages import Packages
+from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity, release
 from bfinfra.kinds.bitfusion_server.target import Target, surplus
 from bfinfra.model import kind, process
-from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, digest
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
 class Runs:
     """Runs steps on one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, sights: Sights) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
+        self._sights = sights
 
     def deploy(self, step: steps.Deploy, report: Report) -> None:
         """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
@@ -64,13 +67,19 @@ class Runs:
             open=package.open,
             thin=target.thin,
         )
+        self._sights.lost(step.name)
+        with self._there(step.name, target.places):
+            moid = self._made(wanted, package, target, report)
+        self._sights.made(step.name, moid)
+
+    def _made(self, wanted: Import, package: ova.Ova, target: Target, report: Report) -> str:
         if target.library is not None:
-            self._from_library(target.library, wanted, package, report)
-            return
+            return self._from_library(target.library, wanted, package, report)
         moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
         self._vcenter.machines.reconfigure(moid, Hardware(extra={IMPORTING: ""}), "the note that the import is whole")
+        return moid
 
-    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> None:
+    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> str:
         """The notes come with the deployment, the hardware and the properties right after: the VM is unfinished until then."""
         descriptor = next(iter(package.members))
         stored = Appliance(
@@ -84,6 +93,7 @@ class Runs:
         drop = tuple(nic.key for index, nic in enumerate(made.nics) if index in wanted.surplus)
         whole = replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)
         self._vcenter.machines.reconfigure(moid, whole, "the hardware of what was deployed")
+        return moid
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
         """The OVA, read whole once more only where its file changed after the plan looked at it."""
@@ -92,20 +102,35 @@ class Runs:
         if problem := self._packages.damage(target.ova, lambda done: report(Done("verifying", done, size))):
             raise BfinfraError(problem)
         assert isinstance(package, ova.Ova)
+        if release(package) != target.release:
+            raise Conflict(f"the OVA {target.ova.text} is another one now", why="it changed since it was looked at")
         return package
+
+    @contextlib.contextmanager
+    def _there(self, name: str, places: frozenset[str]) -> Iterator[None]:
+        """Where a place of a server is there no more, the world moved since it was looked at: to be looked at, and decided, again."""
+        try:
+            yield
+        except Missing as error:
+            if places <= self._vcenter.inventory.read().moids:
+                raise
+            self._sights.lost(name)
+            raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
     def small(self, step: kind.Step) -> None:
         """Everything but an import."""
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):
+                self._sights.lost(step.name)
                 self._discard(moid)
             case steps.Stop(moid=moid):
                 machines.stop(moid)
             case steps.Configure():
                 self._configure(step)
             case steps.Move(moid=moid):
-                machines.move(moid, step.folder, step.pool)
+                with self._there(step.name, frozenset({step.folder, step.pool} - {""})):
+                    machines.move(moid, step.folder, step.pool)
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
             case steps.Seal(moid=moid):
@@ -113,6 +138,7 @@ class Runs:
             case steps.Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)
+                self._sights.ended(step.name, moid)
 
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):

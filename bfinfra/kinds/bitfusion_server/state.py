@@ -49,15 +49,15 @@ class SecretSeen:
 
 @dataclass(frozen=True)
 class Facts:
-    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property; ids of all VMs.
+    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
 
-    `damaged`: server → what is wrong with the OVA that it must be made from.
+    `gone`: ids of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server → what is wrong with the OVA that it must be made from.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
     ovas: Mapping[str, Ova | Problem] = field(default_factory=dict)
     secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
-    machines: frozenset[str] | None = None
+    gone: frozenset[str] = frozenset()
     damaged: Mapping[str, Problem] = field(default_factory=dict)
 
 

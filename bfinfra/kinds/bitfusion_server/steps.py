@@ -30,6 +30,11 @@ class Deploy(kind.Step):
     target: Target
     mark: str
 
+    @property
+    def exclusive(self) -> bool:
+        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class _OnMachine(kind.Step):

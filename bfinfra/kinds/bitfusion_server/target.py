@@ -52,6 +52,11 @@ class Target:
     adapters: tuple[Adapter, ...]
     properties: Mapping[str, str | Secret] = field(default_factory=dict)
 
+    @property
+    def places(self) -> frozenset[str]:
+        """Where it goes."""
+        return frozenset({self.host, self.datastore, self.folder, self.pool, *(a.network for a in self.adapters)})
+
 
 def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Target:
     """The target. Refusal, naming the field, for whatever is unknown, missing or too much."""
