@@ -17,6 +17,8 @@ from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered
 ROUND = 20  # seconds per wait call, well below the transport's read time-out
 Progress = Callable[[int], None]
 T = TypeVar("T")
+Values = Mapping[str, Any]
+"""Properties by path."""
 Collector = vmodl.query.PropertyCollector
 
 
@@ -37,7 +39,7 @@ class Tasks:
     def wait(self, task: Any, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
         """Wait for a task's end and return its result; `progress` gets percents."""
 
-        def ended(values: Mapping[str, Any]) -> bool:
+        def ended(values: Values) -> bool:
             info = values.get("info")
             if progress and info is not None and isinstance(info.progress, int):
                 progress(info.progress)
@@ -48,7 +50,7 @@ class Tasks:
             raise faults.of_fault(info.error, f"{what} failed", self._session.server)
         return info.result
 
-    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], what: str, *, limit: float) -> Mapping[str, Any]:
+    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], what: str, *, limit: float) -> Values:
         """Follow an object's properties until they are `enough`: these. Raises Unanswered after `limit` seconds or on a lost session."""
         try:
             return self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
@@ -59,7 +61,7 @@ class Tasks:
         except (Unreachable, Expired) as error:
             raise Unanswered(f"{what} was started, its end is not known", server=self._session.server, why=str(error)) from None
 
-    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Mapping[str, Any]], bool], deadline: float) -> Mapping[str, Any]:
+    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], deadline: float) -> Values:
         collector = content.propertyCollector.CreatePropertyCollector()
         try:
             wanted = Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)
