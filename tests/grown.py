@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from bfinfra.sandbox import SMALL_WORLD, Running
 
 CARD = {"vendor": 0x10DE, "device": 0x1EB8, "class": 0x0302, "memory": "16GiB", "name": "TU104GL [Tesla T4]", "id": "0000:3b:00.0"}
 VCENTER = {"server": "vc.small.test", "username": "admin@small.test", "password": {"env": "VCENTER_PASSWORD"}, "trust": {"ca_file": "ca.pem"}}
+OF_ALL = "RetrievePropertiesEx of all that there is"
 SECRET = {"env": "VCENTER_PASSWORD"}
 PROPERTIES = {
     "customer_password": SECRET, "vcenter_url": "https://vc.small.test", "vcenter_guid": "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61",
@@ -76,20 +77,27 @@ def supervisor_namespaces(folder: Path, count: int) -> Path:
 def reads(path: Path, sandbox: Running) -> tuple[bfinfra.Plan, dict[str, Counter[str]]]:
     """The plan of a site, and what it asked of each server: {host: {what: how often}}."""
     asked: dict[str, Counter[str]] = {}
+    site = bfinfra.load(path, sandbox=sandbox)
+    return bfinfra.plan(site, around=bfinfra.Setting(sandbox=sandbox, fillings=(counting(asked),))), asked
+
+
+def counting(asked: dict[str, Counter[str]]) -> Callable[[Any], Any]:
+    """A filling that notes what is asked of each server."""
 
     class Counting:
         def __init__(self, inner: Any) -> None:
             self._inner = inner
 
         def handle_request(self, request: Any) -> Any:
-            asked.setdefault(request.url.host, Counter())[writes.name(request)] += 1
+            name = writes.name(request)
+            everything = name == "RetrievePropertiesEx" and b"ContainerView" in request.content
+            asked.setdefault(request.url.host, Counter())[OF_ALL if everything else name] += 1
             return self._inner.handle_request(request)
 
         def close(self) -> None:
             self._inner.close()
 
-    site = bfinfra.load(path, sandbox=sandbox)
-    return bfinfra.plan(site, around=bfinfra.Setting(sandbox=sandbox, fillings=(Counting,))), asked
+    return Counting
 
 
 def _written(path: Path, given: Mapping[str, Any]) -> Path:

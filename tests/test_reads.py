@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,3 +69,23 @@ def asked(make: Make, folder: Path, count: int, world: Running) -> tuple[int, di
     plan, seen = grown.reads(make(folder, count), world)
     assert not plan.problems
     return len(plan.items), {server: counts.total() for server, counts in seen.items()}
+
+
+def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as_often_as_before(small: Running, tmp_path: Path) -> None:
+    """No look before or after a step asks for what stands elsewhere: each server costs what it costs alone."""
+    often = {}
+    for count in (2, 4):
+        often[count] = sent(grown.servers(tmp_path, count), small)
+        sent(grown.servers(tmp_path, count), small, destroy=True)
+    assert often[4][grown.OF_ALL] == often[2][grown.OF_ALL] > 0
+    assert often[4].total() <= 2 * often[2].total()
+
+
+def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]:
+    """What an apply or a destroy of a site asks."""
+    asked: dict[str, Counter[str]] = {}
+    around = bfinfra.Setting(sandbox=sandbox, fillings=(grown.counting(asked),))
+    allow = bfinfra.Allow(every_disruption=True, every_delete=True)
+    outcome = bfinfra.apply(bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, around=around)
+    assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
+    return sum(asked.values(), Counter())

@@ -68,10 +68,12 @@ class Machines:
 
     def power_on(self, moid: str) -> None:
         """Power on; harmless for a VM that is on."""
+        if self._on(moid):
+            return
         try:
             self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None), "powering on")
         except Rejected:
-            if not self._on(moid):  # else it was on already
+            if not self._on(moid):  # else another run of the site was faster
                 raise
 
     def stop(self, moid: str, progress: Progress | None = None) -> None:

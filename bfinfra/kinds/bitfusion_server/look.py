@@ -53,10 +53,13 @@ class Looks:
         return Seen(states, Facts(self._inventory, ovas, secrets, self._sights.gone, damaged))
 
     def _again(self, wanted: Wanted) -> list[Machine] | None:
-        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known."""
+        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known.
+
+        Where there was none nobody needs to look: a Deploy fails if there is one, but from a library.
+        """
         seen = self._sights.of(wanted)
         if not seen:
-            return None if seen is None else []
+            return None if seen is None or any(spec and spec.library for spec in wanted.values()) else []
         found = self._vcenter.machines.read(sorted(seen), KEYS)
         briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
         same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen

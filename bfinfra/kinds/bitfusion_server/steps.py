@@ -32,8 +32,8 @@ class Deploy(kind.Step):
 
     @property
     def exclusive(self) -> bool:
-        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now."""
-        return True
+        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now. Not tried of libraries."""
+        return self.target.library is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,19 @@ def test_a_host_that_has_started_meanwhile_is_not_rebooted_again(vcenter: VCente
     assert sandbox.tally()["writes"]["vcenter"]["RebootHost_Task"] == 1
 
 
-def test_powering_on_what_is_on_is_no_failure(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_power_that_changes_between_the_look_and_the_act(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[bool] = []
+
+    def looks(before: bool) -> Callable[[str], bool]:
+        """At first it looks as it was."""
+        looked.clear()
+        return lambda _: looked.append(True) or (before if len(looked) == 1 else not before)
+
     def refuse(*_: Any, **__: Any) -> None:
         raise Rejected("not in this power state")
 
     monkeypatch.setattr(vcenter.machines._tasks, "run", refuse)
-    monkeypatch.setattr(vcenter.machines, "_on", lambda _: True)
+    monkeypatch.setattr(vcenter.machines, "_on", looks(before=False))
     vcenter.machines.power_on("vm-1")
     monkeypatch.setattr(vcenter.machines, "_on", lambda _: False)
     with pytest.raises(Rejected):
