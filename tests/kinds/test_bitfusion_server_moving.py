@@ -1,0 +1,100 @@
+"""What moves between the plan and a step on the sandbox: a server is looked at by its VM's id, and made without a look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made, setting
+from pyVmomi import vim
+
+import bfinfra.app as app
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter import VCenter, refs
+from bfinfra.engine.apply import Options
+from bfinfra.kinds.bitfusion_server.state import MARK
+from bfinfra.sandbox import Running
+
+PATH = EXAMPLES["bitfusion_server"]
+
+
+@pytest.fixture
+def vcenter(sandbox: Running) -> Iterator[VCenter]:
+    """Somebody else's."""
+    found = VCenter(app.load(PATH, sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
+    yield found
+    found.close()
+
+
+def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how: Any) -> app.Outcome:
+    def approve(_: Any) -> Any:
+        between()
+        return EVERYTHING
+
+    return app.apply(app.load(path, sandbox=sandbox), approve=approve, options=Options(patience=QUICK, deadline=20), around=setting(sandbox), **how)
+
+
+def only(vcenter: VCenter) -> Any:
+    (found,) = vcenter.machines.survey(MARK)
+    return found
+
+
+def test_a_strangers_vm_that_takes_the_name_after_the_plan_is_seen_and_left_alone(sandbox, vcenter):
+    def take() -> None:
+        inventory = vcenter.inventory.read()
+        place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+        files = vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]")
+        spec = vim.vm.ConfigSpec(name="bf-01", guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=1024)
+        vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), None), "making it")
+
+    outcome = apply(sandbox, take)
+    assert "did not make it" in endings(outcome)["bitfusion_server/bf-01"]
+    assert only(vcenter).mark == ""
+
+
+def test_a_vm_that_somebody_deletes_after_the_plan_is_looked_for_and_not_found(sandbox, vcenter):
+    assert made(apply(sandbox, lambda: None))
+
+    def delete() -> None:
+        vcenter.machines.stop(only(vcenter).moid)
+        vcenter.machines.destroy(only(vcenter).moid)
+
+    assert made(apply(sandbox, delete, destroy=True))
+
+
+def test_a_vm_whose_mark_somebody_takes_away_after_the_plan_is_no_longer_ours_to_delete(sandbox, vcenter):
+    assert made(apply(sandbox, lambda: None))
+    unmark = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=MARK, value="")])
+
+    def forget() -> None:
+        vcenter.tasks.run(lambda c: refs.refer(c, vim.VirtualMachine, only(vcenter).moid).ReconfigVM_Task(unmark), "taking its mark away")
+
+    apply(sandbox, forget, destroy=True)
+    assert only(vcenter).name == "bf-01"
+
+
+def pool(vcenter: VCenter) -> str:
+    """A resource pool of that name, made anew where it is there."""
+    inventory = vcenter.inventory.read()
+    home = inventory.host("esx1.small.test")
+    found = inventory.pool("gpu", home.cluster)
+
+    def make(content: Any) -> Any:
+        if found is not None:
+            vcenter.tasks.wait(refs.refer(content, vim.ResourcePool, found.moid).Destroy_Task(), "removing it")
+        share = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=0))
+        spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
+        return refs.refer(content, vim.ResourcePool, inventory.pool("", home.cluster).moid).CreateResourcePool("gpu", spec)
+
+    return refs.moid(vcenter.session.write(make))
+
+
+def test_a_pool_that_is_made_anew_after_the_plan_is_looked_up_again(sandbox, vcenter, tmp_path: Path):
+    path = tmp_path / "site.yaml"
+    path.write_text(PATH.read_text().replace("    gpus: 1\n", "    gpus: 1\n    resource_pool: gpu\n"))
+    ids = [pool(vcenter)]
+    assert made(apply(sandbox, lambda: ids.append(pool(vcenter)), path=path))
+    (found,) = vcenter.machines.read([only(vcenter).moid], [])
+    assert found.pool == ids[1] != ids[0]
