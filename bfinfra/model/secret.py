@@ -49,6 +49,11 @@ class Secret:
         read = {"env": self._from_env, "file": self._from_file, "command": self._from_command, "keyring": self._from_keyring}
         return read[self.way]()
 
+    @property
+    def leads(self) -> tuple[object, ...]:
+        """Where to: alike for references that are read from the same place, so that what many servers share is looked at once."""
+        return self.way, self.target, self.sources.base, self.sources.overlay
+
     def missing(self) -> str:
         """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it may."""
         if self.way == "env" and str(self.target) not in self.sources.env:

@@ -41,7 +41,9 @@ class Sources:
     def path(self, text: str) -> Path:
         """The absolute path of a file as written in a site; not checked for existence."""
         here = (self.base / expanded(text)).absolute()
-        stand_in = self.overlay / text.lstrip("/") if self.overlay else here
+        if self.overlay is None:
+            return here
+        stand_in = self.overlay / text.lstrip("/")
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -18,6 +18,7 @@ MOST = 250_000  # nodes once every alias stands for what it names
 LONGEST_KEY = 512  # characters
 SHOWN = 160  # characters of a line that an error shows
 LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
+HINT = re.compile(r"pas|paw|pwd|_pw|secret|pepper")  # what LITERAL needs; nearly no line has it, and this is told far faster
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -30,8 +31,7 @@ class Unreadable(Exception):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry."""
 
     at: Place
@@ -45,8 +45,7 @@ class Node:
         return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One key of a mapping: where the key stands, and its value."""
 
     at: Place
@@ -75,7 +74,8 @@ def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
     composer = _Composer(file, text)
     try:
         for event in yaml.parse(text, Loader=LOADER):
-            composer.take(event)
+            if take := _TAKES.get(type(event)):
+                take(composer, event)
     except yaml.MarkedYAMLError as error:
         raise Unreadable(composer.syntax(error)) from None
     except yaml.reader.ReaderError as error:
@@ -85,11 +85,12 @@ def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
 
 def lines_of(text: str) -> list[str]:
     """The lines as an error shows them: short, without control characters, without what may be a password."""
-    return [LITERAL.sub(r"\1…", _printable(line[:SHOWN]).rstrip()) for line in text.splitlines()]
+    return [_shown(line[:SHOWN]) for line in text.splitlines()]
 
 
-def _printable(line: str) -> str:
-    return line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)
+def _shown(line: str) -> str:
+    seen = (line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)).rstrip()
+    return LITERAL.sub(r"\1…", seen) if HINT.search(seen.casefold()) else seen
 
 
 class _Composer:
@@ -103,10 +104,6 @@ class _Composer:
         self.anchors: dict[str, Node] = {}
         self.documents = 0
         self.total = 0
-
-    def take(self, event: Any) -> None:
-        """One event."""
-        getattr(self, f"_{type(event).__name__}", lambda _: None)(event)
 
     def place(self, mark: Any) -> Place:
         """PyYAML counts from 0."""
@@ -135,13 +132,15 @@ class _Composer:
     def _refuse(self, what: str, at: Place, why: str = "", next: str = "") -> None:
         raise Unreadable(Problem(what, at, why, next))
 
-    def _DocumentStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+    def begin(self, event: Any) -> None:
+        """The one document, or one too many."""
         self.documents += 1
         if self.documents > 1:
             self._refuse("a second document begins here", self.place(event.start_mark), "a site file is one document",
                          "delete the line ---, or make it a file of its own")
 
-    def _AliasEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+    def alias(self, event: Any) -> None:
+        """What an anchor names, once more."""
         at = self.place(event.start_mark)
         if any(frame.anchor == event.anchor for frame in self.frames):
             self._refuse(f"*{event.anchor} stands inside of what it names", at)
@@ -150,7 +149,8 @@ class _Composer:
         self._count(self.anchors[event.anchor].weight, at)
         self._add(self.anchors[event.anchor], at)
 
-    def _ScalarEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+    def scalar(self, event: Any) -> None:
+        """A key or a value."""
         at = self.place(event.start_mark)
         self._no_tag(event, at)
         self._count(1, at)
@@ -159,13 +159,15 @@ class _Composer:
             self._check_key(event.value, at)
             frame.key = ("<<" if event.implicit[0] else "\0<<", at) if event.value == "<<" else (event.value, at)
             return
-        null = event.style in (None, "") and event.implicit[0] and event.value in NULLS
+        null = event.value in NULLS and event.style in (None, "") and event.implicit[0]
         self._finish(Node(at, None if null else event.value), event.anchor, at)
 
-    def _MappingStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+    def mapping(self, event: Any) -> None:
+        """Its keys and values follow."""
         self._open(event, {})
 
-    def _SequenceStartEvent(self, event: Any) -> None:  # noqa: N802 - PyYAML's name
+    def sequence(self, event: Any) -> None:
+        """Its items follow."""
         self._open(event, [])
 
     def _open(self, event: Any, value: Any) -> None:
@@ -178,7 +180,8 @@ class _Composer:
             self._refuse("a key must be text", at, next="quote it if it begins with { or [")
         self.frames.append(Frame(at, value, event.anchor))
 
-    def _MappingEndEvent(self, _: Any) -> None:  # noqa: N802 - PyYAML's name
+    def mapping_end(self, _: Any) -> None:
+        """The mapping is whole; what it merges goes in where it says nothing itself."""
         frame = self.frames.pop()
         for at, merged in frame.merges:
             for source in _mappings(merged):
@@ -189,7 +192,8 @@ class _Composer:
                     frame.value.setdefault(key, entry)
         self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
 
-    def _SequenceEndEvent(self, _: Any) -> None:  # noqa: N802 - PyYAML's name
+    def sequence_end(self, _: Any) -> None:
+        """The list is whole."""
         frame = self.frames.pop()
         self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
 
@@ -248,3 +252,9 @@ class _Start:
 
 
 _START = _Start()
+
+_TAKES: Mapping[type[yaml.Event], Callable[[_Composer, Any], None]] = {
+    yaml.DocumentStartEvent: _Composer.begin, yaml.AliasEvent: _Composer.alias, yaml.ScalarEvent: _Composer.scalar,
+    yaml.MappingStartEvent: _Composer.mapping, yaml.MappingEndEvent: _Composer.mapping_end,
+    yaml.SequenceStartEvent: _Composer.sequence, yaml.SequenceEndEvent: _Composer.sequence_end,
+}
