@@ -17,11 +17,11 @@ from contract.sides import CASSETTES
 
 from bfinfra.backends.kubernetes.cluster import Cluster
 from bfinfra.backends.kubernetes.clusters import Clusters
-from bfinfra.backends.vcenter import capacity, client, hosts, inventory, machines, namespaces, ovf, rest, rights, session, tasks
+from bfinfra.backends.vcenter import capacity, client, hosts, inventory, library, machines, namespaces, ovf, rest, rights, session, tasks
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
-    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "imports": ovf.Imports, "tasks": tasks.Tasks,
+    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "client.close", "cluster.close", "clusters.close", "rest.headers"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rights.given import Site, each_one, give, named, without, world
 from rights.lives import Refused, lived, needed
@@ -48,3 +50,19 @@ def test_one_fewer_fails_and_is_named(kind, use, name, small, site):
     with pytest.raises(Refused) as refused:
         lived(found, small, use, lambda: give(small, found, without(rights, place, name)))
     assert named(name) in str(refused.value)
+
+
+LIBRARY = "    library: {name: appliances, datastore: local}\n    ova: {file"
+
+
+@pytest.mark.parametrize("fewer", ["", "ContentLibrary.CreateLocalLibrary", "ContentLibrary.AddLibraryItem", "ContentLibrary.UpdateSession"])
+def test_a_library_asks_for_rights_of_its_own(fewer, small, site):
+    found = site("bitfusion_server")
+    found = replace(found, text=found.text.replace("    ova: {file", LIBRARY))
+    rights = needed(found, small, Use.APPLY)
+    if not fewer:
+        lived(found, small, Use.APPLY, lambda: give(small, found, rights))
+        return
+    place, _ = next(each for each in each_one(rights) if each[1] == fewer)
+    with pytest.raises(Refused, match=fewer):
+        lived(found, small, Use.APPLY, lambda: give(small, found, without(rights, place, fewer)))

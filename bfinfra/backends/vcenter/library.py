@@ -23,7 +23,8 @@ from bfinfra.model import process
 from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError
 from bfinfra.model.site import VCenterSettings
 
-ITEMS, SESSIONS = "/api/content/library/item", "/api/content/library/item/update-session"
+ITEMS = "/api/content/library/item"
+SESSIONS = "/api/content/library/item/update-session"
 OURS = "bfinfra keeps this appliance here, under its digest"
 IDLE = 300  # seconds that a session lives at least without a sign of life
 STORING, LONGEST = 1800.0, 5.0  # seconds that a library may take to store what came; between two looks at that

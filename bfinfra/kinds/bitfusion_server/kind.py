@@ -16,7 +16,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
-        """Where its VM goes. All datastores where the site names none."""
+        """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the root."""
         host = needs["host"].spec if "host" in needs else None
         cluster = (host and host.cluster) or "*"
         pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
@@ -62,6 +62,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             "pool": (Entity(pool, "ResourcePool"),),
             "folder": (Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),),
             "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
+            "library": (ROOT,) if spec.library else (),
             "networks": tuple(Entity(f"/{datacenter}/network/{each}", "Network") for each in sorted({n.network for n in spec.networks.values()})),
         }
 

@@ -24,6 +24,7 @@ class Deploy(kind.Step):
     rights = (
         *PLACED, holds("pool", "VApp.Import"), holds("datastore", "Datastore.AllocateSpace"),
         holds("folder", "VApp.Import", "VirtualMachine.Inventory.Create", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AdvancedConfig"),
+        holds("library", "ContentLibrary.CreateLocalLibrary", "ContentLibrary.AddLibraryItem", "ContentLibrary.UpdateLibraryItem", "ContentLibrary.UpdateSession"),
     )
 
     name: str

@@ -1,0 +1,86 @@
+"""Content libraries as a store of appliances: filled once, deployed from as often as one likes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import replace
+
+import pytest
+from contract.calls import Account, call, lacks
+from contract.machines import DATA, MARK, gone, wish
+from contract.sides import VCenterSide
+
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.library import ITEMS, Libraries
+from bfinfra.backends.vcenter.vm import Appliance, Import
+from bfinfra.model import process
+from bfinfra.model.errors import Missing, Rejected
+
+NONE = "vcsim: /api/content and /api/vcenter/ovf are not there"
+
+
+def appliance(wanted: Import) -> Appliance:
+    """What an import's files are in a library."""
+    files = {f"{wanted.name}.ovf": wanted.descriptor.encode(), **dict.fromkeys(wanted.files, DATA)}
+    digests = {name: ("SHA256", hashlib.sha256(content).hexdigest()) for name, content in files.items()}
+    return Appliance(digest=digests[f"{wanted.name}.ovf"][1], title=wanted.name, files={name: len(content) for name, content in files.items()}, digests=digests,
+                     open=lambda name: io.BytesIO(files[name]))
+
+
+def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]:
+    """The item, and how far the upload said it was."""
+    told: list[int] = []
+    kept = replace(appliance(wanted), **changes)
+    return vc.libraries.store("appliances", wanted.datastore, kept, lambda done, _: told.append(done)), told
+
+
+@call("libraries.store", "libraries.deploy", case="stored once, deployed with its mark; the second time nothing is uploaded")
+@lacks(NONE)
+def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "from-a-library", disk=True)
+    item, told = stored(vc, wanted)
+    assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
+    assert stored(vc, wanted) == (item, [])
+    moid = vc.libraries.deploy(item, wanted)
+    vcenter.closing.append(lambda: gone(vc, moid))
+    (found,) = vc.machines.read([moid], [MARK])
+    assert (found.name, found.extra) == ("from-a-library", {MARK: "mark of from-a-library"})
+
+
+@call("libraries.store", case="begun by a process that is no more")
+@lacks(NONE)
+def test_what_an_ended_process_left_is_taken_over(vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "left", disk=True)
+    monkeypatch.setattr(process, "ended", lambda who: who == "elsewhere/0/1")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="cut"):
+        patch.setattr(process, "me", lambda: "elsewhere/0/1")
+        patch.setattr(Libraries, "_drop", lambda *_: None)
+        vc.libraries.store("appliances", wanted.datastore, replace(appliance(wanted), open=cut), lambda *_: None)
+    item, told = stored(vc, wanted)
+    assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
+    assert vc.rest.get(f"{ITEMS}/{item}")["description"].endswith(process.me())
+
+
+def cut(name: str) -> io.BytesIO:
+    raise OSError("cut")
+
+
+@call("libraries.store", case="the item holds other files")
+@lacks(NONE)
+def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "changed", disk=True)
+    stored(vc, wanted)
+    with account.refused(Rejected):
+        stored(vc, replace(wanted, descriptor=wanted.descriptor.replace("Server", "Sorver")), digest=appliance(wanted).digest)
+
+
+@call("libraries.deploy", case="the item is gone")
+@lacks(NONE)
+def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    with account.refused(Missing):
+        vc.libraries.deploy("b0b0b0b0-0000-4000-8000-000000000000", wish(vcenter, vc, "nothing", disk=True))
