@@ -114,7 +114,8 @@ def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["lacking"] = sorted(config.stash[LACKING])
-    elif config.getoption("--record") and exitstatus == 0 and (found := config.stash[TOLD]):
+    elif config.getoption("--record") and exitstatus == 0 and config.stash[TOLD]:
+        found = {**stored(), **config.stash[TOLD]}  # of tests that did not run now, what they did before
         lines = (f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found))
         RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -79,7 +79,6 @@ def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, acc
 
 
 @call("libraries.deploy", case="the item is gone")
-@lacks(NONE)
 def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Missing):

@@ -22,7 +22,7 @@ SUITE_ONLY = {
     "CreateFolder", "CreateResourcePool", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
     "GET /api/vcenter/namespace-management/virtual-machine-classes/{id}", "POST /api/vcenter/namespace-management/virtual-machine-classes",
     "PATCH /api/vcenter/namespace-management/virtual-machine-classes/{id}", "DELETE /api/vcenter/namespace-management/virtual-machine-classes/{id}",
-    "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}",
+    "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}", "PUT /cls/data/{session}/{file}",
 }
 """What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions, uploads."""
 

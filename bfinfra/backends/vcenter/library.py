@@ -96,13 +96,12 @@ class Libraries:
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
         self._take_over(item, appliance)
         session = str(self._rest.post(SESSIONS, {"library_item_id": item}))
-        path = f"{SESSIONS}/{session}"
         try:
-            self._send(path, appliance, report)
-            self._rest.post(path, params={"action": "complete"})
-            self._settled(path)
+            self._send(session, appliance, report)
+            self._rest.post(f"{SESSIONS}/{session}", params={"action": "complete"})
+            self._settled(session)
         except BaseException:
-            self._drop(path)
+            self._drop(session)
             raise
         if not self._whole(item, appliance):
             raise Malformed(f"the library's item {appliance.name} is empty", server=self._rest.server, why="the upload ended well")
@@ -111,41 +110,40 @@ class Libraries:
         """End what a process that is no more left open. Busy where somebody is at work."""
         who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
-            path = f"{SESSIONS}/{session}"
-            if self._rest.get(path).get("state") == "ACTIVE" and not (process.ended(who) or process.mine(who)):
+            if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (process.ended(who) or process.mine(who)):
                 raise Busy(f"{appliance.title} is being stored in the library", server=self._rest.server, why=f"by {faults.safe(who)}", retry_after=LONGEST)
-            self._drop(path)
+            self._drop(session)
         if not process.mine(who):
             self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
 
-    def _send(self, path: str, appliance: Appliance, report: Report) -> None:
+    def _send(self, session: str, appliance: Appliance, report: Report) -> None:
         urls = []
         for name, size in appliance.files.items():
             spec: dict[str, Any] = {"name": name, "source_type": "PUSH", "size": size}
             algorithm, digest = appliance.digests.get(name, ("", ""))
             if algorithm in ALGORITHMS:
                 spec["checksum_info"] = {"algorithm": algorithm, "checksum": digest}
-            urls.append(httpx2.URL(self._rest.post(f"{path}/file", spec)["upload_endpoint"]["uri"]))
+            urls.append(httpx2.URL(self._rest.post(f"{SESSIONS}/{session}/file", spec)["upload_endpoint"]["uri"]))
         items = [SimpleNamespace(path=name, create=True) for name in appliance.files]
         home = httpx2.URL(f"https://{self._rest.server}")
         if strange := next((url for url in urls if (url.host, url.port) != (home.host, home.port)), None):
             raise faults.malformed("the library asks for an upload to another server", self._rest.server, strange.host)
 
         def alive(percent: int) -> None:
-            self._rest.post(path, {"client_progress": percent}, params={"action": "keep-alive"})
+            self._rest.post(f"{SESSIONS}/{session}", {"client_progress": percent}, params={"action": "keep-alive"})
 
         with KeepAlive(alive, IDLE) as beat:
             Upload(self._seam, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(items, urls, appliance.files, appliance.open)
 
-    def _settled(self, path: str) -> None:
+    def _settled(self, session: str) -> None:
         end, pause = time.monotonic() + STORING, 0.05
         while time.monotonic() < end:
             try:
-                found = self._rest.get(path)
+                found = self._rest.get(f"{SESSIONS}/{session}")
             except Missing:
                 return  # a session that is done may be gone
             if found.get("state") == "DONE":
-                self._drop(path)
+                self._drop(session)
                 return
             if found.get("state") in ("ERROR", "CANCELED"):
                 why = (found.get("error_message") or {}).get("default_message", "")
@@ -154,12 +152,12 @@ class Libraries:
             pause = min(2 * pause, LONGEST)
         raise Busy("the library still stores what was uploaded", server=self._rest.server, why=f"after {STORING:.0f} s")
 
-    def _drop(self, path: str) -> None:
+    def _drop(self, session: str) -> None:
         """What can't be dropped ends by itself on the server."""
         with contextlib.suppress(RemoteError):
-            self._rest.post(path, params={"action": "cancel"})
+            self._rest.post(f"{SESSIONS}/{session}", params={"action": "cancel"})
         with contextlib.suppress(RemoteError):
-            self._rest.delete(path)
+            self._rest.delete(f"{SESSIONS}/{session}")
 
 
 def _note(appliance: Appliance) -> str:
