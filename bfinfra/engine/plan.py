@@ -11,7 +11,7 @@ from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.understood import understood
 from bfinfra.model.errors import Malformed, Problem, Refusal
-from bfinfra.model.kind import Disruption, Step, adopted, differences
+from bfinfra.model.kind import Disruption, State, Step, adopted, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.refs import Key
@@ -71,7 +71,7 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known |
     if key in wish.adopt and state is not None and state.mark is None:
         state = adopted(state, Mark(wish.site, str(key)))
     if kind.makes and state is not None:
-        _check_owner(key, spec, state.mark, wish)
+        _check_owner(key, spec, state, wish)
     around = (everything or known(wish, world)).around(key)
     with understood(str(key)):
         steps = tuple(kind.steps(key.name, spec, state, around))
@@ -105,7 +105,13 @@ def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
     )
 
 
-def _check_owner(key: Key, spec: Any, mark: Mark | None, wish: Wish) -> None:
+def _check_owner(key: Key, spec: Any, state: State, wish: Wish) -> None:
+    mark = state.mark
+    if mark is None and spec is not None and state.copy:
+        raise Refusal(
+            state.copy, why="somebody copied it with its mark, and what bfinfra did not make is never touched",
+            next=f"take the copy over with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to have {key} made anew",
+        )
     if mark is None and spec is not None:
         raise Refusal(
             "it stands there already, and bfinfra did not make it", why="an object without the mark is never touched",

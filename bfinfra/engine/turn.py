@@ -59,9 +59,17 @@ class Turn:
         seen = self._kinds[kind].observe({name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False)
         with self.lock:
             self._world.take(kind, seen, names)
+            self._leave_strangers(kind, names)
             blind = next((why for name in names if (why := self._world.why_unreadable(Key(kind, name)))), "")
         if blind:
             raise Unreachable(f"{kind} can't be read", why=blind)
+
+    def _leave_strangers(self, kind: str, names: tuple[str, ...]) -> None:
+        """What stands under the name of something that goes, and isn't ours: ours is gone, and theirs is not looked at."""
+        for key in (Key(kind, name) for name in names):
+            state = self._world.states.get(key)
+            if state is not None and key not in self._wish.wanted and (state.mark is None or state.mark.site != self._wish.site):
+                del self._world.states[key]
 
     def _once(self, item: Item) -> Step | None:
         steps = self._guarded(item)

@@ -184,7 +184,7 @@ class Namespace(kind.Kind[Spec, State]):
                 name = _name(real, state, wanted)
                 spec = wanted.get(name)
                 fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
-                if (others or name in wanted) and (name not in states or not fits):
+                if name and (others or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = state if fits or not others else self._with_contents(state)
         return states
@@ -198,10 +198,10 @@ class Namespace(kind.Kind[Spec, State]):
 
 
 def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
-    """Ours by its mark; a stranger's by who wants its place."""
+    """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
     if state.mark:
         return state.mark.address.removeprefix("namespace/")
-    return next((n for n, spec in wanted.items() if spec and (spec.cluster, spec.namespace or n) == (state.cluster, real)), real)
+    return next((n for n, spec in wanted.items() if spec and (spec.cluster, spec.namespace or n) == (state.cluster, real)), "")
 
 
 def _create(name: str, spec: Spec, around: Around) -> Create:

@@ -147,7 +147,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
         While one waits for some: their details, and no more.
         """
-        names = [name for name, text in self._namespaces.list().items() if name in wanted or Mark.decode(text)] if others else list(wanted)
+        names = [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)] if others else list(wanted)
         if not names and not any(wanted.values()):
             return Seen({})
         if others or self._catalog is None:  # what namespaces may name does not change while one waits for them
@@ -205,6 +205,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
         except RemoteError as error:
             return (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
+
+
+def _own(name: str, description: str) -> bool:
+    """Whether its mark is its own, and not copied from another one with the description."""
+    mark = Mark.decode(description)
+    return mark is not None and mark.address == f"supervisor_namespace/{name}"
 
 
 def _state(found: Namespace) -> State:

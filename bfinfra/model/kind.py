@@ -54,6 +54,8 @@ class State:
     """None: it stands there, but nobody's mark is on it."""
     contents: tuple[str, ...] = ()
     """Other people's objects inside: what a deletion would take along."""
+    copy: str = ""
+    """Whose copy it is, in words, where somebody copied an object of ours with its mark; such a one is nobody's that we know of."""
 
 
 class Disruption(enum.StrEnum):

@@ -1,7 +1,7 @@
 """The mark that every object of ours carries, in the object itself: which site and address made it, and what was applied.
 
 Written in one line so that it fits an extraConfig value, an annotation, a custom attribute or the last line of a description:
-`bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated JSON>`.
+`bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated JSON> id=<what no copy has>`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-LINE = re.compile(r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: applied=(?P<applied>[A-Za-z0-9+/=_-]*))?")
+LINE = re.compile(r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?")
 LARGEST = 1 << 20  # bytes of JSON; a mark is a few kilobytes, more is an attack
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as applied."""
+    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as applied.
+
+    `id`: what the marked object has and no copy of it, mark and all, has: a VM's instance UUID, an object's place. "" where none was noted.
+    """
 
     site: str
     address: str
     applied: Mapping[str, Any] | None = field(default=None)
+    id: str = ""
 
     def seal(self, applied: Mapping[str, Any]) -> Mark:
         """The same mark, on a finished object."""
         return replace(self, applied=applied)
+
+    def on(self, identity: str) -> Mark:
+        """The same mark, for the one object that has this id."""
+        return replace(self, id=identity)
+
+    def where(self, identity: str) -> Mark | None:
+        """The mark as read from the object that has this id, without the id; None where it was copied from another one."""
+        return replace(self, id="") if self.id in ("", identity) else None
 
     @property
     def open(self) -> Mark:
@@ -39,22 +51,22 @@ class Mark:
     def encode(self) -> str:
         """One line of text."""
         line = f"bfinfra:1 site={self.site} address={self.address}"
-        if self.applied is None:
-            return line
-        packed = zlib.compress(json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9)
-        return f"{line} applied={base64.b64encode(packed).decode()}"
+        if self.applied is not None:
+            packed = zlib.compress(json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9)
+            line += f" applied={base64.b64encode(packed).decode()}"
+        return f"{line} id={self.id}" if self.id else line
 
     @staticmethod
-    def site_in(text: str | None) -> str | None:
-        """Whose mark is in `text`: the site alone, without unpacking what was applied."""
+    def site_in(text: str | None, identity: str = "") -> str | None:
+        """Whose mark is in `text`, of the object that has this id: the site alone, without unpacking what was applied."""
         match = LINE.search(text or "")
-        return match["site"] if match else None
+        return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
 
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
         match = LINE.search(text) if isinstance(text, str) else None
-        return cls(match["site"], match["address"], _unpack(match["applied"])) if match else None
+        return cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "") if match else None
 
 
 def below(text: str, mark: Mark) -> str:

@@ -39,3 +39,13 @@ def test_a_spoiled_seal_counts_as_unfinished_work():
 def test_a_bomb_in_the_seal_is_not_unpacked():
     bomb = base64.b64encode(zlib.compress(b'{"a":"' + b"a" * (1 << 24) + b'"}')).decode()
     assert Mark.decode(f"{MARK.encode()} applied={bomb}").applied is None
+
+
+def test_a_mark_counts_only_on_the_object_that_it_was_written_for():
+    sealed = MARK.seal({"a": 1})
+    read = Mark.decode(sealed.on("uuid-1").encode())
+    assert read.where("uuid-1") == sealed
+    assert read.where("uuid-2") is None
+    assert Mark.decode(sealed.encode()).where("uuid-2") == sealed, "one of before says nothing of it"
+    assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-1") == "poc"
+    assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-2") is None

@@ -15,6 +15,8 @@ from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 
+from bfinfra.model.errors import BfinfraError
+
 HOST, SERVER = "gpu_host/DC0_C0_H0", "bitfusion_server/bf-01"
 GUEST = {"toolsRunningStatus": "guestToolsRunning", "ipAddress": "10.9.0.5", "hostName": "bf-01.example.local"}
 
@@ -132,3 +134,20 @@ def test_somebody_elses_vm_with_the_card_stops_the_plan(site: SiteFile, vcsim: V
     found = site.plan()
     assert found.problems
     assert any("theirs" in str(problem) for problem in found.problems)
+
+
+def test_a_clone_is_left_alone_when_its_original_is_gone(site: SiteFile, vcsim: Vcsim) -> None:
+    applied(site, vcsim)
+    vcsim.govc("vm.clone", "-vm", "bf-01", "-on=false", "-host", "/DC0/host/DC0_C0/DC0_C0_H0", "-ds", "LocalDS_0", "bf-01-copy")
+    config = machine(vcsim)["config"]
+    (mark,) = [option["value"] for option in config["extraConfig"] if option["key"] == "bfinfra.mark"]
+    assert mark.endswith(f" id={config['instanceUuid']}")
+    vcsim.govc("vm.change", "-vm", "bf-01-copy", "-e", f"bfinfra.mark={mark}")  # vCenter's clone brings it along, vcsim's does not
+    before = vcsim.govc("vm.info", "-json", "bf-01-copy")
+    assert site.plan().pending == ()
+    vcsim.govc("vm.destroy", "bf-01")
+    with pytest.raises(BfinfraError, match="the VM bf-01-copy is a copy of bitfusion_server/bf-01"):
+        site.apply()
+    with pytest.raises(BfinfraError, match="the VM bf-01-copy uses the card"):
+        site.apply(destroy=True)
+    assert vcsim.govc("vm.info", "-json", "bf-01-copy") == before

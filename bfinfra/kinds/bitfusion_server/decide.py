@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import Facts, State
+from bfinfra.kinds.bitfusion_server.state import Facts, State, identity
 from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
 from bfinfra.kinds.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
@@ -33,9 +33,10 @@ def _create(name: str, spec: Spec, state: State | None, around: Around) -> Seque
     """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
     target = resolve(name, spec, state, around)
     changes = () if state is not None and not state.importing else differences(None, spec.applied())
-    seal = around.mark.seal(spec.applied()).encode()
+    mark = around.mark.on(identity(around.mark.site, name))
+    seal = mark.seal(spec.applied()).encode()
     return (
-        Deploy(name=name, target=target, mark=around.mark.encode(), changes=changes),
+        Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
         PowerOn(name=name, moid=""),
         Seal(name=name, moid="", mark=seal, release=target.release),
     )
@@ -59,7 +60,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, around: Around)
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        seal = around.mark.seal(spec.applied()).encode()
+        seal = around.mark.on(machine.instance_uuid).seal(spec.applied()).encode()
         steps.append(Seal(name=name, moid=machine.moid, mark=seal, release=target.release, changes=found))
     return steps
 

@@ -37,6 +37,8 @@ class Looks:
         self._packages = packages
         self._sights = sights
         self._inventory = Inventory()
+        self._passed: set[str] = set()
+        """Ids of VMs that were once seen beside the one that their mark means."""
 
     def observe(self, wanted: Wanted, holders: Holders, *, others: bool) -> Seen:
         """States of the wanted and of whatever else carries a mark of this kind.
@@ -46,7 +48,7 @@ class Looks:
         found = None if others else self._again(wanted)
         if found is None:
             found = self._survey(wanted, holders, others=others)
-        states = self._states(found)
+        states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {spec.ova.text: self._packages.look(spec.ova) for spec in specs.values()}
         secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
@@ -74,15 +76,20 @@ class Looks:
         known = [machine for moid in mine if others and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
-    def _states(self, found: Iterable[Machine]) -> dict[str, State]:
-        hosts = {h.moid: h.name for h in self._inventory.hosts}
+    def _states(self, found: Iterable[Machine], wanted: Wanted) -> dict[str, State]:
+        """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was made for it, else the older one."""
+        hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
+        seen = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
         states: dict[str, State] = {}
-        for machine in sorted(found, key=lambda m: m.moid):
-            seen = state.read(machine, hosts.get(machine.host, ""))
-            name = _address(seen.mark) or machine.name
-            # a clone copies the mark, but not the instance UUID
-            if name not in states or machine.instance_uuid == state.identity(self._site.name, name):
-                states[name] = seen
+        for each in sorted((s for s in seen if not s.copy), key=lambda s: (s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)), s.machine.moid)):
+            name = _address(each.mark) or each.machine.name
+            if each.machine.moid not in self._passed and states.setdefault(name, each) is not each:
+                self._passed.add(each.machine.moid)
+        for copy in (s for s in seen if s.copy):
+            in_place = copy.machine.name if copy.machine.folder in homes else ""
+            for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
+                if wanted.get(name) is not None:  # it stands in the way; what goes leaves it alone
+                    states.setdefault(name, copy)
         return states
 
     def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> dict[str, Problem]:
@@ -128,8 +135,7 @@ def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> b
 
 def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> dict[str, str]:
     """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
-    folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
-    homes = {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
+    homes = _homes(wanted, inventory)
     found = {}
     for brief in briefs:
         mark = Mark.decode(brief.mark)
@@ -138,6 +144,12 @@ def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, othe
         if in_the_way or (name and (others or name in wanted)):
             found[brief.moid] = name or brief.name
     return found
+
+
+def _homes(wanted: Wanted, inventory: Inventory) -> set[str]:
+    """The ids of the folders that wanted servers are made in."""
+    folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
+    return {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
 
 
 def _address(mark: Mark | None) -> str:

@@ -88,7 +88,8 @@ class Runs:
         )
         item = self._vcenter.libraries.store(*library, stored, lambda done, total: report(Done("uploading to the library", done, total)))
         report(Done("deploying from the library", 0))
-        moid = self._vcenter.libraries.deploy(item, replace(wanted, hardware=Hardware(extra=wanted.hardware.extra)))
+        unidentified = Mark(self._site.name, f"bitfusion_server/{wanted.name}").encode()  # it has its instance UUID with its hardware
+        moid = self._vcenter.libraries.deploy(item, replace(wanted, hardware=Hardware(extra={**wanted.hardware.extra, MARK: unidentified})))
         (made,) = self._vcenter.machines.read([moid], [])
         drop = tuple(nic.key for index, nic in enumerate(made.nics) if index in wanted.surplus)
         whole = replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)

@@ -73,5 +73,8 @@ def release(package: Ova) -> str:
 
 
 def read(machine: Machine, host: str) -> State:
-    """The state of one VM on the host of that name."""
-    return State(mark=Mark.decode(machine.extra.get(MARK)), machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)))
+    """The state of one VM on the host of that name. A clone has its original's mark and another instance UUID: it bears none of ours."""
+    noted = Mark.decode(machine.extra.get(MARK))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
+    return State(mark=mark, copy=copy, machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)) and not copy)

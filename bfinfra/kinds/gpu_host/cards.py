@@ -91,5 +91,5 @@ def stranger(address: str, holders: Iterable[Holder], site: str) -> str:
 
 
 def ours(holder: Holder, site: str) -> bool:
-    """Whether a VM is this site's."""
-    return Mark.site_in(holder.mark) == site
+    """Whether a VM is this site's; a copy of such a one is not."""
+    return Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "") == site
