@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import stat
 import sys
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bfinfra import app, sandbox
-from bfinfra.cli import main
+from bfinfra.cli.main import Terminated, main
 from bfinfra.engine.journal import Journal
 from bfinfra.model.errors import Denied, Problem
 from bfinfra.model.events import Ended, Ending, StepEnded
@@ -278,6 +280,19 @@ def test_an_interruption_while_reading_ends_with_130(site, monkeypatch, capsys):
     monkeypatch.setattr(app, "plan", interrupted)
     assert main(["plan", str(site)]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_of_which_a_library_makes_its_own_error_is_still_a_signal(number, code, site, monkeypatch, capsys):
+    def swallowed(*_, **__):
+        try:
+            os.kill(os.getpid(), number)
+        except (KeyboardInterrupt, Terminated) as error:
+            raise ValueError("SchemaError: expected text of the form") from error
+
+    monkeypatch.setattr(app, "plan", swallowed)
+    assert main(["plan", str(site)]) == code
+    assert "SchemaError" not in capsys.readouterr().err
 
 
 def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, planned, monkeypatch, capsys):

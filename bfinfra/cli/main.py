@@ -26,6 +26,17 @@ class Terminated(BaseException):
     """SIGTERM came while nothing was being written."""
 
 
+class Struck:
+    """The signal that came while nothing was being written; 0: none. Libraries in C make another error of what a handler raises."""
+
+    number = 0
+
+    def take(self, number: int, _frame: object) -> None:
+        """End what only reads; sessions are closed on the way out."""
+        self.number = number
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+
 def program() -> int:
     """`main` as a whole process: what start-up makes lives to the end, so garbage is looked for seldom, and not when all is over."""
     gc.set_threshold(50_000, 20, 20)
@@ -41,9 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build().parse_args(argv)
     except SystemExit as leave:
         return int(leave.code or 0)
+    struck = Struck()
     try:
-        with _terminated():
-            code = _run(args)
+        with _taken(struck):
+            code = _run(args, struck)
             sys.stdout.flush()
             return code
     except BrokenPipeError:
@@ -56,13 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGTERM
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace, struck: Struck) -> int:
     try:
         module = importlib.import_module(f"bfinfra.cli.{args.module}")
         return int(getattr(module, args.run)(args))
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - people get a sentence, whatever went wrong
+        if struck.number:
+            struck.take(struck.number, None)
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
             _trace(error)
             return 1
@@ -94,17 +108,13 @@ def _said(error: Exception) -> BfinfraError:
 
 
 @contextlib.contextmanager
-def _terminated() -> Iterator[None]:
-    """SIGTERM ends what only reads, and sessions are closed on the way out."""
-
-    def leave(_number: int, _frame: object) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, leave)
+def _taken(struck: Struck) -> Iterator[None]:
+    before = {number: signal.signal(number, struck.take) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _printable() -> None:
