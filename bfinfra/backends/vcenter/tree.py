@@ -17,6 +17,8 @@ from pyVmomi.SoapAdapter import Deserialize
 from pyVmomi.VmomiSupport import XMLNS_VMODL_BASE, DataObject, GetPropertyInfo, GetWsdlType, GuessWsdlType, ManagedObject, binary
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}type"
+Reader = Callable[[Element, Any], Any]
+"""An element, and the stub that its references are bound to, to the value."""
 TRUE, FALSE = ("true", "1"), ("false", "0")
 
 
@@ -36,20 +38,14 @@ def parse(blocks: Iterable[bytes]) -> Element:
 
 
 class Node:
-    """A data object: `kind` is its vSphere type; attributes are read from the tree. What is not set is None, a list empty."""
-
-    __slots__ = ("_element", "_stub", "kind")
+    """A data object: `kind` is its vSphere type; attributes are read from the tree, once. What is not set is None, a list empty."""
 
     def __init__(self, element: Element, kind: Any, stub: Any) -> None:
         self.kind, self._element, self._stub = kind, element, stub
 
     def __getattr__(self, name: str) -> Any:
-        declared = _declared(self.kind, name)
-        if issubclass(declared, list):
-            return [value(e, declared, self._stub) for e in self._element.iterchildren(f"{{*}}{name}")]
-        for found in self._element.iterchildren(f"{{*}}{name}"):  # the first; `find` takes twice as long
-            return value(found, declared, self._stub)
-        return None
+        found = vars(self)[name] = _attribute(self.kind, name)(self._element, self._stub)
+        return found
 
 
 def is_a(found: Any, kind: type[Any]) -> bool:
@@ -80,7 +76,7 @@ def _space(element: Element, prefix: str | None) -> str:
 
 
 @functools.cache
-def _reader(kind: Any) -> Callable[[Element, Any], Any]:
+def _reader(kind: Any) -> Reader:
     """How elements of a type are read."""
     if issubclass(kind, list):
         return lambda element, stub: [value(child, kind.Item, stub) for child in element]
@@ -113,8 +109,19 @@ def _named(name: str, space: str) -> Any:
 
 
 @functools.cache
-def _declared(kind: Any, name: str) -> Any:
-    return GetPropertyInfo(kind, name).type
+def _attribute(kind: Any, name: str) -> Reader:
+    """How an attribute of a type is read. One that is declared as a plain value is one, whatever else its element says."""
+    declared, path = GetPropertyInfo(kind, name).type, f"{{*}}{name}"
+    if issubclass(declared, list):
+        return lambda element, stub: [value(each, declared, stub) for each in element.iterchildren(path)]
+    read = _reader(declared) if issubclass(declared, (str, int, float)) else lambda element, stub: value(element, declared, stub)
+
+    def first(element: Element, stub: object) -> Any:
+        for found in element.iterchildren(path):  # `find` takes twice as long
+            return read(found, stub)
+        return None
+
+    return first
 
 
 @functools.cache
