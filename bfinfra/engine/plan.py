@@ -90,7 +90,7 @@ def _item(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known) -
     action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
     going = action in (Action.DELETE, Action.REPLACE)
     item = Item(key, action, steps, contents=state.contents if going and state is not None else ())
-    return replace(item, follows=_follows(item, wish.wanted.get(key), state))
+    return replace(item, follows=_follows(item, wish.wanted.get(key), state)) if steps else item
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:

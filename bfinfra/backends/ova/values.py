@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 
@@ -45,14 +46,19 @@ def _address(value: str) -> str:
 
 
 def _text(rules: str, value: str) -> str:
-    """`MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`, `string["a","b"]`."""
+    low, high, choices = _rules(rules)
+    if not low <= len(value) <= high:
+        return f"expected {low} to {high} characters"
+    return f"expected one of {', '.join(choices)}" if choices and value not in choices else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _rules(rules: str) -> tuple[int, int, tuple[str, ...]]:
+    """Least and most characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`, `string["a","b"]`."""
     span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)
     least = re.search(r"MinLen\(\s*(\d+)", rules, re.IGNORECASE)
     most = re.search(r"MaxLen\(\s*(\d+)", rules, re.IGNORECASE)
     low = int((least and least[1]) or (span and span[1]) or 0)
     high = int((most and most[1]) or (span and span[2]) or 65535)
-    if not low <= len(value) <= high:
-        return f"expected {low} to {high} characters"
     allowed = re.search(r"(?:ValueMap\s*\{|string\[)([^\]}]*)[\]}]", rules, re.IGNORECASE)
-    choices = re.findall(r'"([^"]*)"', allowed[1]) if allowed else []
-    return f"expected one of {', '.join(choices)}" if choices and value not in choices else ""
+    return low, high, tuple(re.findall(r'"([^"]*)"', allowed[1])) if allowed else ()

@@ -10,7 +10,7 @@ from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
-from bfinfra.kinds.gpu_host.cards import Gpu, chosen
+from bfinfra.kinds.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need
@@ -40,9 +40,12 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
 def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:
     """The host's cards; those of a VM that is being adopted are ours already."""
     detail = host.state.detail
-    own = [replace(h, mark=around.mark.encode()) if state and h.moid == state.machine.moid else h for h in detail.holders]
+    seen = host.state
+    if state and any(h.moid == state.machine.moid and not ours(h, around.mark.site) for h in detail.holders):
+        own = [replace(h, mark=around.mark.encode()) if h.moid == state.machine.moid else h for h in detail.holders]
+        seen = replace(seen, detail=replace(detail, holders=tuple(own)))
     try:
-        return chosen(host.spec, replace(host.state, detail=replace(detail, holders=tuple(own))), around.mark.site)
+        return chosen(host.spec, seen, around.mark.site)
     except Refusal as refusal:
         problem = refusal.problems[0]
         raise Refusal(f"{host.key} has not the cards that it should pass through", field="host",

@@ -31,7 +31,7 @@ def checked(name: str, spec: Spec, ova: Ova, facts: Facts) -> dict[str, Value]:
     for key, value in spec.properties.items():
         if key not in declared:
             raise Refusal(f"the OVA has no property {key}", field=f"properties.{key}", next=nearest(key, declared) or "see: bfinfra ova inspect")
-        found[key] = _fit(declared[key], value, facts.secrets.get((name, key), SecretSeen()), f"properties.{key}")
+        found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
     for property_ in ova.properties:
         if property_.required and property_.key not in found:
             label = f" ({property_.label})" if property_.label else ""
@@ -39,11 +39,11 @@ def checked(name: str, spec: Spec, ova: Ova, facts: Facts) -> dict[str, Value]:
     return found
 
 
-def _fit(declared: Property, value: Value, seen: SecretSeen, where: str) -> Value:
+def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) -> Value:
     if not declared.user_configurable:
         raise Refusal(f"the OVA's property {declared.key} can't be set", field=where, why="its maker did not make it configurable", next="leave it out")
     if isinstance(value, Secret):
-        if why := seen.problem or value.missing():
+        if why := value.missing() if seen is None else seen.problem:
             raise Refusal(f"the property {declared.key} has no usable value", field=where, why=why, next="correct the reference or its value")
         return value
     if declared.password:

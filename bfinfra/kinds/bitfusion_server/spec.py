@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from bfinfra.model.units import Bytes
 PORT = 56001  # where a server answers its clients
 
 
+@functools.lru_cache(maxsize=1024)
 def _interface(value: str) -> str:
     if "/" not in value:
         raise ValueError("expected an address with its prefix, such as 172.24.210.80/24")
@@ -26,7 +28,7 @@ def _interface(value: str) -> str:
 
 
 Interface = Annotated[str, AfterValidator(_interface)]
-Address = Annotated[str, AfterValidator(lambda value: str(ipaddress.ip_address(value)))]
+Address = Annotated[str, AfterValidator(functools.lru_cache(maxsize=1024)(lambda value: str(ipaddress.ip_address(value))))]
 Item = Literal["address", "netmask", "gateway", "dns"]
 
 
