@@ -9,7 +9,9 @@ import pytest
 from engine.toys import BoxSpec, LidSpec, ToyWorld, lines, planned, site
 
 from bfinfra.engine import graph, plan
-from bfinfra.model.kind import Around, Need, Peers
+from bfinfra.engine.known import Known
+from bfinfra.engine.observe import World
+from bfinfra.model.kind import Around, Need, Peers, Seen
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges
 
@@ -102,3 +104,13 @@ def test_fields_without_references_are_not_looked_through():
 class Never(dict):
     def items(self):
         raise AssertionError("looked through")
+
+
+def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
+    """Two that are looked at side by side decide on their own facts, whoever looked last."""
+    seen = World()
+    seen.take("box", Seen({}, facts="of the survey"))
+    for name in ("a", "b"):
+        seen.take("box", Seen({}, facts=f"of {name}"), [name])
+    found = Known.of("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
+    assert [found.around(Key("box", name)).facts for name in "abc"] == ["of a", "of b", "of the survey"]

@@ -44,8 +44,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors. Without others: the wanted's VMs alone."""
-        holders = {holder.moid: holder.machine for need in needs.values() if need.state is not None for holder in need.state.detail.holders}
-        return self._looks.observe(wanted, holders, others=others)
+        return self._looks.observe(wanted, needs, others=others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -14,8 +14,9 @@ from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Seen
+from bfinfra.model.kind import Need, Seen
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.site import Site
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 KIND = "bitfusion_server"
 Wanted = Mapping[str, Spec | None]
-Holders = Mapping[str, Machine | None]
-"""The VMs that hold cards of hosts, by id, and what the hosts' survey told of them."""
+Hosts = Mapping[Key, Need]
+"""The hosts as last seen, each with the VMs that hold its cards."""
 
 
 class Looks:
@@ -40,14 +41,14 @@ class Looks:
         self._passed: set[str] = set()
         """Ids of VMs that were once seen beside the one that their mark means."""
 
-    def observe(self, wanted: Wanted, holders: Holders, *, others: bool) -> Seen:
+    def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Seen:
         """States of the wanted and of whatever else carries a mark of this kind.
 
         Without others: of the VMs that are known to be the wanted's, among the places that are known, for as long as both are what they were.
         """
         found = None if others else self._again(wanted)
         if found is None:
-            found = self._survey(wanted, holders, others=others)
+            found = self._survey(wanted, hosts, others=others)
         states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {spec.ova.text: self._packages.look(spec.ova) for spec in specs.values()}
@@ -67,8 +68,9 @@ class Looks:
         same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
-    def _survey(self, wanted: Wanted, holders: Holders, *, others: bool) -> list[Machine]:
+    def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
+        holders = {holder.moid: holder.machine for need in hosts.values() if need.state is not None for holder in need.state.detail.holders}
         self._inventory = inventory = self._vcenter.inventory.read()
         briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, others=others)
