@@ -82,7 +82,7 @@ def test_everything_that_can_be_written_is_sent_and_seen_again_in_the_same_words
 def test_a_new_cluster_is_created_with_its_mark_sealed_in_the_create_call():
     (step,) = steps(written(), None)
     assert isinstance(step, Create)
-    assert Mark.decode(step.manifest["metadata"]["annotations"]["bfinfra.io/mark"]) == MARK.seal(written().applied())
+    assert Mark.decode(step.manifest["metadata"]["annotations"]["bfinfra.io/mark"]) == MARK.seal(written().applied()).on("cnasg/cluster-01")
     assert step.manifest["metadata"]["labels"] == {"bfinfra.io/site": "poc"}
     assert step.home == HOME
 
