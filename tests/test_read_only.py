@@ -11,6 +11,7 @@ import yaml
 from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, world
 
 import bfinfra.app as app
+from bfinfra.engine import graph
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Plan
 from bfinfra.model.site import Site
@@ -23,6 +24,10 @@ LOOKS: dict[str, Look] = {
     "plan to destroy": lambda site, around: app.plan(site, destroy=True, around=around),
     "plan to adopt": lambda site, around: app.plan(site, adopt=frozenset(site.resources), around=around),
     "drift": lambda site, around: app.drift(site, around=around),
+    "doctor": lambda site, around: app.doctor(site, around=around),
+    "trust": lambda site, around: app.certificates(site, around=around),
+    "graph": lambda site, _: graph.waits(site.resources, {}),
+    "privileges": lambda site, _: app.privileges(site),
     "history": lambda site, _: list(app.history(site.name)),
     "kubeconfig": lambda site, around: [app.kubeconfig(site, str(key), around=around) for key in site.resources if _cluster(key.kind)],
 }
@@ -79,9 +84,10 @@ def test_a_reader_can_look_and_can_change_nothing(kind: str, sandbox: Running, t
 
 def looked_at_only(path: Path, sandbox: Running, *, clusters: bool = False) -> None:
     """Everything that only looks, on the world as it is; the server counts."""
-    site, before = app.load(path, sandbox=sandbox), world(sandbox)
+    before = world(sandbox)
     sandbox.clear_tally()
-    around = app.Setting(sandbox=sandbox, patience=QUICK)
+    site, around = app.load(path, sandbox=sandbox), app.Setting(sandbox=sandbox, patience=QUICK)
+    assert sandbox.tally()["total"] == 0, "what validates asks nobody"
     for name, look in LOOKS.items():
         if name != "kubeconfig" or clusters:
             answer = look(site, around)

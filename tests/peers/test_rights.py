@@ -63,6 +63,23 @@ def test_what_is_printed_is_enough_on_a_real_server(site: SiteFile, give: Give) 
     live(site)
 
 
+def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(site: SiteFile, give: Give) -> None:
+    """kube-apiserver itself refuses whatever would write."""
+    give(app.privileges(site.load()))
+    all_are(site.apply(), "done", "kept")
+    looking = app.privileges(site.load(), [Use.PLAN])
+    assert {verb.verb for verbs in looking.apis.values() for verb in verbs} <= {"get", "list"}
+    give(looking)
+    for found in (site.plan(), app.drift(site.load(), around=SETTING)):
+        assert (found.pending, found.problems, dict(found.unreadable)) == ((), (), {})
+    site.given["namespace"]["training"]["labels"] = {"team": "b"}
+    assert site.plan().pending
+    with pytest.raises((BfinfraError, AssertionError), match="patch"):
+        all_are(site.apply(), "done", "kept")
+    give(app.privileges(site.load()))
+    all_are(site.apply(destroy=True), "done", "kept")
+
+
 @pytest.mark.parametrize("name", [
     "create namespaces", "list namespaces", "patch namespaces", "delete namespaces", "list secrets", "create secrets", "patch secrets", "delete secrets", "list jobs.batch",
     "create jobs.batch", "create pods", "create configmaps", "patch configmaps", "delete configmaps", "list services", "list cronjobs.batch",
