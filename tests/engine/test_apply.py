@@ -8,7 +8,7 @@ import engine.toys as toys
 from engine.toys import Box, BoxSpec, LidSpec, Make, ToyState, ToyWorld, applied, lines, planned, problems, site
 
 from bfinfra.engine.retry import Patience
-from bfinfra.model.errors import Busy, Denied, Exists, Unanswered
+from bfinfra.model.errors import Busy, Denied, Exists, Refusal, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
 from bfinfra.model.kind import READY, Kind, waiting
 
@@ -252,6 +252,21 @@ def test_where_it_fails_the_world_is_looked_at_and_a_stranger_left_alone(monkeyp
     assert endings == {"box/a": "failed"}
     assert "did not make it" in problems(events)[0]
     assert (world.things["box", "a"], world.writes) == (stranger, [])
+
+
+def test_what_others_show_of_a_second_machine_s_work_is_no_reason_to_fail_without_a_look(monkeypatch):
+    monkeypatch.setattr(toys, "Make", Exclusive)
+    world, elsewhere, decide = guarded(), ToyWorld(), toys.Box.steps
+    applied(elsewhere, site(box__a=BoxSpec()))
+
+    def steps(name, spec, state, around):
+        if state is None and world.things:
+            raise Refusal("no card is left")  # its host shows already who holds it
+        return decide(name, spec, state, around)
+
+    monkeypatch.setattr(toys.Box, "steps", staticmethod(steps))
+    endings, events = applied(world, site(box__a=BoxSpec()), between=lambda: world.things.update(elsewhere.things))
+    assert (endings, world.writes) == ({"box/a": "done"}, []), problems(events)
 
 
 def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypatch):
