@@ -98,3 +98,14 @@ def test_a_pool_that_is_made_anew_after_the_plan_is_looked_up_again(sandbox, vce
     assert made(apply(sandbox, lambda: ids.append(pool(vcenter)), path=path))
     (found,) = vcenter.machines.read([only(vcenter).moid], [])
     assert found.pool == ids[1] != ids[0]
+
+
+def test_a_server_that_another_machine_made_after_the_plan_is_seen_on_its_host_and_taken_as_it_is(sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def elsewhere() -> None:
+        with monkeypatch.context() as patch:
+            patch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "other machine"))
+            assert made(apply(sandbox, lambda: None))
+
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "this machine"))
+    outcome = apply(sandbox, elsewhere)
+    assert made(outcome), endings(outcome)

@@ -46,7 +46,7 @@ class Looks:
 
         Without others: of the VMs that are known to be the wanted's, among the places that are known, for as long as both are what they were.
         """
-        found = None if others else self._again(wanted)
+        found = None if others else self._again(wanted, hosts)
         if found is None:
             found = self._survey(wanted, hosts, others=others)
         states = self._states(found, wanted)
@@ -55,18 +55,23 @@ class Looks:
         secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states)
         return Seen(states, Facts(self._inventory, ovas, secrets, self._sights.gone, damaged))
 
-    def _again(self, wanted: Wanted) -> list[Machine] | None:
+    def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
         """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known.
 
-        Where there was none nobody needs to look: a Deploy fails if there is one, but from a library.
+        Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there is one, but from a library.
         """
         seen = self._sights.of(wanted)
         if not seen:
-            return None if seen is None or any(spec and spec.library for spec in wanted.values()) else []
+            return None if seen is None or any(spec and spec.library for spec in wanted.values()) or self._elsewhere(wanted, hosts) else []
         found = self._vcenter.machines.read(sorted(seen), KEYS)
         briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
         same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
+
+    def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
+        """Whether a host shows a VM of theirs: another machine was at work."""
+        holders = (holder for need in hosts.values() if need.state is not None for holder in need.state.detail.holders)
+        return any(_address(Mark.decode(holder.mark)) in wanted for holder in holders if holder.moid not in self._sights.gone)
 
     def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
