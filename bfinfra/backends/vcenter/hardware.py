@@ -9,7 +9,7 @@ from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, faults, properties, refs
 from bfinfra.backends.vcenter.vm import Hardware
-from bfinfra.model.errors import Missing
+from bfinfra.model.errors import Busy, Missing
 
 SHARES = vim.SharesInfo.Level.normal
 
@@ -67,8 +67,11 @@ def _system_id(content: Any, host: object) -> str:
     home = properties.one(content, host, ["parent"])["parent"]
     browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None
     found = browser.QueryConfigTarget(host) if browser is not None else None
-    known[refs.moid(host)] = next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
-    return known[refs.moid(host)]
+    system = next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
+    if not system:  # it restarts, or its cards are not in effect any more
+        raise Busy("the host names no cards that could be attached", server=refs.server(content), why="its passthrough is not in effect at the moment")
+    known[refs.moid(host)] = system
+    return system
 
 
 def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:

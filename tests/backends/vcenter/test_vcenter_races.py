@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyVmomi import vim
 
 import bfinfra
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter
-from bfinfra.model.errors import Rejected
+from bfinfra.backends.vcenter import VCenter, refs
+from bfinfra.backends.vcenter.vm import Attach, Hardware
+from bfinfra.model.errors import Busy, Rejected
 from bfinfra.sandbox import Running
 
 HOST = "esx01.small.test"
@@ -69,3 +71,16 @@ def test_power_that_changes_between_the_look_and_the_act(vcenter: VCenter, monke
     monkeypatch.setattr(vcenter.machines, "_on", lambda _: False)
     with pytest.raises(Rejected):
         vcenter.machines.power_on("vm-1")
+
+
+def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+    """Such a backing would name no host, and nobody would notice."""
+    inventory = vcenter.inventory.read()
+    place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+    assert place
+    spec = vim.vm.ConfigSpec(name="a", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"), numCPUs=1, memoryMB=1024)
+    vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), host.ref), "making it")
+    ((moid, before),) = ((b.moid, sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0)) for b in vcenter.machines.survey("x") if b.name == "a")
+    with pytest.raises(Busy, match="not in effect at the moment"):
+        vcenter.machines.reconfigure(moid, Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6, address="0000:3b:00.0", name="card"),)))
+    assert sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0) == before
