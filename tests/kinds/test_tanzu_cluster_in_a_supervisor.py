@@ -62,7 +62,7 @@ def place(cluster, clusters, api, space):
 
 
 def served(cluster):
-    conditions = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"]).get("status", {}).get("conditions", [])
+    conditions = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"]).get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

@@ -126,8 +126,9 @@ def test_passthrough_takes_effect_with_a_reboot(vcenter, place):
 
 
 def test_a_reboot_outside_maintenance_mode_fails_with_the_servers_reason(vcenter, place):
+    (host,) = vcenter.hosts.read([place[1].moid], MARK)
     with pytest.raises(Rejected, match="InvalidState"):
-        vcenter.hosts.reboot(place[1].moid, "")
+        vcenter.hosts.reboot(host.moid, host.boot)
 
 
 def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcenter, place):
