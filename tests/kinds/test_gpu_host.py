@@ -97,6 +97,16 @@ def test_a_restarting_host_is_waited_for():
     assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
+@pytest.mark.parametrize("gone", [{"connected": False}, {"boot": ""}, {"connected": False, "boot": ""}])
+def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
+    begun = host(card(ONE, on=True, active=False), card(TWO, on=True), note=Note(MARK, {ONE: False}, "from:2026-01-01"), maintenance=True)
+    state = replace(begun, detail=replace(begun.detail, **gone))
+    found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
+    assert [type(s).__name__ for s in found] == ["Await", "Leave", "Seal"]
+    assert found[0].settles
+    assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
+
+
 @pytest.mark.parametrize(("site", "in_use", "why"), [("", True, "not this site's"), ("other", True, "not this site's"), ("site", False, "would be lost")])
 def test_a_gpu_in_use_stops_a_reboot(site, in_use, why):
     state = host(card(ONE), card(TWO), card("0000:d8:00.0", on=True), holders=(holder("vm", "0000:d8:00.0", site=site),))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bfinfra.kinds.gpu_host.cards import chosen, ours
 from bfinfra.kinds.gpu_host.spec import Spec
 from bfinfra.kinds.gpu_host.state import Facts, Note, State
-from bfinfra.kinds.gpu_host.steps import Forget, Leave, Reboot, Seal, Set, ShutDown
+from bfinfra.kinds.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change, Step
@@ -91,9 +91,11 @@ def _pending(name: str, state: State, mark: Mark, wanted: Wanted, found: Changes
     """What is left of a reboot that was begun."""
     if not state.rebooting:
         return ()
-    if state.detail.connected and not state.back:
+    if state.back:
+        return (_leave(name, state, wanted),)
+    if state.detail.connected and state.detail.boot:
         return _reboot(name, state, mark, found)
-    return (_leave(name, state, wanted),)
+    return (Await(name=name, moid=state.detail.moid), Leave(name=name, moid=state.detail.moid, note="", stay=state.stays))
 
 
 def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:

@@ -26,7 +26,7 @@ class GpuHost(kind.Kind[Spec, State]):
 
     makes = False
     deadline = 1800
-    acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Leave, steps.Seal, steps.Forget)
+    acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
@@ -94,6 +94,8 @@ class GpuHost(kind.Kind[Spec, State]):
                 if not step.maintenance:
                     hosts.enter_maintenance(moid)
                 hosts.reboot(moid, step.boot)
+            case steps.Await():
+                pass  # ready() tells when it is
             case steps.Leave(moid=moid):
                 if not step.stay:
                     hosts.exit_maintenance(moid)

@@ -68,7 +68,7 @@ class State(kind.State):
     @property
     def back(self) -> bool:
         """The host has started since the noted boot."""
-        return self.detail.connected and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
+        return self.detail.connected and self.detail.boot != "" and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
 
     @property
     def stays(self) -> bool:

@@ -67,6 +67,15 @@ class Reboot(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Await(_OnHost):
+    """wait until host {name} is back from the reboot that was begun"""
+
+    rights = ()
+    uses = (Use.APPLY, Use.DESTROY)
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Leave(_OnHost):
     """take host {name} out of maintenance mode"""
 
