@@ -114,7 +114,7 @@ class Turn:
                                  seconds=time.monotonic() - began, problem=problem, again=again))
 
     def _check(self, item: Item, steps: tuple[Step, ...], ran: list[Step]) -> None:
-        if steps and ran and steps[0] == ran[-1]:
+        if steps and ran and steps[0] == ran[-1] and (ran[-2:-1] == ran[-1:] or steps[0].destructive or steps[0].disruption is not Disruption.NONE):
             raise BfinfraError(Problem(f"{item.key}: {steps[0].title()} ran, but the world does not show it",
                                        why="the same step would be the next one again",
                                        next="look at the object; another writer may be undoing it"))

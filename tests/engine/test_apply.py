@@ -162,7 +162,19 @@ def test_a_step_that_does_not_take_is_an_error_not_a_loop():
     endings, events = applied(world, site(box__a=BoxSpec()))
     assert endings == {"box/a": "failed"}
     assert "the world does not show it" in problems(events)[0]
-    assert world.writes == ["make a"]
+    assert world.writes == ["make a", "make a"]
+
+
+def test_a_step_that_another_writer_undid_once_is_run_once_more():
+    world = ToyWorld()
+
+    def undone(step):
+        world.after = lambda _: None
+        world.things.clear()
+
+    world.after = undone
+    assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
+    assert world.writes == ["make a", "make a"]
 
 
 def test_stop_finishes_what_runs_and_starts_nothing_new():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
@@ -8,10 +9,14 @@ from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.kinds.bitfusion_server import sizing
+from bfinfra.kinds.bitfusion_server.run import Runs
+from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
-from bfinfra.model.errors import Refusal
+from bfinfra.kinds.bitfusion_server.steps import PowerOn
+from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.kind import Change, Disruption
 from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site
 
 GIB = 1 << 30
 
@@ -219,3 +224,19 @@ def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
     inventory = replace(how.facts.inventory, folders=(*how.facts.inventory.folders, theirs))
     [move] = steps(spec(), moved, replace(how, facts=replace(how.facts, inventory=inventory)))
     assert move.changes == (Change("folder", "theirs", ""),)
+
+
+@pytest.mark.parametrize(("left", "error"), [([], Conflict), ([machine()], Missing)])
+def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, error):
+    """What was there before, or is there still, is another matter: that is told."""
+    def gone(_):
+        raise Missing("vm-1 is gone")
+
+    sights = Sights()
+    runs = Runs(SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)), Site("s", None, {}), None, sights)
+    with pytest.raises(Missing):
+        runs.small(PowerOn(name="bf-01", moid="vm-1"))
+    sights.made("bf-01", "vm-1")
+    with pytest.raises(error):
+        runs.small(PowerOn(name="bf-01", moid="vm-1"))
+    assert sights.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))

@@ -8,8 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,13 @@ from typing import Any
 from torture.worlds import Place
 
 from bfinfra.cli import where
-from bfinfra.sandbox import Running, start, stop
+from bfinfra.sandbox import Running, running, start, stop
 
 PATIENCE = 120  # seconds for a command
+
+
+class Stuck(AssertionError):
+    """A command that did not end."""
 
 
 @dataclass
@@ -31,8 +36,17 @@ class Command:
     err: Path
 
     def end(self) -> int:
-        """Its exit code, waited for."""
-        return self.process.wait(PATIENCE)
+        """Its exit code, waited for. Stuck where it does not end."""
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Stuck(f"not over after {PATIENCE} s: {self.said()}") from None
+
+    def abort(self) -> None:
+        """End it now; each thread's stack stands at the end of what it said."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGABRT)  # PYTHONFAULTHANDLER writes the stacks
+            self.process.wait(PATIENCE)
 
     def outcome(self) -> dict[str, Any]:
         """What --output json printed."""
@@ -47,8 +61,8 @@ class Command:
 class Desk:
     """A site, its sandbox and commands on it. `machine` is a state folder: another machine has another one."""
 
-    def __init__(self, place: Place, folder: Path, sandbox: Running) -> None:
-        self.place, self.folder, self.sandbox, self._count = place, folder, sandbox, 0
+    def __init__(self, place: Place, folder: Path, sandbox: Running, pace: float) -> None:
+        self.place, self.folder, self.sandbox, self.pace, self._count = place, folder, sandbox, pace, 0
 
     def state(self, machine: str = "a") -> Path:
         return self.folder / f"machine-{machine}"
@@ -86,6 +100,19 @@ class Desk:
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+def stuck(at: Desk, commands: Mapping[str, Command]) -> Stuck:
+    """Commands by machine, of which one did not end: all of them end here, and so does the sandbox, for their stacks."""
+    report = [f"{machine}: {each.abort() or each.process.returncode}\n{each.out.read_text()}\n{each.said()}\n{json.dumps(at.journal(machine), indent=1)}"
+              for machine, each in commands.items()]
+    os.kill(at.sandbox.pid, signal.SIGABRT)
+    until(lambda: running(at.sandbox.state) is None, "the sandbox's end")
+    report.append((at.sandbox.state / "log").read_text(errors="replace"))
+    at.sandbox = start(at.place.world, at.sandbox.state, pace=at.pace)
+    with tempfile.NamedTemporaryFile("w", prefix="bfinfra-stuck-", suffix=".txt", delete=False) as file:
+        file.write("\n\n".join(report))
+    return Stuck(f"not over after {PATIENCE} s; stacks, journals and the sandbox's log: {file.name}")
+
+
 def hearing() -> None:
     """SIGINT as on a terminal: what runs in the background is started deaf to it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -95,10 +122,10 @@ def hearing() -> None:
 def desk(place: Place, folder: Path, pace: float = 0) -> Iterator[Desk]:
     """A desk with the sandbox that `bfinfra --world` finds."""
     before = os.environ.get("XDG_STATE_HOME")
-    os.environ["XDG_STATE_HOME"] = str(folder / "xdg")
+    os.environ |= {"XDG_STATE_HOME": str(folder / "xdg"), "PYTHONFAULTHANDLER": "1"}
     try:
         state = where.state(place.world)
-        yield Desk(place, folder, start(place.world, state, pace=pace))
+        yield Desk(place, folder, start(place.world, state, pace=pace), pace)
         stop(state)
     finally:
         if before is None:

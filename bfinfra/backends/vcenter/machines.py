@@ -14,7 +14,7 @@ from bfinfra.backends.vcenter import devices, properties, refs
 from bfinfra.backends.vcenter.hardware import config_spec, needed
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
-from bfinfra.backends.vcenter.tasks import Progress, Tasks
+from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
 from bfinfra.model.errors import Busy, Missing, Rejected
 
@@ -24,6 +24,7 @@ DETAIL = [
     "config.hardware.device", "config.vAppConfig.property", "guest.ipAddress", "guest.toolsRunningStatus", "recentTask",
 ]  # fmt: skip
 LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
+HANDOVER = 10  # seconds from the end of an import until its machine must be noted as finished: a request away
 SHUTDOWN = 300  # seconds that a guest may take to shut down
 
 
@@ -114,7 +115,7 @@ class Machines:
     def discard(self, moid: str, flag: str, *, cancel: bool) -> None:
         """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was finished, and stays.
 
-        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease lapses.
+        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease lapses, or until it is noted as finished.
         """
         with contextlib.suppress(Missing):  # an import that ends takes its VM along
             for task in (task for found in self.read([moid], [flag]) for task in found.tasks):
@@ -123,15 +124,28 @@ class Machines:
                         task.CancelTask()
                 self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
             self._tasks.watch(self._ref(moid), ("disabledMethod",), _deletable, "an earlier import", limit=LAPSE)
-            if any(found.extra for found in self.read([moid], [flag])):
+            if any(found.extra for found in self.read([moid], [flag])) and (cancel or not self._finished(moid, flag, HANDOVER)):
                 self.stop(moid)
-                self._delete_or_lapse(moid)
+                self._delete_or_lapse(moid, flag)
 
-    def _delete_or_lapse(self, moid: str) -> None:
+    def _delete_or_lapse(self, moid: str, flag: str) -> None:
         try:
             self.destroy(moid)
         except Busy:  # its lease is still open: it lapses, or whoever holds it finishes
-            self._tasks.watch(self._ref(moid), ("name",), lambda _: False, "an earlier import", limit=LAPSE)
+            if not self._finished(moid, flag, LAPSE):
+                raise
+
+    def _finished(self, moid: str, flag: str, limit: float) -> bool:
+        """Whether it is noted within so many seconds that the machine is whole. Missing where it goes instead."""
+
+        def noted(values: Values) -> bool:
+            return not any(option.key == flag and option.value for option in values.get("config.extraConfig") or ())
+
+        try:
+            self._tasks.watch(self._ref(moid), ("config.extraConfig",), noted, "an earlier import", limit=limit)
+        except Busy:
+            return False
+        return True
 
     def _on(self, moid: str) -> bool:
         row = self._session.read(lambda content: properties.one(content, self._ref(moid), ["runtime.powerState"]))
@@ -141,11 +155,11 @@ class Machines:
         return refs.refer(self._session.content(), vim.VirtualMachine, moid)
 
 
-def _deletable(values: Mapping[str, Any]) -> bool:
+def _deletable(values: Values) -> bool:
     return "Destroy_Task" not in (values.get("disabledMethod") or ())
 
 
-def _ended(values: Mapping[str, Any]) -> bool:
+def _ended(values: Values) -> bool:
     return values.get("info.state") in ("success", "error")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered, Unreachable
 
-ROUND = 20  # seconds per wait call, well below the transport's read time-out
+ROUND = 20  # seconds per wait call at most, well below the transport's read time-out
 Progress = Callable[[int], None]
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -69,7 +70,8 @@ class Tasks:
             values: dict[str, Any] = {}
             version = ""
             while True:
-                wait = functools.partial(collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=ROUND))
+                seconds = max(1, min(ROUND, math.ceil(deadline - time.monotonic())))
+                wait = functools.partial(collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=seconds))
                 update = self._waited(wait, functools.partial(properties.one, content, ref, []))
                 version = update.version if update else version
                 values |= _changes(update, ref, self._session.server)

@@ -69,18 +69,20 @@ class Runs:
         )
         self._sights.lost(step.name)
         with self._there(step.name, target.places):
-            moid = self._made(wanted, package, target, report)
-        self._sights.made(step.name, moid)
+            self._made(wanted, package, target, report)
 
-    def _made(self, wanted: Import, package: ova.Ova, target: Target, report: Report) -> str:
+    def _made(self, wanted: Import, package: ova.Ova, target: Target, report: Report) -> None:
         if target.library is not None:
-            return self._from_library(target.library, wanted, package, report)
-        moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
-        self._vcenter.machines.reconfigure(moid, Hardware(extra={IMPORTING: ""}), "the note that the import is whole")
-        return moid
+            moid, whole = self._from_library(target.library, wanted, package, report)
+        else:
+            moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
+            whole = Hardware(extra={IMPORTING: ""})
+        self._sights.made(wanted.name, moid)
+        with self._still(wanted.name, moid):
+            self._vcenter.machines.reconfigure(moid, whole, "the note that the import is whole" if target.library is None else "the hardware of what was deployed")
 
-    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> str:
-        """The notes come with the deployment, the hardware and the properties right after: the VM is unfinished until then."""
+    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> tuple[str, Hardware]:
+        """The notes come with the deployment, the hardware and the properties, which are answered, right after: the VM is unfinished until then."""
         descriptor = next(iter(package.members))
         stored = Appliance(
             digest=release(package), title=f"{package.product.name} {package.product.full_version}".strip() or package.path.name, open=package.open,
@@ -90,11 +92,9 @@ class Runs:
         report(Done("deploying from the library", 0))
         unidentified = Mark(self._site.name, f"bitfusion_server/{wanted.name}").encode()  # it has its instance UUID with its hardware
         moid = self._vcenter.libraries.deploy(item, replace(wanted, hardware=Hardware(extra={**wanted.hardware.extra, MARK: unidentified})))
-        (made,) = self._vcenter.machines.read([moid], [])
-        drop = tuple(nic.key for index, nic in enumerate(made.nics) if index in wanted.surplus)
-        whole = replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)
-        self._vcenter.machines.reconfigure(moid, whole, "the hardware of what was deployed")
-        return moid
+        nics = [nic for made in self._vcenter.machines.read([moid], []) for nic in made.nics]
+        drop = tuple(nic.key for index, nic in enumerate(nics) if index in wanted.surplus)
+        return moid, replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
         """The OVA, read whole once more only where its file changed after the plan looked at it."""
@@ -120,6 +120,10 @@ class Runs:
 
     def small(self, step: kind.Step) -> None:
         """Everything but an import."""
+        with self._still(getattr(step, "name", ""), getattr(step, "moid", "")):
+            self._small(step)
+
+    def _small(self, step: kind.Step) -> None:
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):
@@ -140,6 +144,17 @@ class Runs:
                 machines.stop(moid)
                 machines.destroy(moid)
                 self._sights.ended(step.name, moid)
+
+    @contextlib.contextmanager
+    def _still(self, name: str, moid: str) -> Iterator[None]:
+        """Where a VM that this run made is there no more, another run took it for half made: to be looked at, and decided, again."""
+        try:
+            yield
+        except Missing as error:
+            if moid not in self._sights.own or self._vcenter.machines.read([moid], []):
+                raise
+            self._sights.lost(name)
+            raise Conflict(error.problems[0].what, server=error.server, why="it was made just now, and somebody removed it") from None
 
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):

@@ -10,6 +10,8 @@ class Sights:
 
     def __init__(self) -> None:
         self._ids: dict[str, frozenset[str]] = {}
+        self.own: frozenset[str] = frozenset()
+        """VMs that this run made."""
         self.gone: frozenset[str] = frozenset()
         """VMs that are there no more; ids are never given again."""
 
@@ -33,6 +35,7 @@ class Sights:
     def made(self, name: str, moid: str) -> None:
         """The server's VM was made just now."""
         self._ids[name] = frozenset({moid})
+        self.own |= {moid}
 
     def ended(self, name: str, moid: str) -> None:
         """A VM of the server was deleted just now."""

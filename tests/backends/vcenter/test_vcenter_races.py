@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ from pyVmomi import vim
 
 import bfinfra
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter, refs
+from bfinfra.backends.vcenter import VCenter, machines, refs
 from bfinfra.backends.vcenter.vm import Attach, Hardware
 from bfinfra.model.errors import Busy, Rejected
 from bfinfra.sandbox import Running
 
-HOST = "esx01.small.test"
+HOST, FLAG = "esx01.small.test", "bfinfra.importing"
 
 
 @pytest.fixture
@@ -84,3 +85,53 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(vcent
     with pytest.raises(Busy, match="not in effect at the moment"):
         vcenter.machines.reconfigure(moid, Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6, address="0000:3b:00.0", name="card"),)))
     assert sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0) == before
+
+
+def imported(vcenter: VCenter, host: Any) -> str:
+    """A machine that notes that its import isn't whole."""
+    inventory = vcenter.inventory.read()
+    place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+    assert place
+    spec = vim.vm.ConfigSpec(
+        name="half", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"), numCPUs=1, memoryMB=1024,
+        extraConfig=[vim.option.OptionValue(key=FLAG, value="another/machine/1")])
+    made = vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), host.ref), "making it")
+    return refs.moid(made)
+
+
+def finish(vcenter: VCenter, moid: str) -> None:
+    vcenter.machines.reconfigure(moid, Hardware(extra={FLAG: ""}))
+
+
+def later(act: Callable[[], None]) -> threading.Thread:
+    made = threading.Timer(0.2, act)
+    made.start()
+    return made
+
+
+def test_an_import_that_ended_a_moment_ago_is_given_the_time_to_be_noted_as_whole(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+    """Between the end of an import and the note of that lies a request of the other machine."""
+    moid = imported(vcenter, host)
+    other = later(lambda: finish(vcenter, moid))
+    vcenter.machines.discard(moid, FLAG, cancel=False)
+    other.join()
+    assert vcenter.machines.read([moid], [FLAG])[0].extra == {}
+    assert "Destroy_Task" not in sandbox.tally()["writes"]["vcenter"]
+
+
+def test_nobody_waits_for_the_end_of_a_machine_that_was_finished_instead(vcenter: VCenter, host: Any, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its deletion met the note that it is whole: a wait for its going would have lasted six minutes."""
+    monkeypatch.setattr(machines, "HANDOVER", 0)
+    moid = imported(vcenter, host)
+    sandbox.faults({"door": "vcenter", "method": "Destroy_Task", "nth": 1, "do": {"task": "TaskInProgress"}})
+    other = later(lambda: finish(vcenter, moid))
+    vcenter.machines.discard(moid, FLAG, cancel=False)
+    other.join()
+    assert vcenter.machines.read([moid], [FLAG])[0].extra == {}
+
+
+def test_what_nobody_finishes_goes(vcenter: VCenter, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "HANDOVER", 0)
+    moid = imported(vcenter, host)
+    vcenter.machines.discard(moid, FLAG, cancel=False)
+    assert vcenter.machines.read([moid], [FLAG]) == []

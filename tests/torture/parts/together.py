@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from kinds.lifecycle import world
-from torture.command import Command, Desk, desk, until
+from torture.command import Command, Desk, Stuck, desk, stuck, until
 from torture.counting import Count, Effort
 from torture.parts.crash import difference
 from torture.worlds import CHAIN_PLACE, DEMO, Place
@@ -76,7 +76,10 @@ def two_machines(at: Desk, whole: str, count: Count, apart: float) -> None:
     time.sleep(apart)
     second = at.start("apply", *YES, machine="b")
     for each in (first, second):
-        code = each.end()
+        try:
+            code = each.end()
+        except Stuck as error:
+            raise stuck(at, {"a": first, "b": second}) from error
         count.add("ended well" if code == 0 else "ended with an error", 1)
         assert code == 0, wrong(each)
     one_world(at, whole)
