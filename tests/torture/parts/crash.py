@@ -1,7 +1,8 @@
 """Killed at any instant, the next apply finishes the job.
 
 SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with parallelism 10. Each time the next apply has to end
-well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty.
+well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
+after every write; the next one has to leave the world as it was before anything was made.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ INSTANTS = 200
 
 def counts(effort: Effort) -> Iterator[Count]:
     for place in effort.some(PLACES, 2):
-        if effort.wants(f"`{place.name}`, killed before and after each write"):
-            yield at_every_write(place, effort)
+        tries = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
+        counted = (at(place, effort) for what, at in tries.items() if effort.wants(f"`{place.name}`, {what}"))
+        yield from (count for count in counted if count.tried)  # what writes to no server can't be struck at a write
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
 
@@ -41,6 +43,26 @@ def at_every_write(place: Place, effort: Effort) -> Count:
             with count.trial(f"{when} write {nth}"):
                 assert kill_at(place.site, sandbox, nth, when, effort.folder / "killed") == KILLED
                 finished(place.site, sandbox, whole)
+    return count
+
+
+def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
+    count = Count(f"`{place.name}`, its destroy killed after each write")
+    with sandbox_of(place, effort.folder) as sandbox:
+        before = world(sandbox)
+        undisturbed(place, sandbox)
+        made_by = sandbox.tally()["written"]
+        apply(place.site, sandbox, destroy=True)
+        writes = sandbox.tally()["written"] - made_by
+        count.figures["writes"] = writes
+        for nth in effort.some(range(1, writes + 1), 2):
+            sandbox.reset()
+            with count.trial(f"after write {nth}"):
+                apply(place.site, sandbox)
+                assert kill_at(place.site, sandbox, nth, "after", effort.folder / "killed", destroy=True) == KILLED
+                gone = apply(place.site, sandbox, destroy=True)
+                assert made(gone), endings(gone)
+                assert world(sandbox) == before
     return count
 
 
