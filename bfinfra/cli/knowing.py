@@ -1,8 +1,9 @@
-"""kinds, schema, ova inspect, completion: what bfinfra knows without a site."""
+"""kinds, schema, ova inspect, lint, completion: what bfinfra knows without a site."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,24 @@ def ova(args: argparse.Namespace) -> int:
     found = inspect(archive, verified=args.verify)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: data.document("ova", **found))
     return 0
+
+
+def lint(args: argparse.Namespace) -> int:
+    """1 where a pod won't run as it is meant to."""
+    from bfinfra.lint import Asked
+    from bfinfra.lint import lint as look
+    from bfinfra.render import lint as render
+
+    asked = Asked(args.plugin_version, args.total_gpu_memory)
+    found = [remark for file in args.files for remark in look(Path(file), _text(file), asked)]
+    Screen.of(args).show(lambda style: render.text(found, asked.version, style), lambda: render.data(found, asked.version))
+    return 1 if any(each.level == "error" for each in found) else 0
+
+
+def _text(file: str) -> str:
+    """A file's text; what is no UTF-8 in it can't be read as YAML, and is said there."""
+    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    return data.decode(errors="replace")
 
 
 def completion(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from bfinfra import __version__
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 USES = ("plan", "apply", "destroy")
 SHELLS = ("bash", "zsh", "fish")
+PLUGIN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
 SITES = "a site's files or folders"
 EXITS = """exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; 130 and 143 stopped by a signal
 environment: NO_COLOR, BFINFRA_TRACEBACK=1, BFINFRA_/GOVC_/VSPHERE_/VMWARE_ names for credentials, XDG folders"""
@@ -91,6 +92,10 @@ def _knowing(verbs: argparse._SubParsersAction[Parser]) -> None:
     inspect = _verb(inner, "inspect", "knowing", "its product, signature, properties, networks and disks", run="ova")
     inspect.add_argument("file", metavar="FILE|URL")
     inspect.add_argument("--verify", action="store_true", help="read it whole and check every digest")
+    lint = _verb(verbs, "lint", "knowing", "say what the Bitfusion device plug-in will refuse, skip or spoil in pods; ends with 1 on errors")
+    lint.add_argument("files", nargs="+", metavar="FILE", help="manifests of pods, or of what makes them; - reads standard input")
+    lint.add_argument("--plugin-version", choices=PLUGIN_VERSIONS, default=PLUGIN_VERSIONS[-1], help=f"the plug-in's release (default {PLUGIN_VERSIONS[-1]})")
+    lint.add_argument("--total-gpu-memory", type=_positive, default=0, metavar="MB", help="the plug-in's total_gpu_memory, which gpu-memory is held against")
     completion = _verb(verbs, "completion", "knowing", "print a completion script for a shell")
     completion.add_argument("shell", choices=SHELLS)
 

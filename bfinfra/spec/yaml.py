@@ -71,7 +71,18 @@ class Frame:
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
     """The root of the one document in `text` (None where it is empty), and what is wrong with it. Unreadable."""
-    composer = _Composer(file, text)
+    composer = _composed(_Composer(file, text))
+    return composer.root, composer.problems
+
+
+def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
+    """The roots of all documents in `text`, and what is wrong with them. Unreadable."""
+    composer = _composed(_Composer(file, text, several=True))
+    return composer.roots, composer.problems
+
+
+def _composed(composer: _Composer) -> _Composer:
+    text = composer.text
     try:
         for event in yaml.parse(text, Loader=LOADER):
             if take := _TAKES.get(type(event)):
@@ -80,7 +91,7 @@ def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
         raise Unreadable(composer.syntax(error)) from None
     except yaml.reader.ReaderError as error:
         raise Unreadable(composer.character(error.position)) from None
-    return composer.root, composer.problems
+    return composer
 
 
 def lines_of(text: str) -> list[str]:
@@ -96,14 +107,19 @@ def _shown(line: str) -> str:
 class _Composer:
     """Events in, nodes out, without recursion."""
 
-    def __init__(self, file: Path, text: str) -> None:
-        self.file, self.text, self.lines = file, text, lines_of(text)
-        self.root: Node | None = None
+    def __init__(self, file: Path, text: str, *, several: bool = False) -> None:
+        self.file, self.text, self.lines, self.several = file, text, lines_of(text), several
+        self.roots: list[Node] = []
         self.problems: list[Problem] = []
         self.frames: list[Frame] = []
         self.anchors: dict[str, Node] = {}
         self.documents = 0
         self.total = 0
+
+    @property
+    def root(self) -> Node | None:
+        """The last document's, None where there is none."""
+        return self.roots[-1] if self.roots else None
 
     def place(self, mark: Any) -> Place:
         """PyYAML counts from 0."""
@@ -135,7 +151,8 @@ class _Composer:
     def begin(self, event: Any) -> None:
         """The one document, or one too many."""
         self.documents += 1
-        if self.documents > 1:
+        self.anchors.clear()
+        if self.documents > 1 and not self.several:
             self._refuse("a second document begins here", self.place(event.start_mark), "a site file is one document",
                          "delete the line ---, or make it a file of its own")
 
@@ -205,7 +222,7 @@ class _Composer:
     def _add(self, node: Node, at: Place) -> None:
         """Put a whole node where it belongs; `at` is where it is written, or named by an alias."""
         if not self.frames:
-            self.root = node
+            self.roots.append(node)
             return
         frame = self.frames[-1]
         frame.weight += node.weight

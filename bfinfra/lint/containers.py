@@ -1,0 +1,64 @@
+"""Which containers may ask for GPUs, and in which order they stand; what the webhook adds and where that clashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bfinfra.lint.pods import Entries, Pod, child, entries, text
+from bfinfra.lint.remarks import Remark, error, warning
+from bfinfra.model.device_plugin import COUNTS, Release
+from bfinfra.spec.yaml import Node
+
+POPULATE = "populate"
+VOLUMES = ("bitfusion-distro", "bitfusion-opt", "client-dir", "client-from-secret", "servers-from-secret", "ca")
+
+
+def rules(pod: Pod, release: Release) -> Iterator[Remark]:
+    """All of them."""
+    yield from _init(pod)
+    yield from _order(pod, release)
+    yield from _patched(pod, release)
+    for volume in _listed(pod.spec, "volumes"):
+        name = child(entries(volume), "name")
+        if name is not None and text(name) in VOLUMES:
+            yield error(f"the volume {text(name)} clashes", name.at, "the webhook adds one of that name", "choose another name")
+
+
+def _init(pod: Pod) -> Iterator[Remark]:
+    for each in pod.init_containers:
+        for name, entry in each.asks.items():
+            yield error(f"the initContainer {each.name} asks for {name}", entry.at, "the webhook changes containers only, and no node has such a resource",
+                        "move what needs GPUs into a container")
+        if each.name == POPULATE:
+            yield error(f"the name {POPULATE} is taken", each.at, "the webhook adds an initContainer of that name", "choose another name")
+        if any("bitfusion" in text(node) for node in each.command):
+            yield error(f"the initContainer {each.name} runs before there is a client", each.at, f"the webhook puts {POPULATE}, which brings it, behind the pod's own",
+                        "run it in a container")
+
+
+def _order(pod: Pod, release: Release) -> Iterator[Remark]:
+    having = pod.container_of_gpus()
+    for _, container in having[1:]:
+        yield error(f"the container {container.name} is the second that asks for GPUs", container.at,
+                    "the webhook writes what it made of a later container over the first", "one container with GPUs a pod: split it in two pods")
+    if having and having[0][0] > 0:
+        yield error(f"the container {having[0][1].name} asks for GPUs and isn't the first", having[0][1].at,
+                    "the webhook writes what it made of it over the first", "put it first")
+    for container in pod.containers if release.strict and having else ():
+        if container.command and not COUNTS & container.asks.keys():
+            yield error(f"the container {container.name} has a command and asks for no GPU", container.fields["command"].at,
+                        f"release {release.version} refuses the pod: each container with a command must ask for {release.count}",
+                        "leave its command to the image, or run it in a pod of its own")
+
+
+def _patched(pod: Pod, release: Release) -> Iterator[Remark]:
+    for _, container in pod.container_of_gpus():
+        if pod.switch in release.switch and not _listed(container.fields, "env"):
+            yield warning(f"the container {container.name} has no env", container.at, "the webhook replaces env, which newer API servers refuse where there is none",
+                          "give it one variable")
+
+
+def _listed(fields: Entries, name: str) -> list[Node]:
+    """The items of a list; none where it isn't there."""
+    node = child(fields, name)
+    return node.value if node is not None and isinstance(node.value, list) else []

@@ -1,0 +1,28 @@
+"""What the linter found, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.render import problems
+from bfinfra.render.data import document, problem
+from bfinfra.render.style import PLAIN, Style
+from bfinfra.render.values import count
+
+if TYPE_CHECKING:
+    from bfinfra.lint import Remark
+
+
+def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:
+    """As a compiler says it; then the sum."""
+    bad = sum(each.level == "error" for each in found)
+    said = [problems.problem(each.problem, style, each.level) for each in found]
+    more = f", {count(len(found) - bad, 'warning')}" if len(found) > bad else ""
+    return "\n\n".join([*said, f"{count(bad, 'error')}{more}, for release {version} of the device plug-in."])
+
+
+def data(found: Sequence[Remark], version: str) -> dict[str, Any]:
+    """For programs."""
+    good = not any(each.level == "error" for each in found)
+    return document("lint", plugin_version=version, good=good, remarks=[{"level": each.level, **(problem(each.problem) or {})} for each in found])
