@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from bfinfra.lint import commands, containers, indent, notes, resources
 from bfinfra.lint.pods import Pod, pods
-from bfinfra.lint.remarks import Asked, Remark, error
-from bfinfra.model.device_plugin import RELEASES
+from bfinfra.model.device_plugin import NEWEST, RELEASES, Version
 from bfinfra.model.errors import Problem
+from bfinfra.model.remark import Remark, error
 from bfinfra.spec.yaml import LARGEST, Unreadable, compose_all
 
-__all__ = ["Asked", "Remark", "lint"]
+__all__ = ["Asked", "lint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The plug-in's release, and its TOTAL_GPU_MEMORY in MB, 0 where it isn't known."""
+
+    version: Version = NEWEST
+    total_gpu_memory: int = 0
 
 
 def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:

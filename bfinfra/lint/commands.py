@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from bfinfra.lint.pods import Container, Pod, text
-from bfinfra.lint.remarks import Remark, error
 from bfinfra.lint.resources import MB, number
 from bfinfra.model.device_plugin import MEMORY, PERCENT, Release
 from bfinfra.model.errors import Place
+from bfinfra.model.remark import Remark, error
 
 DROPPED = ("/bin/bash", "-c")
 """Elements that the webhook leaves out, as it puts them in front itself."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bfinfra.lint.pods import Entries, Pod, child, entries, text
-from bfinfra.lint.remarks import Remark, error, warning
 from bfinfra.model.device_plugin import COUNTS, Release
+from bfinfra.model.remark import Remark, error, warning
 from bfinfra.spec.yaml import Node
 
 POPULATE = "populate"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bfinfra.lint.pods import Pod
-from bfinfra.lint.remarks import Remark, error
 from bfinfra.model.errors import Place, Problem
+from bfinfra.model.remark import Remark, error
 
 POD = frozenset({
     "volumes", "containers", "initContainers", "restartPolicy", "nodeSelector", "nodeName", "serviceAccountName", "serviceAccount", "imagePullSecrets",

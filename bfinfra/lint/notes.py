@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bfinfra.lint.pods import Pod, text
-from bfinfra.lint.remarks import Remark, error, warning
 from bfinfra.model.device_plugin import CLIENT, FILTER, FILTERS, OS, STATUS, SWITCH, Release
+from bfinfra.model.remark import Remark, error, warning
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.yaml import Entry
 

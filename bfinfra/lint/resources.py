@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from bfinfra.lint.pods import PREFIX, Container, Pod, text
-from bfinfra.lint.remarks import Remark, error, warning
 from bfinfra.model.device_plugin import ALLOCATED, COUNTS, MEMORY, PERCENT, RELEASES, Release
+from bfinfra.model.remark import Remark, error, warning
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.yaml import Entry
 

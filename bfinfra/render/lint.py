@@ -11,7 +11,7 @@ from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.values import count
 
 if TYPE_CHECKING:
-    from bfinfra.lint import Remark
+    from bfinfra.model.remark import Remark
 
 
 def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:

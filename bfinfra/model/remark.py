@@ -1,20 +1,11 @@
-"""What the linter says, and what it is told."""
+"""What the linter says of a place in a file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from bfinfra.model.device_plugin import NEWEST, Version
 from bfinfra.model.errors import Place, Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The plug-in's release, and its TOTAL_GPU_MEMORY in MB, 0 where it isn't known."""
-
-    version: Version = NEWEST
-    total_gpu_memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
