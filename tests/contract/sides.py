@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import yaml
@@ -33,6 +33,7 @@ from bfinfra.model.sources import Sources
 from bfinfra.model.trust import Trust
 from bfinfra.sandbox import Running
 
+T = TypeVar("T")
 VCSIM, KUBE = "vcsim", "kube-apiserver"
 READER = "reader@vsphere.local"
 COMPACTED = 20
@@ -57,12 +58,13 @@ class Side:
         self.seams.append(made)
         return made
 
-    def until(self, test: Callable[[], Any]) -> None:
-        """Look until it is true. A cassette has as many looks as it took."""
+    def until(self, test: Callable[[], T]) -> T:
+        """Look until it is true, and what it was then. A cassette has as many looks as it took."""
         end = time.monotonic() + 20
-        while not test():
+        while not (found := test()):
             assert time.monotonic() < end, "it doesn't come"
             time.sleep(0.05 if self.mode == "live" else 0)
+        return found
 
     def requests(self) -> set[str]:
         """What was asked, by name, without the names of objects."""

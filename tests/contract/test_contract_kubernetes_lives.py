@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from contract.calls import applied, call
+from contract.calls import applied, call, created
 from contract.sides import KubernetesSide
 
 from bfinfra.backends.kubernetes.marks import marked, selector
@@ -38,7 +38,7 @@ def test_the_life_of_an_object(kind: str, kubernetes: KubernetesSide, space: str
     api, body = OBJECTS[kind]
     site = f"lives{kubernetes.own}"
     thing = marked({"apiVersion": api, "kind": kind, "metadata": {"name": "life", "namespace": space}, **body}, Mark(site, "workload/life"))
-    made = cluster.create(thing)
+    made = kubernetes.until(lambda: created(cluster, thing))
     (listed,) = cluster.list(api, kind, space, selector(site))
     (found,) = cluster.find(api, kind, [(space, "life"), *((space, f"n{n}") for n in range(5))], space)
     assert made["metadata"]["uid"] == listed["metadata"]["uid"] == found["metadata"]["uid"]
