@@ -12,6 +12,7 @@ from pydantic import model_validator
 
 from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need, Part, Seen
 from bfinfra.model.refs import Key, Ref
@@ -61,6 +62,8 @@ class State(kind.State):
 
 class BitfusionToken(kind.Source[Spec, State]):
     """A Bitfusion client token."""
+
+    document = Document.SINGAPORE_POC
 
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
 from bfinfra.model.kind import Need, Readiness, Ready, Seen
@@ -38,6 +39,8 @@ class State(kind.State):
 
 class KubernetesCluster(kind.Source[Spec, State]):
     """Any Kubernetes cluster, by kubeconfig."""
+
+    document = Document.ON_KUBERNETES
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters

@@ -12,6 +12,7 @@ from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import Answers, DnsLabel, Home, Places, home_of
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, differences, waiting
@@ -119,6 +120,7 @@ class Move(Delete):
 class Namespace(kind.Kind[Spec, State]):
     """A namespace in a cluster."""
 
+    document = Document.ON_KUBERNETES
     acts = (Create, Update, Delete, Move)
     reads = (may("list", "namespaces", EVERYWHERE),)
     looks = (may("get", "namespaces", "self"),)

@@ -13,6 +13,7 @@ from bfinfra.kinds import _copies
 from bfinfra.kinds._copies import Content, State, Write
 from bfinfra.kinds._homes import DnsLabel
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.names import DNS_NAME, DNS_NAME_RULE
 from bfinfra.model.refs import Key
@@ -44,6 +45,7 @@ class Spec(_copies.Spec):
 class RegistryCredential(_copies.Copies[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
+    document = Document.SINGAPORE_POC
     address = "registry_credential"
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
@@ -132,6 +133,7 @@ class Move(Delete):
 class SupervisorNamespace(kind.Kind[Spec, State]):
     """A namespace on a supervisor."""
 
+    document = Document.SINGAPORE_POC
     deadline = 900
     acts = (Create, Update, Delete, Move)
     reads = (holds(VCENTER, *READ),)

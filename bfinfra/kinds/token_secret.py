@@ -10,6 +10,7 @@ from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.kinds import _copies
 from bfinfra.kinds._copies import Content, State, Write
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.refs import Key, Ref
@@ -39,6 +40,7 @@ class Spec(_copies.Spec):
 class TokenSecret(_copies.Copies[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
+    document = Document.SINGAPORE_POC
     address = "token_secret"
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
@@ -249,6 +250,8 @@ class Kind(ABC, Generic[S, T]):
     Spec: ClassVar[type[Any]]
     State: ClassVar[type[Any]]
     """Both are taken from the base, `Kind[Spec, State]`."""
+    document: ClassVar[Document]
+    """The source document whose work it does."""
     deadline: ClassVar[int] = 600
     """Seconds a resource may take to become ready before the run ends as still waiting."""
     acts: ClassVar[tuple[type[Step], ...]] = ()

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from bfinfra.model.document import Document
 from bfinfra.model.kind import Kind, Spec
 from bfinfra.model.plan import plain
 from bfinfra.model.refs import kinds_named
@@ -20,9 +21,9 @@ WIDTH = 110  # columns of running text
 
 
 def table(kinds: Kinds, style: Style = PLAIN) -> str:
-    """One line a kind: its name and what it is."""
-    longest = max(map(len, kinds), default=0)
-    lines = [f"{style.paint(name.ljust(longest), 'bold')}  {about(kind)}" for name, kind in kinds.items()]
+    """One line a kind: its name, the site in specs/ whose source document it is from, and what it is."""
+    longest, place = max(map(len, kinds), default=0), max((len(kind.document) for kind in kinds.values()), default=0)
+    lines = [f"{style.paint(name.ljust(longest), 'bold')}  {style.paint(kind.document.ljust(place), 'dim')}  {about(kind)}" for name, kind in kinds.items()]
     return "\n".join([*lines, "", "The fields of one: bfinfra kinds KIND"])
 
 
@@ -30,15 +31,34 @@ def one(name: str, kind: type[Kind[Any, Any]], style: Style = PLAIN) -> str:
     """What a kind is, what it refers to, and every field with its type, default and meaning."""
     unit = units({name: kind.Spec})
     refers = ", ".join(sorted(kinds_named(kind.Spec)))
-    head = [f"{style.paint(name, 'bold')}: {about(kind)}", *([f"refers to: {refers}"] if refers else []),
+    head = [f"{style.paint(name, 'bold')}: {about(kind)}", f"from: {kind.document.title} (specs/{kind.document}.yaml)", *([f"refers to: {refers}"] if refers else []),
             f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
     return "\n".join([*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))])
+
+
+def page(name: str, kind: type[Kind[Any, Any]], example: str) -> str:
+    """One kind as a page of Markdown, with the smallest site that has it."""
+    unit = units({name: kind.Spec})
+    refers = ", ".join(f"[{each}]({each}.md)" for each in sorted(kinds_named(kind.Spec)))
+    head = [f"# {name}", "", about(kind), "", f"From: {kind.document.title} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
+            *([f"Refers to: {refers}."] if refers else []), f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.", ""]
+    rows = ["| field | type | default | meaning |", "|---|---|---|---|", *(_row(each, unit(name, each.path)) for each in _own_first(kind))]
+    return "\n".join([*head, *rows, "", "## Example", "", "```yaml", example.rstrip(), "```", ""])
+
+
+def index(kinds: Kinds) -> str:
+    """All kinds by source document, as a page of Markdown."""
+    lines = ["# Kinds", "", "Made by `script/pages`: what `bfinfra kinds` says, with an example of each."]
+    for each in Document:
+        lines += ["", f"## {each.title}", ""]
+        lines += [f"- [{name}]({name}.md): {about(kind)}" for name, kind in kinds.items() if kind.document is each]
+    return "\n".join([*lines, ""])
 
 
 def data(kinds: Kinds) -> dict[str, Any]:
     """For programs: every kind with its fields; sizes in bytes, frequencies in MHz, times in seconds."""
     return document("kinds", kinds=[{
-        "kind": name, "about": about(kind), "refers_to": sorted(kinds_named(kind.Spec)), "deadline": kind.deadline,
+        "kind": name, "about": about(kind), "document": kind.document, "refers_to": sorted(kinds_named(kind.Spec)), "deadline": kind.deadline,
         "fields": [{"field": f.path, "type": f.type, "required": f.required, "default": plain(f.default), "about": f.about}
                    for f in _own_first(kind)],
     } for name, kind in kinds.items()])
@@ -52,6 +72,11 @@ def about(kind: type[Kind[Any, Any]]) -> str:
 def _own_first(kind: type[Kind[Any, Any]]) -> list[Field]:
     """The fields that every kind has stand last."""
     return sorted(fields(kind.Spec), key=lambda f: f.path in Spec.model_fields)
+
+
+def _row(found: Field, unit: str) -> str:
+    default = "required" if found.required else "" if found.default in (None, (), {}, "") else f"`{shown(found.default, unit)}`"
+    return " | ".join(("", f"`{found.path}`", *(each.replace("|", "\\|") for each in (found.type, default, found.about)), "")).strip()
 
 
 def _field(found: Field, unit: str, style: Style) -> list[str]:

@@ -13,6 +13,7 @@ from bfinfra import app
 from bfinfra.engine.rights import places
 from bfinfra.kinds import names
 from bfinfra.kinds.workload.decide import RESOURCES
+from bfinfra.model.document import Document
 from bfinfra.model.kind import Source
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
@@ -22,6 +23,11 @@ every_kind = pytest.mark.parametrize("kind", names())
 @every_kind
 def test_every_kind_has_an_example(kind):
     assert kind in EXAMPLES, f"write specs/kinds/{kind}.yaml, the smallest site with a {kind}"
+
+
+@every_kind
+def test_every_kind_says_which_document_it_is_from(kind):
+    assert isinstance(registry.kind(kind).document, Document), f"write document = Document.… in the kind {kind}"
 
 
 @every_kind

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bfinfra.model.document import Document
 from bfinfra.model.kind import Kind, Part, Source, Spec, State
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
@@ -54,17 +55,20 @@ class Space(Kind[SpaceSpec, State]):
     More words.
     """
 
+    document = Document.SINGAPORE_POC
     deadline = 300
 
 
 class Token(Source[Spec, State]):
     """A client token."""
 
+    document = Document.FLEXDIRECT
+
 
 def test_the_table_has_a_line_a_kind():
     assert kinds.table({"space": Space, "a_token": Token}) == """\
-space    A namespace on a supervisor.
-a_token  A client token.
+space    singapore-poc  A namespace on a supervisor.
+a_token  flexdirect     A client token.
 
 The fields of one: bfinfra kinds KIND"""
 
@@ -72,6 +76,7 @@ The fields of one: bfinfra kinds KIND"""
 def test_one_kind_shows_every_field_with_type_default_and_meaning():
     assert kinds.one("space", Space) == """\
 space: A namespace on a supervisor.
+from: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion (specs/singapore-poc.yaml)
 refers to: any_host, gpu_host
 becomes ready within 5m, or the apply ends as still waiting
 
@@ -105,7 +110,7 @@ becomes ready within 5m, or the apply ends as still waiting
 
 def test_programs_read_the_same():
     (found,) = kinds.data({"space": Space})["kinds"]
-    assert (found["kind"], found["refers_to"], found["deadline"]) == ("space", ["any_host", "gpu_host"], 300)
+    assert (found["kind"], found["refers_to"], found["deadline"], found["document"]) == ("space", ["any_host", "gpu_host"], 300, "singapore-poc")
     assert {"field": "limits.memory", "type": "size, such as 128GiB", "required": False, "default": 2**30, "about": "Likewise."} in found["fields"]
 
 
@@ -114,3 +119,17 @@ def test_units_follow_dotted_paths_through_pieces_and_mappings():
     assert [unit("space", path) for path in ("limits.cpu", "limits.memory", "storage.bf-k8s", "wait", "cluster", "nowhere.at.all", "limits")] == \
         ["MHz", "bytes", "bytes", "seconds", "", "", ""]
     assert unit("unknown", "limits.cpu") == ""
+
+
+def test_a_page_has_a_row_a_field_and_the_example():
+    page = kinds.page("space", Space, "site: example\n").splitlines()
+    assert page[:5] == ["# space", "", "A namespace on a supervisor.", "",
+                        "From: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion ([specs/singapore-poc.yaml](../../specs/singapore-poc.yaml))."]
+    assert "| `limits.memory` | size, such as 128GiB | `1GiB` | Likewise. |" in page
+    assert "| `role` | edit \\| view | `edit` | Role. |" in page
+    assert page[-3:] == ["```yaml", "site: example", "```"]
+
+
+def test_the_index_has_each_kind_under_its_document():
+    text = kinds.index({"space": Space, "a_token": Token})
+    assert text.index("## Singapore PoC") < text.index("- [space](space.md)") < text.index("## Network-attached") < text.index("- [a_token](a_token.md): A client token.")

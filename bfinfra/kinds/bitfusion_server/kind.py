@@ -13,6 +13,7 @@ from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
 from bfinfra.model.refs import Key
@@ -30,6 +31,7 @@ KNOCK = 3.0  # seconds for a connect to the server's port
 class BitfusionServer(kind.Kind[Spec, State]):
     """The appliance's VM with its GPUs."""
 
+    document = Document.SINGAPORE_POC
     deadline = 1800
     acts = (
         steps.Deploy, steps.Discard, steps.Stop, steps.Configure, steps.Move, steps.PowerOn, steps.Seal, steps.Delete, steps.Replace,

@@ -14,6 +14,7 @@ from bfinfra.kinds.client_image.spec import Spec
 from bfinfra.kinds.client_image.state import Facts, State
 from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen
 from bfinfra.model.refs import Key
@@ -24,6 +25,7 @@ PRIVATE = {f"{FILES}/client.yaml": 0o600}
 class ClientImage(kind.Kind[Spec, State]):
     """A container image with the Bitfusion client in it."""
 
+    document = Document.SINGAPORE_POC
     acts = (Render, Build, Push, Seal, Delete)
 
     def __init__(self, images: Images) -> None:

@@ -9,6 +9,7 @@ from bfinfra.kinds.gpu_host import decide, state, steps
 from bfinfra.kinds.gpu_host.spec import Spec
 from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
@@ -24,6 +25,7 @@ __all__ = ["GpuHost", "Spec", "State"]
 class GpuHost(kind.Kind[Spec, State]):
     """Passthrough on a host that is there anyway."""
 
+    document = Document.SINGAPORE_POC
     makes = False
     deadline = 1800
     acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)

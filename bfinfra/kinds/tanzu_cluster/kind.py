@@ -14,6 +14,7 @@ from bfinfra.kinds.tanzu_cluster import fit, offers
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Readiness, Ready, Report, Seen, differences, failed, waiting
@@ -109,6 +110,7 @@ class Move(Delete):
 class TanzuCluster(kind.Kind[Spec, State]):
     """A Tanzu Kubernetes cluster in a supervisor namespace."""
 
+    document = Document.SINGAPORE_POC
     deadline = 3600
     acts = (Create, Update, Roll, Delete, Move)
     reads = (may("list", THING, CLUSTERS),)

@@ -14,6 +14,7 @@ from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
@@ -36,6 +37,7 @@ DONE = ("finished",)
 class Workload(kind.Kind[Spec, State]):
     """Pods, jobs and claims from a manifest file, with remote GPUs."""
 
+    document = Document.SINGAPORE_POC
     deadline = 3600
     acts = (Begin, Create, Alter, Delete, Clear, Replace, Seal)
     reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
