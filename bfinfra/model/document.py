@@ -15,7 +15,7 @@ class Document(StrEnum):
     PVRDMA = "pvrdma-rdg"
 
     @property
-    def title(self) -> str:
+    def heading(self) -> str:
         """What it calls itself, or is about."""
         return TITLES[self]
 

@@ -31,7 +31,7 @@ def one(name: str, kind: type[Kind[Any, Any]], style: Style = PLAIN) -> str:
     """What a kind is, what it refers to, and every field with its type, default and meaning."""
     unit = units({name: kind.Spec})
     refers = ", ".join(sorted(kinds_named(kind.Spec)))
-    head = [f"{style.paint(name, 'bold')}: {about(kind)}", f"from: {kind.document.title} (specs/{kind.document}.yaml)", *([f"refers to: {refers}"] if refers else []),
+    head = [f"{style.paint(name, 'bold')}: {about(kind)}", f"from: {kind.document.heading} (specs/{kind.document}.yaml)", *([f"refers to: {refers}"] if refers else []),
             f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
     return "\n".join([*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))])
 
@@ -40,7 +40,7 @@ def page(name: str, kind: type[Kind[Any, Any]], example: str) -> str:
     """One kind as a page of Markdown, with the smallest site that has it."""
     unit = units({name: kind.Spec})
     refers = ", ".join(f"[{each}]({each}.md)" for each in sorted(kinds_named(kind.Spec)))
-    head = [f"# {name}", "", about(kind), "", f"From: {kind.document.title} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
+    head = [f"# {name}", "", about(kind), "", f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
             *([f"Refers to: {refers}."] if refers else []), f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.", ""]
     rows = ["| field | type | default | meaning |", "|---|---|---|---|", *(_row(each, unit(name, each.path)) for each in _own_first(kind))]
     return "\n".join([*head, *rows, "", "## Example", "", "```yaml", example.rstrip(), "```", ""])
@@ -50,7 +50,7 @@ def index(kinds: Kinds) -> str:
     """All kinds by source document, as a page of Markdown."""
     lines = ["# Kinds", "", "Made by `script/pages`: what `bfinfra kinds` says, with an example of each."]
     for each in Document:
-        lines += ["", f"## {each.title}", ""]
+        lines += ["", f"## {each.heading}", ""]
         lines += [f"- [{name}]({name}.md): {about(kind)}" for name, kind in kinds.items() if kind.document is each]
     return "\n".join([*lines, ""])
 
