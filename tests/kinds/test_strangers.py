@@ -1,13 +1,15 @@
-"""Strangers next to every kind: what another site made is neither changed nor deleted, whatever this site does."""
+"""Strangers next to every kind: what others made, another site or anybody, is neither changed nor deleted, whatever this site does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, world
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, world
+from kinds.strangers import entry
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
@@ -49,11 +51,11 @@ def anything(found: Plan) -> Allow:
     return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in found.items))
 
 
-def forced(path: Path, sandbox: Running, **how: Any) -> dict[str, str]:
+def forced(path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anything, **how: Any) -> dict[str, str]:
     """All is allowed; how each ended, or why nothing was begun."""
     try:
         options = Options(patience=QUICK, deadline=20)
-        return endings(app.apply(app.load(path, sandbox=sandbox), approve=anything, options=options, around=setting(sandbox), **how))
+        return endings(app.apply(app.load(path, sandbox=sandbox), approve=allow, options=options, around=setting(sandbox), **how))
     except BfinfraError as error:
         return {"refused": str(error)}
 
@@ -83,6 +85,49 @@ def test_what_another_site_made_is_not_ours_to_remove(kind: str, how: str, sandb
         assert world(sandbox) == before
     else:
         assert plan(theirs, sandbox).pending == ()
+
+
+@every_made_kind
+def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    ours = renamed(kind, tmp_path, "ours")
+    around(kind, ours, sandbox)
+    look = entry(kind).plant(sandbox, tmp_path, entry(kind).at)
+    before, theirs = world(sandbox), look()
+    assert [problem for problem in plan(ours, sandbox).problems if "bfinfra adopt" in str(problem)]
+    assert "bfinfra adopt" in forced(ours, sandbox)["refused"]
+    assert (world(sandbox), look()) == (before, theirs)
+
+
+@every_made_kind
+def test_what_is_called_alike_stays_and_what_is_inside_is_named_before_it_goes(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    ours, of = renamed(kind, tmp_path, "ours"), entry(kind)
+    around(kind, ours, sandbox)
+    looks = [of.plant(sandbox, tmp_path, name) for name in of.near]
+    before, alike = world(sandbox), [look() for look in looks]
+    assert made(apply(ours, sandbox))
+    assert [look() for look in looks] == alike
+    pruned = without(ours, kind)
+    if not isinstance(of.inside, str):
+        names_it(pruned, sandbox, *of.inside)
+    assert "refused" not in forced(pruned, sandbox)
+    assert [look() for look in looks] == alike
+    assert world(sandbox) == before
+
+
+def names_it(pruned: Path, sandbox: Running, put: Callable[[Running], object], what: str) -> None:
+    """All deletions are allowed, but that of what holds something of others wants the name itself."""
+    put(sandbox)
+    before = world(sandbox)
+    assert what in [each for item in plan(pruned, sandbox).items for each in item.contents]
+    refused = forced(pruned, sandbox, lambda _: EVERYTHING)["refused"]
+    assert "holds what is not this site's" in refused
+    assert what in refused
+    assert world(sandbox) == before
+
+
+def around(kind: str, ours: Path, sandbox: Running) -> None:
+    """What the example needs besides the kind itself."""
+    assert made(apply(without(ours, kind), sandbox))
 
 
 @every_made_kind

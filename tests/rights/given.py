@@ -173,15 +173,31 @@ def other(sandbox: Running) -> Kube:
 
 def supervisor(sandbox: Running) -> Kube:
     """Its administrator, logged in as kubectl vsphere login does."""
+    where, answer = _login(sandbox, {})
+    return _kube(answer["session_id"], sandbox.ca_file.read_bytes(), where)
+
+
+def guest(sandbox: Running, namespace: str, name: str) -> Kube:
+    """The administrator of a Tanzu cluster that runs, logged in the same way."""
+    _, answer = _login(sandbox, {"guest_cluster_name": name, "guest_cluster_namespace": namespace})
+    there = sandbox.lookup(answer["guest_cluster_server"], 6443)
+    assert there
+    return _kube(answer["session_id"], base64.b64decode(answer["guest_cluster_ca"]), there)
+
+
+def _login(sandbox: Running, wish: Mapping[str, str]) -> tuple[tuple[str, int], Any]:
     host, _, port = sandbox.clients["SUPERVISOR_COMPUTE"].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
     trust.check_hostname = False
     basic = base64.b64encode(f"{sandbox.clients['GOVC_USERNAME']}:{sandbox.env['VCENTER_PASSWORD']}".encode()).decode()
-    request = urllib.request.Request(f"https://{host}:{port}/wcp/login", b"{}", {"Authorization": f"Basic {basic}"}, method="POST")
+    request = urllib.request.Request(f"https://{host}:{port}/wcp/login", json.dumps(wish).encode(), {"Authorization": f"Basic {basic}"}, method="POST")
     with urllib.request.urlopen(request, context=trust) as answer:
-        token = json.load(answer)["session_id"]
-    authority = base64.b64encode(sandbox.ca_file.read_bytes()).decode()
-    return Kube({"clusters": [{"cluster": {"certificate-authority-data": authority}}], "users": [{"user": {"token": token}}]}, (host, int(port)))
+        return (host, int(port)), json.load(answer)
+
+
+def _kube(token: str, authority: bytes, where: tuple[str, int]) -> Kube:
+    data = base64.b64encode(authority).decode()
+    return Kube({"clusters": [{"cluster": {"certificate-authority-data": data}}], "users": [{"user": {"token": token}}]}, where)
 
 
 def cut_down(kube: Kube, found: Iterable[Verb]) -> None:

@@ -14,6 +14,7 @@ from pyVmomi import vim
 from rights.given import POC, Site, administrator, other, paths
 
 from bfinfra.kinds import kind, names
+from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Privileges, Rights, Use
@@ -137,10 +138,13 @@ def strayed(sandbox: Running) -> None:
         WaitForTask(there["/dc/vm/gpu"].MoveInto([there["/dc/vm/bf-01"]]))
 
 
+GONE = 1 << 23  # beyond every process's number
+
+
 def half_imported(sandbox: Running) -> None:
     """As if the import had never been finished, by a process that is gone."""
     with administrator(sandbox) as si:
-        option = vim.option.OptionValue(key="bfinfra.importing", value="0@elsewhere")
+        option = vim.option.OptionValue(key="bfinfra.importing", value=f"{process.me().rpartition('/')[0]}/{GONE}")
         WaitForTask(paths(si)["/dc/vm/bf-01"].Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
 
 

@@ -1,0 +1,146 @@
+"""How a stranger of each kind comes to stand in a world: what another client makes under a name, unmarked; and what somebody puts into ours.
+
+A new kind that makes objects needs an entry: a function `(world, folder, name)` that makes one unmarked object called `name`, as the kind would call it, with a client
+that shares nothing with bfinfra (`rights.given` has pyVmomi and plain HTTP for clusters, `sandbox.asking` has REST), and answers how to look at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kinds.lifecycle import EXAMPLES
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+from rights.given import Kube, administrator, guest, other, supervisor
+from sandbox.asking import Rest, until
+
+from bfinfra.sandbox import Running
+
+Look = Callable[[], object]
+"""All of a stranger that could be changed; raises where it is gone."""
+Plant = Callable[[Running, Path, str], Look]
+SECRETS = "/api/v1/namespaces/default/secrets"
+TANZU = "/apis/run.tanzu.vmware.com/v1alpha1/namespaces/team-a/tanzukubernetesclusters"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`at`: the object's name in the kind's example. `inside`: puts something unmarked into ours, and what the plan must call it; or why nothing can be in it."""
+
+    at: str
+    plant: Plant
+    inside: tuple[Callable[[Running], object], str] | str
+
+    @property
+    def near(self) -> tuple[str, ...]:
+        """Names that a careless comparison takes for it."""
+        return f"{self.at}-2", f"a{self.at}", self.at[:-1].rstrip("-")
+
+
+STRANGERS: dict[str, Entry] = {}
+
+
+def stranger(kind: str, at: str, inside: tuple[Callable[[Running], object], str] | str) -> Callable[[Plant], Plant]:
+    """Register how a stranger of the kind is made."""
+
+    def register(plant: Plant) -> Plant:
+        STRANGERS[kind] = Entry(at, plant, inside)
+        return plant
+
+    return register
+
+
+def entry(kind: str) -> Entry:
+    """The kind's; an AssertionError says what to write."""
+    assert kind in STRANGERS, (
+        f"nobody says how a stranger of {kind} is made: write in tests/kinds/strangers.py\n\n"
+        f'@stranger("{kind}", at="<the object\'s name in specs/kinds/{kind}.yaml>", inside="<why nothing of others can be in it>")\n'
+        f"def {kind}(sandbox: Running, folder: Path, name: str) -> Look:\n"
+        "    <make an unmarked one called name with a client of its own; return a function that looks at all of it>\n\n"
+        "inside=(make, what) where deleting it takes along what others put there: make(sandbox) puts it there, the plan must name `what`."
+    )
+    return STRANGERS[kind]
+
+
+def kube_object(kube: Kube, path: str, body: Mapping[str, Any]) -> Look:
+    """Made by POST."""
+    kube.call("POST", path, body)
+    return lambda: _kept(kube.call("GET", f"{path}/{body['metadata']['name']}"))
+
+
+def _kept(obj: Mapping[str, Any]) -> list[Any]:
+    """Not what controllers say of it."""
+    metadata = obj["metadata"]
+    return [obj.get("spec"), obj.get("data"), *(metadata.get(field) for field in ("uid", "labels", "annotations", "deletionTimestamp"))]
+
+
+def config_map(kube: Kube, namespace: str) -> object:
+    """Somebody's, in a namespace."""
+    return kube.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "theirs"}, "data": {"a": "b"}})
+
+
+@stranger("bitfusion_server", at="bf-01", inside="a VM holds its own disks; what else has the name is no part of it")
+def bitfusion_server(sandbox: Running, folder: Path, name: str) -> Look:
+    spec = vim.vm.ConfigSpec(name=name, guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName="[local]"), numCPUs=1, memoryMB=1024)
+    with administrator(sandbox) as si:
+        find = si.content.searchIndex.FindByInventoryPath
+        WaitForTask(find("/dc/vm").CreateVM_Task(spec, find("/dc/host/farm/Resources")))
+
+    def look() -> object:
+        with administrator(sandbox) as again:
+            vm = again.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}")
+            return vm.config.instanceUuid, vm.config.changeVersion, vm.runtime.powerState, [o.key for o in vm.config.extraConfig]
+
+    return look
+
+
+@stranger("client_image", at="context", inside="what else is in its folder stays there (test_client_image.py)")
+def client_image(sandbox: Running, folder: Path, name: str) -> Look:
+    file = sandbox.files / (folder / name).relative_to("/") / "Dockerfile"
+    file.parent.mkdir(parents=True)
+    file.write_text("FROM scratch\n")
+    return lambda: (file.read_text(), file.stat().st_ino, sorted(file.parent.iterdir()))
+
+
+@stranger("namespace", at="training", inside=(lambda sandbox: config_map(other(sandbox), "training"), "ConfigMap training/theirs"))
+def namespace(sandbox: Running, folder: Path, name: str) -> Look:
+    return kube_object(other(sandbox), "/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+@stranger("registry_credential", at="pull", inside="a Secret holds nothing")
+def registry_credential(sandbox: Running, folder: Path, name: str) -> Look:
+    return kube_object(other(sandbox), SECRETS, {"metadata": {"name": name}, "data": {"a": "eA=="}})
+
+
+@stranger("supervisor_namespace", at="team-a", inside=(lambda sandbox: config_map(supervisor(sandbox), "team-a"), "ConfigMap team-a/theirs"))
+def supervisor_namespace(sandbox: Running, folder: Path, name: str) -> Look:
+    rest, path = Rest(sandbox), "/api/vcenter/namespaces/instances"
+    cluster = rest.get("/api/vcenter/namespace-management/clusters")[0]["cluster"]
+    assert rest.call("POST", path, {"cluster": cluster, "namespace": name, "description": "theirs"}).status == 204
+    until(lambda: rest.get(f"{path}/{name}")["config_status"] == "RUNNING")
+    return lambda: {field: value for field, value in rest.get(f"{path}/{name}").items() if field != "stats"}
+
+
+@stranger("tanzu_cluster", at="cluster-01", inside=(lambda sandbox: config_map(guest(sandbox, "team-a", "cluster-01"), "default"), "ConfigMap default/theirs"))
+def tanzu_cluster(sandbox: Running, folder: Path, name: str) -> Look:
+    part = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
+    spec = {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": part, "workers": part}}
+    kube, body = supervisor(sandbox), {"apiVersion": "run.tanzu.vmware.com/v1alpha1", "kind": "TanzuKubernetesCluster", "metadata": {"name": name}, "spec": spec}
+    look = kube_object(kube, TANZU, body)
+    until(lambda: kube.call("GET", f"{TANZU}/{name}").get("status", {}).get("phase") == "running")
+    return look
+
+
+@stranger("token_secret", at="bitfusion-client-secret-ca.crt", inside="a Secret holds nothing")
+def token_secret(sandbox: Running, folder: Path, name: str) -> Look:
+    return registry_credential(sandbox, folder, name)
+
+
+@stranger("workload", at="hello", inside="what a Job makes is its own")
+def workload(sandbox: Running, folder: Path, name: str) -> Look:
+    job = yaml.safe_load((EXAMPLES["workload"].parent / "../manifests/hello.yaml").read_text())
+    return kube_object(other(sandbox), "/apis/batch/v1/namespaces/default/jobs", {**job, "metadata": {"name": name}})
