@@ -18,6 +18,7 @@ from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.rights import needed
 from bfinfra.engine.saved import Saved
+from bfinfra.kinds import INSIDE, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
@@ -85,7 +86,7 @@ def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset
     """What an apply would do. Read-only: the seam refuses every writing request."""
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     with _bound(site, around, read_only=True) as bound:
-        return make(site, wish, survey(bound.kinds, wish.wanted, around.patience), bound.kinds)
+        return make(site, wish, _seen(bound, wish.wanted, around.patience), bound.kinds)
 
 
 def drift(site: Site, *, around: Setting = THE_WORLD) -> Plan:
@@ -104,7 +105,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
-        world = survey(bound.kinds, wish.wanted, around.patience)
+        world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         if adopt:
             found = _only(found, adopt, site, world)
@@ -159,7 +160,7 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     key = Key.parse(address)
     with _bound(site, around, read_only=True) as bound:
-        states = survey(bound.kinds, site.resources, around.patience).states
+        states = _seen(bound, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
             raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
@@ -211,8 +212,25 @@ def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:
 @dataclass(frozen=True)
 class _Bound:
     kinds: dict[str, Any]
+    make: Callable[[Iterable[str]], dict[str, Any]]
     seam: Seam
     provide: Callable[[str], Any]
+
+
+def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World:
+    """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where a cluster was found only."""
+    world = survey(bound.kinds, wanted, patience)
+    if any(getattr(state, "endpoint", None) is not None for state in world.states.values()) and (late := bound.make(INSIDE - bound.kinds.keys())):
+        bound.kinds.update(late)
+        survey(late, wanted, patience, world)
+    return world
+
+
+def _asked(site: Site) -> list[str]:
+    """The kinds that may have something to show, as far as a site tells."""
+    used = {key.kind for key in site.resources}
+    idle = (SOURCES - used) | (frozenset() if used & INSIDE else INSIDE)
+    return [name for name in kind_names() if name not in idle]
 
 
 @contextlib.contextmanager
@@ -225,8 +243,14 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     route = around.sandbox.lookup if around.sandbox else None
     seam = Transport(read_only=read_only, route=route, fillings=around.fillings)
     provide = _provide(site, seam)
+
+    def kinds(names: Iterable[str]) -> dict[str, Any]:
+        return {name: made for name in names if (made := _make(name, site, provide)) is not None}
+
     try:
-        yield _Bound({name: made for name in kind_names() if (made := _make(name, site, provide)) is not None}, seam, provide)
+        if site.vcenter:
+            provide("VCenter")  # it logs in while the kinds are imported
+        yield _Bound(kinds(_asked(site)), kinds, seam, provide)
     finally:
         provide("ExitStack").close()
         seam.close()
@@ -246,17 +270,24 @@ def _make(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
 
 def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
     """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack closes what was made."""
-    from bfinfra.backends.kubernetes import Clusters
-    from bfinfra.backends.vcenter import VCenter
-
     stack = contextlib.ExitStack()
     made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
 
     def vcenter() -> Any:
+        from bfinfra.backends.vcenter.door import Door
+
         assert site.vcenter is not None
-        return VCenter(site.vcenter, seam, site=site.name)
+        door = Door(site.vcenter, seam, site.name)
+        door.knock()
+        from bfinfra.backends.vcenter import VCenter
+
+        made = VCenter(site.vcenter, seam, site=site.name, door=door)
+        made.session.open()
+        return made
 
     def clusters() -> Any:
+        from bfinfra.backends.kubernetes import Clusters
+
         roots = provide("VCenter").authorities if site.vcenter else lambda: ""
         return Clusters(seam, site.vcenter, roots)
 

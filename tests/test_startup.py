@@ -6,9 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grown
 import pytest
 
-from bfinfra.kinds import kind, names, spec
+from bfinfra.kinds import INSIDE, SOURCES, kind, names, spec
+from bfinfra.kinds._homes import CLUSTERS
+from bfinfra.model.kind import Source
+from bfinfra.model.refs import kinds_named
+from bfinfra.sandbox import Running
 
 SITE = Path(__file__).parents[1] / "specs" / "singapore-poc.yaml"
 HEAVY = {"pyVmomi", "lightkube", "httpx2", "lxml", "cryptography", "rich", "tenacity"}
@@ -37,3 +42,24 @@ def test_a_site_is_validated_without_clients_and_decisions():
 @pytest.mark.parametrize("name", names())
 def test_a_site_is_read_with_the_very_fields_that_its_kinds_decide_on(name):
     assert spec(name) is kind(name).Spec
+
+
+def test_a_drift_of_servers_imports_nothing_of_what_lives_in_clusters(sandbox: Running, tmp_path: Path) -> None:
+    site = grown.servers(tmp_path, 1)
+    seen = loaded(f"""
+import bfinfra, pathlib
+from bfinfra.sandbox import running
+world = running(pathlib.Path({str(sandbox.state)!r}))
+plan = bfinfra.drift(bfinfra.load({str(site)!r}, sandbox=world), around=bfinfra.Setting(sandbox=world))
+assert [str(item.key) for item in plan.items if item.steps] or plan.problems
+""")
+    assert "bfinfra.kinds.bitfusion_server.decide" in seen
+    assert not {"lightkube", "cryptography", "rich"} & seen
+    assert not {f"bfinfra.kinds.{name}" for name in INSIDE | SOURCES} & seen
+
+
+def test_what_is_asked_where_a_cluster_stands_only_is_what_can_be_nowhere_else() -> None:
+    """A kind that were in the list and is elsewhere too would not be pruned; one that isn't costs each drift its import."""
+    takes = {name: {str(hint) for hint in kind(name).__init__.__annotations__.values()} for name in names()}
+    assert {name for name in names() if "Clusters" in takes[name] and kinds_named(kind(name).Spec) & {*CLUSTERS}} == INSIDE
+    assert {name for name in names() if issubclass(kind(name), Source)} == SOURCES

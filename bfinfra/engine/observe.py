@@ -42,9 +42,11 @@ class World:
         self.unreadable |= {Key(kind, name) if name else kind: why for name, why in seen.unreadable.items()}
 
 
-def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience) -> World:
-    """Ask every kind, also those that the site doesn't use: what was deleted from the file must be found."""
-    world = World()
+def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: World | None = None) -> World:
+    """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
+    world = World() if world is None else world
+    for kind in kinds.values():
+        kind.begin()
     with ThreadPoolExecutor(max_workers=8, thread_name_prefix="survey") as pool:
         for level in graph.levels(kinds):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]

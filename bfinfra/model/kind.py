@@ -278,6 +278,9 @@ class Kind(ABC, Generic[S, T]):
         Raises RemoteError where nothing at all could be read.
         """
 
+    def begin(self) -> None:
+        """A survey begins: what the next `observe` reads of nobody else's may be asked for already. Returns at once, raises nothing."""
+
     @staticmethod
     @abstractmethod
     def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:

@@ -55,6 +55,12 @@ def test_what_others_put_inside_is_named_and_must_be_allowed_by_address(site, cl
     assert site.item("namespace/ml", destroy=True).contents == (f"ConfigMap {site.real}/theirs",)
 
 
+def test_the_last_of_what_is_in_a_cluster_is_found_when_it_has_left_the_file(site):
+    site.applied()
+    site.resources.clear()
+    assert site.item("namespace/ml").action == Action.DELETE
+
+
 def test_another_name_is_another_namespace(site, cluster):
     site.applied()
     old, site.real = site.real, f"{site.real}-2"

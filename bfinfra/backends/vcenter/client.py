@@ -8,9 +8,11 @@ import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
+from bfinfra.backends.vcenter.door import Door
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.library import Libraries
@@ -30,11 +32,11 @@ LARGEST = 1 << 20  # bytes of one certificate
 class VCenter:
     """SOAP and REST of one vCenter; sessions open when first needed. Always `close()` it."""
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "", door: Door | None = None) -> None:
         self.settings = settings
         self.server = settings.server
         self.seam = seam
-        self.session = SoapSession(settings, seam, env, site)
+        self.session = SoapSession(settings, seam, env, site, door)
         self.rest = Rest(settings, seam, env, site)
         self.tasks = Tasks(self.session)
         self.capacity = Capacities(self.session)
@@ -70,6 +72,8 @@ class VCenter:
             raise faults.malformed(f"{AUTHORITIES} can't be read", self.server, error) from None
 
     def close(self) -> None:
-        """Log out everywhere."""
-        self.rest.close()
+        """Log out everywhere, side by side."""
+        rest = Ahead(self.rest.close, "logout")
+        rest.begin()
         self.session.close()
+        rest.take()

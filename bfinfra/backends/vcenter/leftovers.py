@@ -17,11 +17,6 @@ from bfinfra.model.errors import RemoteError
 AGENT = re.compile(r"bfinfra \((?P<site>[^ ;()]+); (?P<who>[^ ;()]+)\)")
 
 
-def agent(site: str) -> str:
-    """The user agent of a site's run."""
-    return f"bfinfra ({quote(site) or '-'}; {quote(process.me(), safe='/')})"
-
-
 def end(content: Any, own: Any, site: str) -> None:
     """End the sessions of the site's earlier runs on this machine whose process is gone; `own` is the session that asks."""
     manager = content.sessionManager

@@ -1,11 +1,12 @@
 """Reading properties: leaf or keyed paths only, pages always, and nothing missing goes unnoticed.
 
-Many objects are read through trees (tree.py) and handed on one by one, so that at most two pages are in memory; one object by pyVmomi.
+Many objects are read through trees (tree.py) and handed on one by one, so that no more than four pages are in memory; one object by pyVmomi.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from bfinfra.backends.vcenter import faults, refs, tree
 from bfinfra.model.errors import Missing
 
 PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
+LEAST, ASIDE = 50, 3  # objects that are worth a request of their own; how many of these are under way at once
 Collector = vmodl.query.PropertyCollector
 MissingProperty = Collector.MissingProperty
 ABSENT = (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)
@@ -69,7 +71,7 @@ def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]
     answered = False
     made: list[T] = []
     with contextlib.suppress(Missing), _readable(content):
-        for row in _rows(content, _query(objects, {**asked, vim.view.ContainerView: ["container"]})):
+        for row in _rows(content, _first(content, _query(objects, {**asked, vim.view.ContainerView: ["container"]}))):
             if row.moid == refs.moid(view):
                 answered = True
             else:
@@ -82,9 +84,11 @@ def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callabl
     listed = list(objects)
     if not listed:
         return []
-    query = _query([Collector.ObjectSpec(obj=ref, skip=False) for ref in listed], {type(listed[0]): paths})
+    size = min(PAGE, max(LEAST, -(-len(listed) // ASIDE)))
+    parts = [listed[n : n + size] for n in range(0, len(listed), size)]
+    queries = (_query([Collector.ObjectSpec(obj=ref, skip=False) for ref in part], {type(listed[0]): paths}) for part in parts)
     with _readable(content):
-        return [make(row) for row in _rows(content, query)]
+        return [make(row) for page in _side_by_side(content, queries) for row in _rows(content, page)]
 
 
 def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
@@ -111,10 +115,26 @@ def _readable(content: Any) -> Iterator[None]:
         raise faults.malformed("a property can't be read", refs.server(content), error) from None
 
 
-def _rows(content: Any, query: Any) -> Iterator[Row]:
-    """Row by row; the next page is asked for while this one is worked on."""
+def _side_by_side(content: Any, queries: Iterator[Any]) -> Iterator[Element | None]:
+    """The first page of each query, in their order; some are under way while one is worked on."""
+    with ThreadPoolExecutor(ASIDE, thread_name_prefix="part") as asking:
+        asked = [asking.submit(_first, content, query) for query in itertools.islice(queries, ASIDE)]
+        while asked:
+            page = asked.pop(0).result()
+            asked += [asking.submit(_first, content, query) for query in itertools.islice(queries, 1)]
+            yield page
+
+
+def _first(content: Any, query: Any) -> Element | None:
+    """The first page of what a query asks for."""
+    answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", [query], Collector.RetrieveOptions(maxObjects=PAGE))
+    found: Element | None = answer.find("{*}returnval")
+    return found
+
+
+def _rows(content: Any, page: Element | None) -> Iterator[Row]:
+    """Row by row, of this page and those behind it; the next is asked for while one is worked on."""
     collector, stub = content.propertyCollector, refs.stub(content)
-    page = stub.read(collector, "RetrievePropertiesEx", [query], Collector.RetrieveOptions(maxObjects=PAGE)).find("{*}returnval")
     with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
         while page is not None:
             token = page.findtext("{*}token")

@@ -13,7 +13,8 @@ import httpx2
 
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import faults, leftovers
+from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.door import agent
 from bfinfra.backends.vcenter.session import refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.redact import hide, redact
@@ -34,7 +35,7 @@ class Rest:
         self._settings = settings
         self._seam = seam
         self._env = env
-        self._agent = leftovers.agent(site)
+        self._agent = agent(site)
         self._http: httpx2.Client | None = None
         self._token = ""
         self._door = SESSION

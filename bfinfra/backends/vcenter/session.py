@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import httpx2
 from pyVmomi import vim
 
+from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, leftovers, soap
+from bfinfra.backends.vcenter.door import Door
 from bfinfra.model.errors import Denied, Expired, RemoteError
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
@@ -32,21 +33,26 @@ class SoapSession:
     With `site`, a run that writes ends the sessions that killed runs of the site left behind.
     """
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
+    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "", door: Door | None = None) -> None:
         self.settings = settings
         self.server = settings.server
-        self._seam = seam
+        self._read_only = seam.read_only
         self._env = env
         self._site = site
-        self._http: httpx2.Client | None = None
+        self._door = door or Door(settings, seam, site)
         self._content: Any = None
+        self._entry = Ahead(self._login, "login")
         self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Log in now, while the caller goes on; who needs the session first hears of it if that fails."""
+        self._entry.begin()
 
     def content(self) -> Any:
         """ServiceContent of a session that is logged in."""
         with self._lock:
             if self._content is None:
-                self._content = self._login()
+                self._content = self._entry.take()
             return self._content
 
     def read(self, operation: Callable[[Any], T]) -> T:
@@ -76,19 +82,15 @@ class SoapSession:
     def close(self) -> None:
         """Log out; a server that no longer answers is left alone."""
         with self._lock:
-            content, http = self._content, self._http
-            self._content = self._http = None
+            content, self._content = self._entry.left() if self._content is None else self._content, None
         if content is not None:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 content.sessionManager.Logout()
-        if http is not None:
-            http.close()
+        self._door.close()
 
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)
-        if self._http is None:
-            self._http = self._seam.client(f"https://{self.server}", self.settings.trust, headers={"User-Agent": leftovers.agent(self._site)})
-        stub = soap.Stub(self._http, self.server, soap.negotiate(self._http, self.server))
+        stub = soap.Stub(self._door.http(), self.server, soap.negotiate(self._door.versions(), self.server))
         content = soap.service_instance(stub).RetrieveContent()
         if not isinstance(content, vim.ServiceInstanceContent) or content.sessionManager is None:
             raise faults.malformed("this doesn't answer as a vCenter does", self.server, "it names no services")
@@ -99,6 +101,6 @@ class SoapSession:
                 raise
             raise refused(who.username, self.server) from None
         hide(own.key)  # it is part of every lease's name
-        if self._site and not self._seam.read_only:
+        if self._site and not self._read_only:
             leftovers.end(content, own, self._site)
         return content

@@ -73,9 +73,8 @@ class Stub(SoapStubAdapterBase):
             raise faults.malformed(f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}") from None
 
 
-def negotiate(http: httpx2.Client, server: str) -> str:
-    """The newest API version that both sides speak, as pyVmomi names it. Raises Rejected below 7.0."""
-    answer = http.get("/sdk/vimServiceVersions.xml")
+def negotiate(answer: httpx2.Response, server: str) -> str:
+    """The newest API version that both sides speak, as pyVmomi names it, of a server's list. Raises Rejected below 7.0."""
     if answer.status_code != 200:
         raise faults.of_answer(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
+from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
 from bfinfra.kinds.bitfusion_server import properties, state
@@ -38,8 +39,15 @@ class Looks:
         self._packages = packages
         self._sights = sights
         self._inventory = Inventory()
+        self._places = Ahead(vcenter.inventory.read, "places")
+        self._marks = Ahead(lambda: vcenter.machines.survey(MARK), "marks")
         self._passed: set[str] = set()
         """Ids of VMs that were once seen beside the one that their mark means."""
+
+    def begin(self) -> None:
+        """What a survey asks for whatever the hosts show."""
+        self._places.begin()
+        self._marks.begin()
 
     def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Seen:
         """States of the wanted and of whatever else carries a mark of this kind.
@@ -76,8 +84,10 @@ class Looks:
     def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
         holders = {holder.moid: holder.machine for need in hosts.values() if need.state is not None for holder in need.state.detail.holders}
-        self._inventory = inventory = self._vcenter.inventory.read()
-        briefs = self._vcenter.machines.survey(MARK)
+        self._inventory = inventory = self._places.take()
+        briefs = self._marks.take()
+        if holders.keys() - {b.moid for b in briefs}:  # made since, or gone since: only what is asked for after the hosts can tell
+            briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, others=others)
         self._sights.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
         known = [machine for moid in mine if others and (machine := holders.get(moid))]
