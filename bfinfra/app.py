@@ -296,7 +296,12 @@ def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
 
         return Images(site, real=not seam.routed)
 
-    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images}
+    def linux_hosts() -> Any:
+        from bfinfra.backends.ansible import LinuxHosts
+
+        return LinuxHosts(seam)
+
+    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images, "LinuxHosts": linux_hosts}
 
     def provide(what: str) -> Any:
         if what not in made:

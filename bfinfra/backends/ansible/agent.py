@@ -1,0 +1,79 @@
+"""Private keys in an ssh-agent of the run's own: they come from secret references, are in no file, and go when bfinfra goes, however it goes."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization as form
+
+from bfinfra.backends.ansible import programs
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.secret import Secret
+
+PATIENCE = 10  # seconds
+WATCHED = '"$1" -D -a "$2" & cat; kill $!; wait'
+"""The agent ends when this process's end of the pipe does; by itself it would notice up to ten seconds later."""
+
+
+class Agent:
+    """Starts with the first key. `add` gives the file of the public key, by which ssh finds the private one in the agent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "agent"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._files: dict[object, Path] = {}
+        self._lock = threading.Lock()
+
+    def add(self, key: Secret) -> Path:
+        """Load a private key. BfinfraError where it is none, or wants a passphrase."""
+        with self._lock:
+            if key.leads not in self._files:
+                self._start()
+                self._files[key.leads] = self._load(key, self._folder / f"key-{len(self._files)}.pub")
+            return self._files[key.leads]
+
+    def close(self) -> None:
+        """End the agent, and with it the keys."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        self._process = subprocess.Popen(["/bin/sh", "-c", WATCHED, "sh", programs.find("ssh-agent"), str(self.socket)], stdin=subprocess.PIPE,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=programs.environment())
+        limit = time.monotonic() + PATIENCE
+        while not self.socket.exists():
+            if self._process.poll() is not None or time.monotonic() > limit:
+                raise BfinfraError(Problem("ssh-agent did not start", next=f"run it by hand: ssh-agent -a {self.socket} true"))
+            time.sleep(0.002)
+
+    def _load(self, key: Secret, public: Path) -> Path:
+        text = key.reveal().rstrip("\n") + "\n"
+        public.write_text(_public(key, text))
+        public.chmod(0o600)  # ssh warns of what others may read
+        done = subprocess.run([programs.find("ssh-add"), "-q", "-"], input=text, capture_output=True, text=True, errors="replace",
+                              timeout=PATIENCE, check=False, env=programs.environment(SSH_AUTH_SOCK=str(self.socket)))
+        if done.returncode:
+            raise _unfit(key, programs.said(done.stderr))
+        return public
+
+
+def _public(key: Secret, text: str) -> str:
+    """The line of the public key, by which ssh asks for the private one."""
+    try:
+        read = form.load_ssh_private_key if "OPENSSH PRIVATE KEY" in text else form.load_pem_private_key
+        found = read(text.encode(), None).public_key()
+        return found.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode() + "\n"
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _unfit(key, "it wants a passphrase" if "assw" in str(error) else "it is no private key that SSH knows") from None
+
+
+def _unfit(key: Secret, why: str) -> BfinfraError:
+    return BfinfraError(Problem(f"the private key {key} can't be used", why=why, next="name a private key in OpenSSH's or PEM form, without a passphrase"))

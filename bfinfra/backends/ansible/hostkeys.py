@@ -1,0 +1,76 @@
+"""Host keys: what machines show, and what a run takes for theirs. A key is taken only if the site pins it; nobody is trusted on first use."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.ansible import programs
+from bfinfra.model.errors import Unreachable, Untrusted
+from bfinfra.model.sources import small
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+    from bfinfra.model.ssh import Machine
+
+TYPES = "ed25519,ecdsa,rsa"
+PATIENCE = 10  # seconds for a machine to show its keys
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """One key of a machine: `ssh-ed25519`, its base64, its fingerprint as ssh-keygen prints it."""
+
+    type: str
+    key: str
+
+    @property
+    def sha256(self) -> str:
+        """SHA256:…"""
+        digest = hashlib.sha256(base64.b64decode(self.key)).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+def shown(seam: Seam, address: str, port: int) -> tuple[HostKey, ...]:
+    """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
+    host, real = seam.where(address, port)
+    command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=3 * PATIENCE, check=False,
+                          stdin=subprocess.DEVNULL, env=programs.environment())
+    found = tuple(_keys(done.stdout))
+    if not found:
+        raise Unreachable("no SSH server shows a key", server=f"{address}:{port}", why=programs.said(done.stderr),
+                          next="check the address, and that its SSH server runs and no firewall is between")
+    return found
+
+
+def known(seam: Seam, machine: Machine) -> str:
+    """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the file holds none."""
+    if machine.trust.known_hosts is not None:
+        try:
+            return small(machine.trust.known_hosts.path)
+        except OSError as error:
+            raise Untrusted("the known_hosts file can't be read", server=machine.server, why=error.strerror or "") from None
+    keys = shown(seam, machine.address, machine.port)
+    lines = [f"{machine.known_as} {key.type} {key.key}\n" for key in keys if key.sha256 == machine.trust.sha256]
+    if not lines:
+        raise Untrusted("the machine shows another host key than the pinned one", server=machine.server,
+                        why=f"it shows {', '.join(f'{key.sha256} ({key.type})' for key in keys)}",
+                        next="see why its key changed; bfinfra trust SITE shows what it shows")
+    return "".join(lines)
+
+
+def _keys(text: str) -> Iterable[HostKey]:
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 3 and not line.startswith("#"):
+            try:
+                base64.b64decode(words[2], validate=True)
+            except binascii.Error:
+                continue
+            yield HostKey(words[1], words[2])

@@ -1,0 +1,129 @@
+"""Linux machines: asked side by side, one command each; changed by plays. The only thing here that knows all the rest."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.ansible import folder, programs, reading
+from bfinfra.backends.ansible.agent import Agent
+from bfinfra.backends.ansible.connection import Connection
+from bfinfra.backends.ansible.play import Played, play
+from bfinfra.backends.ansible.reading import Answer
+from bfinfra.backends.transport import WriteRefused
+from bfinfra.model.errors import BfinfraError, Denied, Malformed, RemoteError
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+    from bfinfra.model.ssh import Machine, Play
+
+AT_ONCE = 16  # machines
+Commands = Mapping[str, Sequence[str]]
+
+
+class LinuxHosts:
+    """A run's machines. Safe to use from several threads; a connection is made when first asked for, and all end with `close`."""
+
+    def __init__(self, seam: Seam) -> None:
+        self._seam = seam
+        self._folder: Path | None = None
+        self._agent: Agent | None = None
+        self._open: dict[Machine, Connection] = {}
+        self._locks: dict[Machine, threading.Lock] = {}
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def read(self, wanted: Mapping[Machine, Commands], patience: float = 60) -> dict[Machine, dict[str, Answer] | BfinfraError]:
+        """Ask each machine once: what each command said, by its name; or why that machine can't be asked. `patience`: seconds an answer may take.
+
+        The commands must only read: nobody but who writes them makes sure of that. They run as root where the machine says so.
+        """
+        with ThreadPoolExecutor(min(AT_ONCE, len(wanted) or 1)) as pool:
+            return dict(zip(wanted, pool.map(lambda each: self._ask(each[0], each[1], patience), wanted.items()), strict=True))
+
+    def play(self, wanted: Play, *, check: bool = False) -> Played:
+        """Run a role on its machines, side by side. `check`: say what would change, change nothing. WriteRefused on a run that only reads.
+
+        A machine that fails doesn't keep the others: the answer says who failed and why.
+        """
+        if self._seam.read_only and not check:
+            raise WriteRefused(f"the role {wanted.role}", ", ".join(machine.server for machine in wanted.machines))
+        self._seam.tally.count(f"ansible {wanted.role}", writing=not check)
+        with ThreadPoolExecutor(min(AT_ONCE, len(wanted.machines) or 1)) as pool:
+            connections = dict(zip(wanted.machines, pool.map(self._try, wanted.machines), strict=True))
+        return play(wanted, connections, self._home(), check=check)
+
+    def close(self) -> None:
+        """Log out everywhere; nothing of the run stays."""
+        with self._lock:
+            opened, self._open = list(self._open.values()), {}
+        for connection in opened:
+            connection.close()
+        if self._agent is not None:
+            self._agent.close()
+        if self._folder is not None:
+            folder.remove(self._folder)
+            self._folder = None
+
+    def _ask(self, machine: Machine, commands: Commands, patience: float) -> dict[str, Answer] | BfinfraError:
+        try:
+            connection = self._connection(machine)
+            self._seam.tally.count("ssh", writing=False)
+            line, stdin = _as_root(machine, reading.script(commands))
+            done = connection.run(line, stdin, patience)
+            return reading.answers(commands, done.stdout)
+        except ValueError as error:
+            words = programs.said(done.stderr.decode(errors="replace"))
+            if "sudo" in words:
+                return Denied(f"{machine.user} can't become root", server=machine.server, why=words, next="give sudo_password, or allow it in /etc/sudoers.d")
+            return Malformed("the machine's answer makes no sense", server=machine.server, why=f"{error}; {words}".strip("; "))
+        except BfinfraError as error:
+            return error
+
+    def _try(self, machine: Machine) -> Connection | BfinfraError:
+        try:
+            return self._connection(machine)
+        except BfinfraError as error:
+            return error
+
+    def _connection(self, machine: Machine) -> Connection:
+        with self._lock:
+            mine = self._locks.setdefault(machine, threading.Lock())
+        with mine:
+            if machine not in self._open:
+                fresh = Connection(machine, self._home(), next(self._numbers), self._seam, self._keys())
+                try:
+                    fresh.open()
+                except RemoteError:
+                    fresh.close()
+                    raise
+                self._open[machine] = fresh
+            return self._open[machine]
+
+    def _home(self) -> Path:
+        with self._lock:
+            if self._folder is None:
+                self._folder = folder.make()
+            return self._folder
+
+    def _keys(self) -> Agent:
+        home = self._home()
+        with self._lock:
+            if self._agent is None:
+                self._agent = Agent(home)
+            return self._agent
+
+
+def _as_root(machine: Machine, script: str) -> tuple[str, bytes]:
+    """The command line that runs a script there, and what it reads first."""
+    line = f"/bin/sh -c {shlex.quote(script)}"
+    if not machine.root or machine.user == "root":
+        return line, b""
+    if machine.sudo_password is None:
+        return f"sudo -n -H {line}", b""
+    return f"sudo -S -p '' -H {line}", machine.sudo_password.reveal().encode() + b"\n"

@@ -1,0 +1,157 @@
+"""One play: a role on several machines side by side, through ansible-runner. What came of it is data; secrets go in by a pipe and don't come out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import ansible_runner
+
+from bfinfra.backends.ansible import folder, programs
+from bfinfra.backends.ansible.connection import DESTINATION
+from bfinfra.model.errors import BfinfraError, Problem, Rejected
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible.connection import Connection
+    from bfinfra.model.ssh import Machine, Play
+
+_HERE = Path(__file__).parents[2]
+ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbooks/roles") if path.is_dir())
+"""Packaged beside the modules, or a checkout."""
+AT_ONCE = 16  # machines
+SECRETS = "bfinfra_secrets"  # what a role finds its secrets under
+BOUND = Path(__file__).with_name("bound.py")
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a play, by the machines' names: how many tasks changed something, why one failed, what each task answered (by the task's name)."""
+
+    role: str
+    changed: Mapping[str, int]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are done."""
+        if self.failed:
+            done = len(self.changed) - len(self.failed)
+            what = f"{self.role} failed on {', '.join(sorted(self.failed))}" + (f"; {done} of {len(self.changed)} machines are done" if done else "")
+            raise Rejected(what, why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
+                           next="mend what it says, then run this again: it goes on where it failed")
+
+
+def play(wanted: Play, connections: Mapping[Machine, Connection | BfinfraError], home: Path, *, check: bool) -> Played:
+    """Run it. A machine that can't be reached failed; the others go on. BfinfraError where Ansible itself doesn't run."""
+    there = {machine: found for machine, found in connections.items() if not isinstance(found, BfinfraError)}
+    heard = _Heard({machine.name: str(found) for machine, found in connections.items() if isinstance(found, BfinfraError)})
+    if there:
+        _run(wanted, there, home / uuid4().hex[:8], heard, check=check)
+    changed = {machine.name: heard.changed.get(machine.name, 0) for machine in connections}
+    return Played(wanted.role, changed, dict(heard.failed), heard.answers)
+
+
+class _Heard:
+    """The events of a run, sorted by machine."""
+
+    def __init__(self, failed: dict[str, str]) -> None:
+        self.failed = failed
+        self.changed: dict[str, int] = {}
+        self.answers: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self.ended = False
+        self.words: list[str] = []
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        """ansible-runner's handler; False: it needs no file of the event."""
+        data = event.get("event_data") or {}
+        result, name, task = data.get("res") or {}, str(data.get("host") or ""), str(data.get("task") or "")
+        match event.get("event"):
+            case "runner_on_ok":
+                self.answers.setdefault(name, {})[task] = result
+            case "runner_on_failed" if not data.get("ignore_errors"):
+                self.failed.setdefault(name, f"{task}: {_words(result)}")
+            case "runner_on_unreachable":
+                self.failed.setdefault(name, f"it can't be reached: {_words(result)}")
+            case "playbook_on_stats":
+                self.ended, self.changed = True, dict(data.get("changed") or {})
+            case "error" | "verbose" | "warning":
+                self.words.append(str(event.get("stdout") or ""))
+        return False
+
+
+def _words(result: Mapping[str, Any]) -> str:
+    """Ansible's own message, and what the command printed."""
+    if "censored" in result:
+        return "its output is hidden, as it may hold secrets"
+    parts = [str(result.get(name) or "").strip() for name in ("msg", "stderr", "stdout")]
+    return programs.said("\n".join(dict.fromkeys(part for part in parts if part))) or "it says nothing"
+
+
+def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: _Heard, *, check: bool) -> None:
+    place.mkdir(mode=0o700)
+    for name, content in _files(wanted, there):
+        path = place / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_text(content)
+    with folder.handed(place / "secrets", json.dumps(_secrets(wanted, there)).encode()) as secrets:
+        cmdline = f"-e @{secrets}" + (" --check --diff" if check else "")
+        runner = ansible_runner.interface.init_runner(
+            private_data_dir=str(place), playbook="play.json", cmdline=cmdline, quiet=True, event_handler=heard.take, cancel_callback=lambda: False,
+            suppress_env_files=True,
+        )
+        runner.runner_mode = "subprocess"  # a terminal of its own costs half a second, and nobody asks anything
+        config = runner.config
+        config.suppress_output_file = True
+        config.env = {**programs.environment(), **{k: v for k, v in config.env.items() if k.startswith(("ANSIBLE_", "RUNNER_", "AWX_"))}, **_settings(place, wanted.roles or ROLES)}
+        config.command = [sys.executable, "-P", str(BOUND), str(os.getpid()), "playbook", *config.command[1:]]
+        config.subprocess_timeout = wanted.limit
+        with Path(os.devnull).open("rb") as nothing:
+            config.input_fd = nothing
+            runner.run()
+    if runner.timed_out:
+        left = [machine.name for machine in there if machine.name not in heard.failed]
+        heard.failed.update(dict.fromkeys(left, f"it was not done within {wanted.limit} s"))
+    elif not heard.ended:
+        raise BfinfraError(Problem(f"Ansible did not run the role {wanted.role}", why=programs.said("\n".join(heard.words)) or f"it ended with {runner.rc}",
+                                   next="run ansible-playbook --version by hand to see whether it works here"))
+
+
+def _files(wanted: Play, there: Mapping[Machine, Connection]) -> Iterator[tuple[str, str]]:
+    """What the run's folder holds; nothing of it is secret."""
+    hosts = {machine.name: {**_variables(machine, connection), **wanted.machines[machine]} for machine, connection in there.items()}
+    yield "inventory/hosts.json", json.dumps({"all": {"hosts": hosts}})
+    tasks = [{"name": wanted.role, "ansible.builtin.import_role": {"name": wanted.role, "tasks_from": wanted.tasks}}]
+    yield "project/play.json", json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}])
+    yield "ansible.cfg", "[defaults]\n"
+
+
+def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:
+    found = {
+        "ansible_host": DESTINATION, "ansible_user": machine.user, "ansible_ssh_common_args": connection.for_ansible(),
+        "ansible_python_interpreter": machine.python, "ansible_become": machine.root and machine.user != "root",
+    }
+    if machine.sudo_password:
+        found["ansible_become_password"] = f"{{{{ bfinfra_sudo[{json.dumps(machine.name)}] }}}}"
+    return found
+
+
+def _secrets(wanted: Play, there: Mapping[Machine, Connection]) -> dict[str, Any]:
+    sudo = {machine.name: machine.sudo_password.reveal() for machine in there if machine.sudo_password}
+    return {SECRETS: {name: secret.reveal() for name, secret in wanted.secrets.items()}, "bfinfra_sudo": sudo}
+
+
+def _settings(place: Path, roles: Path) -> dict[str, str]:
+    """Ansible's settings, all of them: nobody's ansible.cfg counts. Modules go through the connection itself and leave no files there."""
+    return {
+        "ANSIBLE_CONFIG": str(place / "ansible.cfg"), "ANSIBLE_HOME": str(place / "home"), "ANSIBLE_LOCAL_TEMP": str(place / "tmp"),
+        "ANSIBLE_ROLES_PATH": str(roles), "ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_SSH_ARGS": "", "ANSIBLE_PIPELINING": "True",
+        "ANSIBLE_REMOTE_TEMP": "/tmp", "ANSIBLE_SSH_TRANSFER_METHOD": "piped", "ANSIBLE_FORKS": str(AT_ONCE),  # noqa: S108 - a folder of its own there, 0700
+        "ANSIBLE_RETRY_FILES_ENABLED": "False", "ANSIBLE_NOCOLOR": "True", "ANSIBLE_DEPRECATION_WARNINGS": "False", "ANSIBLE_SSH_RETRIES": "0",
+        "ANSIBLE_NO_TARGET_SYSLOG": "True", "ANSIBLE_GATHERING": "explicit", "ANSIBLE_TIMEOUT": "30",
+    }

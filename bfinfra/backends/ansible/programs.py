@@ -1,0 +1,34 @@
+"""The programs of OpenSSH: found by name, started without bfinfra's secrets, their words made safe to print."""
+
+from __future__ import annotations
+
+import shutil
+
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.redact import redact
+from bfinfra.model.secret import environment as without_secrets
+
+KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "VIRTUAL_ENV")
+LONGEST = 600  # characters of a program's own words
+
+
+def find(name: str) -> str:
+    """A program's path. BfinfraError where it isn't installed."""
+    if found := shutil.which(name):
+        return found
+    raise BfinfraError(Problem(f"there is no {name} on this machine", why="Linux machines are reached by OpenSSH's own client",
+                               next="install it: apt-get install openssh-client, or dnf install openssh-clients"))
+
+
+def environment(**more: str) -> dict[str, str]:
+    """What such a program needs; neither this process's secrets nor its Ansible or SSH settings."""
+    kept = {name: value for name, value in without_secrets().items() if name in KEPT}
+    return {**kept, "LC_ALL": "C.UTF-8", **more}
+
+
+def said(text: str, longest: int = LONGEST) -> str:
+    """Somebody else's words: without secrets, control characters and more than there is room for; lines joined."""
+    lines = ("".join(c for c in line if c.isprintable()).strip() for line in redact(text).splitlines())
+    joined = " | ".join(line for line in lines if line)
+    return joined if len(joined) <= longest else f"{joined[: longest - 1]}…"
+

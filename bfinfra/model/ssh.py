@@ -1,0 +1,87 @@
+"""How Linux machines are reached by SSH and what is played on them, as data: secrets stay references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
+
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+
+HostAddress = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")]
+"""A name or an address; never what ssh could take for an option."""
+Account = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.@\\-]{0,63}$")]
+"""A user's name on a machine."""
+
+
+def _fingerprint(value: str) -> str:
+    if not re.fullmatch(r"SHA256:[A-Za-z0-9+/]{43}", value.rstrip("=")):
+        raise ValueError("expected what ssh-keygen -l prints: SHA256: and 43 characters")
+    return value.rstrip("=")
+
+
+class HostTrust(BaseModel):
+    """Which host key a machine must show: one of these, always. Nothing is trusted on first use."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    known_hosts: LocalFile | None = None
+    """A file such as ~/.ssh/known_hosts that holds the machine's key under its address."""
+    sha256: Annotated[str, AfterValidator(_fingerprint)] | None = None
+    """Fingerprint of one of its host keys, as `bfinfra trust` and ssh-keygen print it: SHA256:…"""
+
+    @model_validator(mode="after")
+    def _one(self) -> HostTrust:
+        if (self.known_hosts is None) == (self.sha256 is None):
+            raise ValueError("give known_hosts or sha256; bfinfra trust shows the fingerprints")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A Linux machine by SSH. `name`: as the site calls it; `root`: commands and plays run as root, by sudo where `user` isn't root.
+
+    `sudo_password`: where sudo asks for one; `python`: the interpreter there that Ansible's modules run in.
+    """
+
+    name: str
+    address: str
+    user: str
+    trust: HostTrust
+    port: int = 22
+    key: Secret | None = None
+    password: Secret | None = None
+    sudo_password: Secret | None = None
+    root: bool = True
+    python: str = "/usr/bin/python3"
+
+    @property
+    def server(self) -> str:
+        """`host:port`."""
+        return f"{self.address}:{self.port}"
+
+    @property
+    def known_as(self) -> str:
+        """The name under which a known_hosts file holds its key."""
+        return self.address if self.port == 22 else f"[{self.address}]:{self.port}"
+
+
+@dataclass(frozen=True)
+class Play:
+    """A role of Ansible and the machines that it runs on, each with its variables. `tasks`: file of the role; `roles`: its folder, where it isn't one of bfinfra's own.
+
+    `secrets`: for all of them; the role finds them as `bfinfra_secrets.NAME`, and its tasks that use them say `no_log: true`.
+    `limit`: seconds for the whole.
+    """
+
+    role: str
+    machines: Mapping[Machine, Mapping[str, Any]]
+    tasks: str = "main"
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    limit: int = 1800
+    roles: Path | None = None
