@@ -21,7 +21,7 @@ from bfinfra.model import kind, rights
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Around, Change, Later, Need, Seen
-from bfinfra.model.mark import Mark
+from bfinfra.model.mark import Mark, common
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import Use, may
 from bfinfra.model.site import Site
@@ -266,7 +266,7 @@ def _state(objects: Sequence[Object], home: Home, content: Content | None) -> St
         if not obj["metadata"].get("deletionTimestamp"):
             spaces.setdefault(obj["metadata"]["namespace"], []).append(obj)
     copies = {space: _copy(found, content) for space, found in sorted(spaces.items())}
-    return State(mark=_common([mark_of(o) for o in objects]), cluster=home.key.name, home=home.endpoint, copies=copies, namespaces=tuple(copies))
+    return State(mark=common([mark_of(o) for o in objects]), cluster=home.key.name, home=home.endpoint, copies=copies, namespaces=tuple(copies))
 
 
 def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
@@ -275,16 +275,7 @@ def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
         name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
     )
     bearing = [obj for obj in objects if content is None or obj["metadata"]["name"] in content]
-    return Copy(frozenset(held), right, _common([mark_of(obj) for obj in bearing]))
-
-
-def _common(marks: Sequence[Mark | None]) -> Mark | None:
-    """The mark that all bear; unfinished where they differ; None where one bears none: a stranger is never overwritten."""
-    first = marks[0] if marks else None
-    if first is None or None in marks:
-        return None
-    foreign = next((mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None)
-    return foreign or (first if all(mark == first for mark in marks) else first.open)
+    return Copy(frozenset(held), right, common([mark_of(obj) for obj in bearing]))
 
 
 def _values(obj: Object) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,6 +67,15 @@ class Mark:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
         match = LINE.search(text) if isinstance(text, str) else None
         return cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "") if match else None
+
+
+def common(marks: Sequence[Mark | None]) -> Mark | None:
+    """The mark that all of several objects bear; unfinished where they differ; None where one bears none: a stranger is never overwritten."""
+    first = marks[0] if marks else None
+    if first is None or None in marks:
+        return None
+    foreign = next((mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None)
+    return foreign or (first if all(mark == first for mark in marks) else first.open)
 
 
 def below(text: str, mark: Mark) -> str:

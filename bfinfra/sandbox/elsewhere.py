@@ -78,4 +78,4 @@ class Elsewhere:
         running.start()
         running.cluster.keep_admin_token(written.token)
         for number in range(written.nodes):
-            running.add_node(f"{name}-{number}", cpus=CPUS, memory=MEMORY, version=running.cluster.version)
+            running.add_node(f"{name}-{number}", cpus=CPUS, memory=MEMORY, version=running.cluster.version, gpus=written.gpus)

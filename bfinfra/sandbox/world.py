@@ -178,11 +178,12 @@ class Registry:
 
 @dataclass(frozen=True)
 class KubernetesCluster:
-    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many; `token`: its administrator's, resolved after loading."""
+    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading."""
 
     address: str
     version: str = "v1.27.3"
     nodes: int = 1
+    gpus: int = 0
     token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
 
     def __post_init__(self) -> None:

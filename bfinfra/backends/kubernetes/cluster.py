@@ -146,6 +146,15 @@ class Cluster:
         except Missing:
             return False
 
+    def versions(self, group: str) -> tuple[str, ...]:
+        """The versions in which the cluster serves an API group, such as `v1beta1`; none where it doesn't."""
+        try:
+            answer = self._json(f"/apis/{group}")
+        except Missing:
+            return ()
+        listed = answer.get("versions") if isinstance(answer, dict) else None
+        return tuple(str(each["version"]) for each in listed or () if isinstance(each, dict) and "version" in each)
+
     def now(self) -> datetime | None:
         """The server's own time, to the second, UTC; None where it doesn't say."""
         said = self._do(lambda link: link.raw.get("/version").headers.get("date", ""))

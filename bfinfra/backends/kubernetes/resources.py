@@ -40,6 +40,7 @@ def _table() -> dict[tuple[str, str], Resource]:
         "v1": "Namespace Node PersistentVolume",
         "authorization.k8s.io/v1": "SelfSubjectAccessReview",
         "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding",
+        "apiextensions.k8s.io/v1": "CustomResourceDefinition",
         f"{TANZU}/v1alpha1": "TanzuKubernetesRelease",
     }
     rows = [(api, kind, True) for api, kinds in namespaced.items() for kind in kinds.split()]

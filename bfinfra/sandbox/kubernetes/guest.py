@@ -14,6 +14,7 @@ from bfinfra.sandbox.kubernetes.controllers.garbage import Garbage
 from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
 from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
 from bfinfra.sandbox.kubernetes.controllers.loop import Loop
+from bfinfra.sandbox.kubernetes.controllers.mpi import MpiJobs
 from bfinfra.sandbox.kubernetes.controllers.namespaces import Namespaces
 from bfinfra.sandbox.kubernetes.controllers.quota import Quotas
 from bfinfra.sandbox.kubernetes.controllers.replicas import Replicas
@@ -36,7 +37,7 @@ class RunningCluster:
         self.definitions = Definitions(self.cluster, converts)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
-            Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop),
+            Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop), MpiJobs(self.loop),
         )  # fmt: skip
 
     def start(self) -> None:
@@ -55,10 +56,10 @@ class RunningCluster:
             self.logs.sweep()
             self.upgrade(self.cluster.version)
 
-    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:  # noqa: PLR0913 - one decision's whole input
+    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "", gpus: int = 0) -> Object:  # noqa: PLR0913 - one decision's whole input
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())
-        room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}
+        room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
         labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
                   **{f"node-role.kubernetes.io/{role}": "" for role in roles}}  # fmt: skip
         taints = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}] if "control-plane" in roles else []

@@ -1,0 +1,37 @@
+"""What a user writes for an MPI operator."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import model_validator
+
+from bfinfra.kinds._homes import DnsLabel
+from bfinfra.model import kind
+from bfinfra.model.refs import Ref
+
+CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
+Version = Literal["v1alpha2", "v2beta1"]
+IMAGES = {"v1alpha2": "mpioperator/mpi-operator:v0.2.3", "v2beta1": "mpioperator/mpi-operator:0.8.0"}
+DELIVERY = "mpioperator/kubectl-delivery:latest"
+
+
+class Spec(kind.Spec):
+    """What a user writes for one operator; a cluster has at most one."""
+
+    cluster: Annotated[str, Ref(*CLUSTERS)]
+    """Cluster that it runs in."""
+    namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "mpi-operator"
+    """Namespace that it runs in, which is there already or made by this site."""
+    api: Version = "v2beta1"
+    """Version of MPIJob that it serves. v1alpha2 is the document's, of releases up to 0.2; v2beta1 that of releases since 0.3."""
+    image: str | None = None
+    """Its image; empty = `mpioperator/mpi-operator`, v0.2.3 for v1alpha2 and 0.8.0 for v2beta1. Name your own registry's copy where nodes can't reach Docker Hub."""
+    delivery_image: str | None = None
+    """v1alpha2 only: the image that brings kubectl into launchers; empty = `mpioperator/kubectl-delivery:latest`."""
+
+    @model_validator(mode="after")
+    def _delivery(self) -> Spec:
+        if self.delivery_image and self.api != "v1alpha2":
+            raise ValueError("delivery_image: only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH")
+        return self
