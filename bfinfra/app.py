@@ -36,6 +36,7 @@ from bfinfra.spec.load import missing_references
 if TYPE_CHECKING:
     from bfinfra.backends.certificate import Shown
     from bfinfra.backends.transport import Filling, Seam
+    from bfinfra.doctor.ground import Ground
     from bfinfra.sandbox import Running
 
 
@@ -137,15 +138,21 @@ def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
 
 def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
     """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room, files. Only reads, side by side."""
-    from bfinfra.backends.transport import Seam as Transport
     from bfinfra.doctor import examine
+
+    with _ground(site, around) as ground:
+        return examine(ground)
+
+
+@contextlib.contextmanager
+def _ground(site: Site, around: Setting) -> Iterator[Ground]:
+    from bfinfra.backends.transport import Seam as Transport
     from bfinfra.doctor.ground import Ground
 
     seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None, fillings=around.fillings, patience=HASTE)
     provide = _provide(site, seam)
     try:
-        return examine(Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None,
-                              journal.folder(site.name)))
+        yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name))
     finally:
         provide("ExitStack").close()
         seam.close()
@@ -177,6 +184,21 @@ def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
             access = kubeconfigs.read(reference, spec.context)
             named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
     return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
+
+
+def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
+    """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that run.
+
+    vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'. BfinfraError where vCenter can't be entered.
+    """
+    from bfinfra.doctor import doors
+
+    if not any(key.kind == "supervisor_namespace" for key in site.resources):
+        return []
+    with _ground(site, around) as ground:
+        if ground.login is not None:
+            raise ground.login
+        return [door.look(ground) for found in (doors.supervisors, doors.guests) for door in found(ground)]
 
 
 def certificate(server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD) -> Shown:

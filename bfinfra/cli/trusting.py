@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from bfinfra import app
 from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
+from bfinfra.model.errors import BfinfraError
 from bfinfra.render import certificate as render
 
 if TYPE_CHECKING:
     import argparse
+
+    from bfinfra.backends.certificate import Shown
+    from bfinfra.model.site import Site
 
 
 def trust(args: argparse.Namespace) -> int:
@@ -22,5 +26,15 @@ def trust(args: argparse.Namespace) -> int:
     else:
         site, setting = where.site(args)
         found = app.certificates(site, around=setting)
+        found += _inside(site, setting, Screen.of(args))
     Screen.of(args).show(lambda style: render.text(found, style) or "the site names no server", lambda: render.data(found))
     return 1 if any(each.objection for each in found) else 0
+
+
+def _inside(site: Site, setting: app.Setting, screen: Screen) -> list[Shown]:
+    """What only vCenter can tell the addresses of; where it doesn't, that is said, and no reason to show nothing."""
+    try:
+        return app.certificates_inside(site, around=setting)
+    except BfinfraError as error:
+        screen.say(f"supervisors and their clusters are not shown: {error.problems[0]}")
+        return []

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bfinfra.doctor import clusters, local, servers, vcenter
-from bfinfra.doctor.ground import Blocked, Ground
+from bfinfra.doctor.blocked import Blocked
+from bfinfra.doctor.ground import Ground
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health
 
@@ -29,6 +30,7 @@ CHECKS: tuple[Check, ...] = (
     vcenter.hosts,
     vcenter.space,
     vcenter.supervisors,
+    clusters.certificates,
     clusters.entrance,
     clusters.versions,
     clusters.clocks,

@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from bfinfra.backends.kubernetes import Cluster
-from bfinfra.doctor.ground import Blocked, Ground
+from bfinfra.doctor import doors
+from bfinfra.doctor.blocked import Blocked
+from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.servers import judged
 from bfinfra.doctor.vcenter import skew
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
@@ -15,6 +18,19 @@ from bfinfra.model.refs import Key
 
 KINDS = ("kubernetes_cluster", "supervisor_namespace", "tanzu_cluster")
 OLDEST, TESTED = (1, 18), ((1, 20), (1, 36))  # server-side apply begins with 1.18
+
+
+def certificates(ground: Ground) -> Iterator[Finding]:
+    """The certificates of supervisors are trusted before anybody logs in there, then those of the clusters in them, and stay good for a month."""
+    if not ground.of("supervisor_namespace"):
+        return
+    for door in (door for found in (doors.supervisors, doors.guests) for door in found(ground)):
+        about = f"{door.what} {door.server}"
+        try:
+            yield judged(about, door.look(ground), door.trust, ground)
+        except BfinfraError as error:
+            problem = error.problems[0]
+            yield bad(about, problem.what, problem.why, problem.next)
 
 
 def entrance(ground: Ground) -> Iterator[Finding]:
@@ -79,7 +95,7 @@ def tanzu(ground: Ground) -> Iterator[Finding]:
         supervisor = ground.catalog.supervisors.get(home.cluster)
         if supervisor is None or not supervisor.running:
             yield Finding(str(key), Health.SKIPPED, f"whether {spec.api} is served", f"no supervisor runs on {home.cluster}")
-        elif ground.clusters.at(Endpoint(server=supervisor.endpoint)).serves(spec.api, "TanzuKubernetesCluster"):
+        elif ground.supervisor(Endpoint(server=supervisor.endpoint), str(key)).serves(spec.api, "TanzuKubernetesCluster"):
             yield good(key, f"the supervisor serves {spec.api}")
         else:
             yield bad(key, f"the supervisor serves no {spec.api}", next="write an api that it serves: kubectl api-versions shows them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Mapping
@@ -10,9 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.backends.certificate import address
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Namespaces
+from bfinfra.doctor import doors
+from bfinfra.doctor.blocked import Blocked
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import BfinfraError
+from bfinfra.model.errors import BfinfraError, Malformed, Unreachable
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights
 from bfinfra.model.site import Site
@@ -22,14 +26,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster, Clusters
     from bfinfra.backends.transport import Seam
     from bfinfra.backends.vcenter import VCenter
-
-
-class Blocked(Exception):
-    """A check can't be made while something else is bad, which another check tells."""
-
-    def __init__(self, about: str, why: str) -> None:
-        super().__init__(why)
-        self.about, self.why = about, why
 
 
 @dataclass
@@ -96,8 +92,29 @@ class Ground:
         known = Namespaces(self.entered())
         return known.details(sorted(named & set(known.list())), self.catalog) if named else {}
 
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """The supervisors, by host, that show a certificate which is not trusted: nobody tries to log in there. Blocked."""
+        with self._lock:
+            return self._distrusted
+
+    @functools.cached_property
+    def _distrusted(self) -> frozenset[str]:
+        found = set()
+        for door in doors.supervisors(self):
+            with contextlib.suppress(Unreachable, Malformed):  # whoever goes there is told
+                if door.look(self).objection:
+                    found.add(address(door.server)[0])
+        return frozenset(found)
+
+    def supervisor(self, endpoint: Endpoint, about: str) -> Cluster:
+        """The API at a supervisor or through it. Blocked where its certificate is not trusted."""
+        if address(endpoint.server)[0] in self.distrusted:
+            raise Blocked(about, "its supervisor's certificate is not trusted")
+        return self.clusters.at(endpoint)
+
     def cluster(self, key: Key) -> Cluster:
-        """The API of a cluster of the site. Blocked where it isn't up yet."""
+        """The API of a cluster of the site. Blocked where it isn't up yet, or its supervisor not trusted."""
         spec = self.site.resources[key]
         if key.kind == "kubernetes_cluster":
             return self.clusters.at(Endpoint(kubeconfig=spec.kubeconfig, context=spec.context))
@@ -105,4 +122,4 @@ class Ground:
         if home is None or home.status != "RUNNING" or not home.endpoint:
             raise Blocked(str(key), "it isn't there yet: apply makes it")
         guest = key.name if key.kind == "tanzu_cluster" else ""
-        return self.clusters.at(Endpoint(server=home.endpoint, namespace=home.name, guest=guest))
+        return self.supervisor(Endpoint(server=home.endpoint, namespace=home.name, guest=guest), str(key))

@@ -61,17 +61,21 @@ def certificates(ground: Ground) -> Iterator[Finding]:
     for what, host, port, trust in named(ground):
         about = f"{what} {host}:{port}"
         try:
-            found = certificate.look(ground.seam, f"{host}:{port}", trust)
+            yield judged(about, certificate.look(ground.seam, f"{host}:{port}", trust), trust, ground)
         except BfinfraError as error:
             problem = error.problems[0]
             yield bad(about, problem.what, problem.why, problem.next)
-            continue
-        until = f"{found.not_after:%Y-%m-%d}"
-        if found.objection:
-            yield bad(about, "its certificate is not trusted", f"{found.objection}; it shows SHA-256 {found.sha256}", f"compare it, then: bfinfra trust {host}:{port}")
-        elif found.not_after < ground.now() and not trust.sha256:
-            yield bad(about, f"its certificate ended on {until}", next="renew it on the server")
-        elif found.not_after < ground.now() + SOON:
-            yield warning(about, f"its certificate ends on {until}", "nobody gets in after that", "renew it on the server; a pin has to be changed with it")
-        else:
-            yield good(about, f"its certificate is trusted, until {until}")
+
+
+def judged(about: str, found: certificate.Shown, trust: Trust, ground: Ground) -> Finding:
+    """What is to be said of a certificate."""
+    until = f"{found.not_after:%Y-%m-%d}"
+    if found.objection:
+        return bad(about, "its certificate is not trusted", f"{found.objection}; it shows SHA-256 {found.sha256}", f"compare it, then: bfinfra trust {found.server}")
+    if found.not_after < ground.now() and not trust.sha256:
+        return bad(about, f"its certificate ended on {until}", next="renew it on the server")
+    if found.not_before > ground.now() and not trust.sha256:
+        return bad(about, f"its certificate begins on {found.not_before:%Y-%m-%d}", "one of the two clocks is wrong, or it was made too early", "set both clocks by NTP")
+    if found.not_after < ground.now() + SOON:
+        return warning(about, f"its certificate ends on {until}", "nobody gets in after that", "renew it on the server; a pin has to be changed with it")
+    return good(about, f"its certificate is trusted, until {until}")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from kinds.lifecycle import EXAMPLES, apply
 from trust.authority import Authority
 from trust.listening import listening
 
@@ -81,3 +82,18 @@ def _site(folder, server, trust, capsys):
     code = main(["--output", "json", "trust", str(folder / "site.yaml")])
     (found,) = json.loads(capsys.readouterr().out)["servers"]
     return code, found
+
+
+def test_supervisors_and_their_clusters_are_shown_once_vcenter_is_trusted(sandbox, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("bfinfra.cli.where.sandbox", lambda _: sandbox)
+    example = EXAMPLES["tanzu_cluster"]
+    apply(example, sandbox)
+    assert main(["--output", "json", "trust", str(example)]) == 0
+    found = json.loads(capsys.readouterr().out)["servers"]
+    assert [each["what"] for each in found] == ["vcenter", "supervisor on compute", "supervisor on compute", "tanzu_cluster/cluster-01"]
+    assert all(each["trusted"] for each in found)
+    (tmp_path / "site.yaml").write_text(example.read_text().replace("trust: {ca_file: ca.pem}", f"trust: {{sha256: '{'ab' * 32}'}}"))
+    assert main(["--output", "json", "trust", str(tmp_path / "site.yaml")]) == 1
+    out, err = capsys.readouterr()
+    assert [each["what"] for each in json.loads(out)["servers"]] == ["vcenter"]
+    assert "supervisors and their clusters are not shown" in err
