@@ -11,6 +11,7 @@ from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
 from bfinfra.doctor.servers import judged
 from bfinfra.doctor.vcenter import skew
+from bfinfra.kinds.tanzu_cluster.forms import FORMS
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health, bad, good, warning
@@ -95,7 +96,7 @@ def tanzu(ground: Ground) -> Iterator[Finding]:
         supervisor = ground.catalog.supervisors.get(home.cluster)
         if supervisor is None or not supervisor.running:
             yield Finding(str(key), Health.SKIPPED, f"whether {spec.api} is served", f"no supervisor runs on {home.cluster}")
-        elif ground.supervisor(Endpoint(server=supervisor.endpoint), str(key)).serves(spec.api, "TanzuKubernetesCluster"):
+        elif ground.supervisor(Endpoint(server=supervisor.endpoint), str(key)).serves(spec.api, FORMS[spec.api].kind):
             yield good(key, f"the supervisor serves {spec.api}")
         else:
             yield bad(key, f"the supervisor serves no {spec.api}", next="write an api that it serves: kubectl api-versions shows them")

@@ -93,6 +93,7 @@ def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
              "spec": {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": pool, "workers": pool}}}
     cluster.create(marked(thing, Mark("mine", "tanzu_cluster/guest")))
     vcenter.until(lambda: (cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") or {}).get("status", {}).get("phase") == "running")
+    assert cluster.list("cluster.x-k8s.io/v1beta1", "Cluster", "life") == []
     assert cluster.strangers("mine", "life") == ()
     assert cluster.strangers("theirs", "life") == ("TanzuKubernetesCluster life/guest",)
     cluster.patch(TANZU, "TanzuKubernetesCluster", "guest", {"spec": {"topology": {"workers": {"count": 2}}}}, "life")

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from bfinfra.kinds.tanzu_cluster import forms, upgrade
 from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster import offers
-from bfinfra.kinds.tanzu_cluster.kind import Create, Delete, Move, Roll, State, TanzuCluster, Update
+from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.tanzu_cluster.offers import Facts, Offer
 from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.tanzu_cluster.state import State, nodes_of
+from bfinfra.kinds.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Ready
@@ -20,7 +22,7 @@ from bfinfra.model.refs import Key
 HOME = Endpoint(server="172.24.206.1", namespace="cnasg")
 MARK = Mark("poc", "tanzu_cluster/cluster-01")
 FULL = "v1.20.2+vmware.1-tkg.2.3e10706"
-OFFER = Offer(frozenset({"best-effort-xlarge", "guaranteed-small"}), frozenset({"bf-k8s"}), frozenset({FULL, "v1.21.2+vmware.1-tkg.1", "v1.22.0+vmware.1"}))
+OFFER = Offer(frozenset({"best-effort-xlarge", "guaranteed-small"}), frozenset({"bf-k8s"}), frozenset({FULL, "v1.21.1+vmware.1-tkg.9", "v1.21.2+vmware.1-tkg.1", "v1.22.0+vmware.1", "v1.24.0+vmware.1"}))
 
 
 def written(**changes: Any) -> Spec:
@@ -38,7 +40,7 @@ def around(namespace: Any = None, facts: Any = None) -> Around:
 
 
 def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
-    sent = form.manifest("cluster-01", "cnasg", spec, {})["spec"]
+    sent = forms.manifest("cluster-01", "cnasg", spec, {})["spec"]
     filled = {**sent, "distribution": {"version": spec.version, "fullVersion": FULL}, **body}
     return State(mark=MARK.seal(spec.applied()), namespace="cnasg", phase=phase, body=filled, home=HOME)
 
@@ -48,7 +50,7 @@ def steps(spec: Spec | None, state: State | None, **how: Any):
 
 
 def test_what_is_sent_is_the_documents_yaml():
-    assert form.manifest("cluster-01", "cnasg", written(), {}) == {
+    assert forms.manifest("cluster-01", "cnasg", written(), {}) == {
         "apiVersion": "run.tanzu.vmware.com/v1alpha1", "kind": "TanzuKubernetesCluster",
         "metadata": {"name": "cluster-01", "namespace": "cnasg"},
         "spec": {
@@ -68,7 +70,7 @@ def test_everything_that_can_be_written_is_sent_and_seen_again_in_the_same_words
                           "volumes": {"containerd": {"mount_path": "/var/lib/containerd", "capacity": "50GiB"}}}},
         storage_classes=["bf-k8s"], default_storage_class="bf-k8s",
     )
-    body = form.manifest("c", "cnasg", spec, {"corp": "PEM"})["spec"]
+    body = forms.manifest("c", "cnasg", spec, {"corp": "PEM"})["spec"]
     assert body["settings"] == {
         "network": {"cni": {"name": "antrea"}, "pods": {"cidrBlocks": ["192.168.0.0/16"]}, "services": {"cidrBlocks": ["10.96.0.0/12"]},
                     "serviceDomain": "cluster.local",
@@ -76,7 +78,7 @@ def test_everything_that_can_be_written_is_sent_and_seen_again_in_the_same_words
         "storage": {"classes": ["bf-k8s"], "defaultClass": "bf-k8s"},
     }
     assert body["topology"]["workers"]["volumes"] == [{"name": "containerd", "mountPath": "/var/lib/containerd", "capacity": {"storage": "50Gi"}}]
-    assert form.view(body, "pool") == form.wanted(spec, {"corp": "PEM"})
+    assert forms.FORMS[spec.api].view(body, "pool") == form.wanted(spec, {"corp": "PEM"})
 
 
 def test_a_new_cluster_is_created_with_its_mark_sealed_in_the_create_call():
@@ -119,7 +121,80 @@ def test_one_minor_version_up_rolls_the_nodes():
     assert step.changes == (Change("version", FULL, "v1.21"),)
 
 
-@pytest.mark.parametrize(("version", "says"), [("v1.22", "more than one minor version"), ("v1.19.1", "older"), ("v1.20.1", "older")])
+def rolling(**how: Any) -> State:
+    """A cluster on its way from v1.20 to v1.22, which is in the file."""
+    reached = standing(written(version="v1.21.2"), distribution={"fullVersion": "v1.21.2+vmware.1-tkg.1"})
+    return State(**{**vars(reached), "endpoint": HOME, **how})
+
+
+def test_a_version_further_away_is_reached_over_the_newest_release_of_each_minor_version():
+    hop, last = steps(written(version="v1.22"), standing(written()))
+    assert isinstance(hop, Hop)
+    assert hop.settles
+    assert hop.manifest["spec"]["distribution"] == {"version": "v1.21.2"}
+    assert Mark.decode(hop.manifest["metadata"]["annotations"]["bfinfra.io/mark"]).applied["version"] == "v1.21.2"
+    assert (type(last), last.manifest["spec"]["distribution"]) == (Roll, {"version": "v1.22"})
+    assert [step.changes for step in (hop, last)] == [(Change("version", FULL, "v1.21.2"),), (Change("version", "v1.21.2", "v1.22"),)]
+
+
+@pytest.mark.parametrize(("nodes", "phase", "begins"), [
+    (dict.fromkeys("abcd", "ready"), "running", Roll), ({**dict.fromkeys("abc", "ready"), "d": "a node is not ready"}, "running", Wait),
+    (dict.fromkeys("abcde", "ready"), "running", Wait), (dict.fromkeys("abcd", "ready"), "updating", Wait), ({"a": "ready"}, "failed", Roll),
+])
+def test_the_next_minor_version_waits_until_every_node_is_through_with_the_last(nodes, phase, begins):
+    first = steps(written(version="v1.22"), rolling(nodes=nodes, phase=phase))[0]
+    assert type(first) is begins
+    assert begins is not Wait or first.settles
+
+
+def test_nodes_are_through_when_they_are_ready_in_the_version_that_was_asked_for():
+    def node(name: str, version: str, ready: str) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "status": {"nodeInfo": {"kubeletVersion": version}, "conditions": [{"type": "Ready", "status": ready}]}}
+
+    seen = nodes_of([node("a", "v1.21.2+vmware.1", "True"), node("b", "v1.20.2+vmware.1", "True"), node("c", "v1.21.2+vmware.1", "Unknown")], "v1.21.2+vmware.1-tkg.1")
+    assert seen == {"a": "ready", "b": "a node runs v1.20.2+vmware.1", "c": "a node is not ready"}
+    assert rolling(nodes=seen).missing(3) == "running, 1 of 3 nodes ready; a node is not ready; a node runs v1.20.2+vmware.1"
+
+
+LATER = ["run.tanzu.vmware.com/v1alpha2", "run.tanzu.vmware.com/v1alpha3"]
+
+
+@pytest.mark.parametrize("api", LATER)
+def test_the_later_tanzu_apis_have_pools_and_a_release_by_its_name(api):
+    (step,) = steps(written(api=api), None)
+    nodes = {"vmClass": "best-effort-xlarge", "storageClass": "bf-k8s", "tkr": {"reference": {"name": "v1.20.2---vmware.1-tkg.2.3e10706"}}}
+    assert step.manifest["apiVersion"] == api
+    assert step.manifest["spec"] == {"topology": {"controlPlane": {"replicas": 1, **nodes}, "nodePools": [{"name": "workers", "replicas": 3, **nodes}]}}
+
+
+def test_a_cluster_of_a_class_has_variables_and_a_pools_own_are_overrides():
+    (step,) = steps(written(api="cluster.x-k8s.io/v1beta1", default_storage_class="bf-k8s"), None)
+    values = [{"name": "vmClass", "value": "best-effort-xlarge"}, {"name": "storageClass", "value": "bf-k8s"}]
+    assert (step.manifest["apiVersion"], step.manifest["kind"]) == ("cluster.x-k8s.io/v1beta1", "Cluster")
+    assert step.manifest["spec"] == {"topology": {
+        "class": "tanzukubernetescluster", "version": "v1.20.2---vmware.1-tkg.2.3e10706", "controlPlane": {"replicas": 1},
+        "workers": {"machineDeployments": [{"class": "node-pool", "name": "workers", "replicas": 3, "variables": {"overrides": values}}]},
+        "variables": [*values, {"name": "defaultStorageClass", "value": "bf-k8s"}],
+    }}
+
+
+@pytest.mark.parametrize("api", [*LATER, "cluster.x-k8s.io/v1beta1"])
+def test_what_a_later_api_is_sent_is_seen_again_in_the_same_words(api):
+    disk = {"volumes": {"containerd": {"mount_path": "/var/lib/containerd", "capacity": "50GiB"}}}
+    pools = {"small": {"count": 2, "vm_class": "guaranteed-small", "storage_class": "bf-k8s"}, "large": {"count": 1, "vm_class": "x", "storage_class": "y", **disk}}
+    spec = written(api=api, version=FULL, workers=pools, storage_classes=["bf-k8s"], default_storage_class="bf-k8s",
+                   network={"pods": ["192.168.0.0/16"], "services": ["10.96.0.0/12"], "service_domain": "cluster.local"})
+    seen = forms.FORMS[api].view(forms.manifest("c", "cnasg", spec, {})["spec"], "")
+    assert {name: seen[name] for name in seen if name != "cluster_class"} == form.wanted(spec, {})
+
+
+def test_a_release_that_nobody_shows_is_written_by_its_whole_name():
+    with pytest.raises(Refusal, match="by its whole name"):
+        steps(written(api=LATER[0]), None, facts=Facts({"cnasg": Offer()}))
+    assert steps(written(api=LATER[0], version=FULL), None, facts=Facts({"cnasg": Offer()}))
+
+
+@pytest.mark.parametrize(("version", "says"), [("v1.24", "no release v1.23 to go through"), ("v1.19.1", "older"), ("v1.20.1", "older")])
 def test_versions_go_up_one_minor_at_a_time(version, says):
     with pytest.raises(Refusal, match=says) as refused:
         steps(written(version=version), standing(written()))
@@ -203,4 +278,4 @@ def test_what_can_not_be_is_an_error_in_the_file(changes):
     (FULL, "v1.20.22", False), ("v1.20.22+x", "v1.20.2", False), ("v1.2.0", "v1.20", False),
 ])
 def test_versions_match_at_their_joints(full, wanted, same):
-    assert offers.matches(full, wanted) is same
+    assert upgrade.matches(full, wanted) is same

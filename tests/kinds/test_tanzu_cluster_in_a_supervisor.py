@@ -7,7 +7,9 @@ import uuid
 import pytest
 from kube_api import somebody_patches, until
 
-from bfinfra.kinds.tanzu_cluster.kind import API, KIND, TanzuCluster
+from bfinfra.kinds.tanzu_cluster.forms import TANZU as KIND
+from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
+from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1 as API
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Around, Change, Need

@@ -16,11 +16,11 @@ KINDS = (
     ("v1", "Pod"), ("v1", "PersistentVolumeClaim"), ("v1", "Service"), ("v1", "ConfigMap"), ("v1", "Secret"),
     ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"),
     ("batch/v1", "Job"), ("batch/v1", "CronJob"),
-    ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
+    ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("cluster.x-k8s.io/v1beta1", "Cluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
 )  # fmt: skip
 LISTED = "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps daemonsets.apps jobs.batch cronjobs.batch"
 """The same as RBAC names them."""
-LISTED_ON_SUPERVISORS = "tanzukubernetesclusters.run.tanzu.vmware.com virtualmachines.vmoperator.vmware.com"
+LISTED_ON_SUPERVISORS = "tanzukubernetesclusters.run.tanzu.vmware.com clusters.cluster.x-k8s.io virtualmachines.vmoperator.vmware.com"
 SYSTEM = re.compile(r"kube-(system|public|node-lease)|vmware-system-.*|tanzu-.*|tkg-system.*|pks-system")
 OWN_FURNITURE = {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "istio-ca-root-cert"), ("Service", "kubernetes"), ("Service", "supervisor")}
 MOST = 50  # names told

@@ -1,4 +1,4 @@
-"""A cluster as v1alpha1 writes it, there and back: what is sent, and what the supervisor shows in the words of a site."""
+"""What all APIs write of a cluster in the same way: fields there and back, quantities, networks, authorities."""
 
 from __future__ import annotations
 
@@ -11,21 +11,8 @@ from typing import Any
 from bfinfra.kinds.tanzu_cluster.spec import Nodes, Spec
 from bfinfra.model.units import BINARY, Bytes, bytes_text
 
+Fields = Mapping[str, Any]
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
-
-
-def manifest(name: str, namespace: str, spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
-    """The object to send. `authorities`: name → PEM."""
-    (workers,) = spec.workers.values()
-    settings = _without_empty({
-        "network": _network(spec) | _trust(authorities),
-        "storage": {"classes": list(spec.storage_classes), "defaultClass": spec.default_storage_class},
-    })
-    topology = {"controlPlane": _nodes(spec.control_plane, spec.control_plane.count), "workers": _nodes(workers, workers.count)}
-    body = {"distribution": {"version": spec.version}, "topology": topology} | ({"settings": settings} if settings else {})
-    return {
-        "apiVersion": spec.api, "kind": "TanzuKubernetesCluster", "metadata": {"name": name, "namespace": namespace}, "spec": body,
-    }  # fmt: skip
 
 
 def wanted(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
@@ -34,24 +21,49 @@ def wanted(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
     return fields | ({"trust": {name: fingerprint(pem) for name, pem in authorities.items()}} if authorities else {})
 
 
-def view(body: Mapping[str, Any], pool: str) -> dict[str, Any]:
-    """What a cluster's `spec` says, in the same words. `pool`: what the site calls the workers."""
-    topology, settings = _at(body, "topology"), _at(body, "settings")
-    network, storage = _at(settings, "network"), _at(settings, "storage")
-    distribution = _at(body, "distribution")
-    cas = [c for c in _at(network, "trust").get("additionalTrustedCAs") or () if isinstance(c, dict)]
-    found: dict[str, Any] = _without_empty({
-        "version": distribution.get("fullVersion") or distribution.get("version"),
-        "control_plane": _view_nodes(_at(topology, "controlPlane")),
-        "workers": {pool: _view_nodes(_at(topology, "workers"))},
+def settings(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
+    """`spec.settings` of a TanzuKubernetesCluster, or nothing where the supervisor chooses it all. `authorities`: name → PEM."""
+    network, trust = spec.network, [{"name": name, "data": base64.b64encode(pem.encode()).decode()} for name, pem in sorted(authorities.items())]
+    found = without_empty({
         "network": {
-            "cni": _at(network, "cni").get("name"), "pods": _at(network, "pods").get("cidrBlocks"),
-            "services": _at(network, "services").get("cidrBlocks"), "service_domain": network.get("serviceDomain"),
+            "cni": {"name": network.cni}, "pods": {"cidrBlocks": list(network.pods)}, "services": {"cidrBlocks": list(network.services)},
+            "serviceDomain": network.service_domain, "trust": {"additionalTrustedCAs": trust},
+        },
+        "storage": {"classes": list(spec.storage_classes), "defaultClass": spec.default_storage_class},
+    })  # fmt: skip
+    return {"settings": found} if found else {}
+
+
+def view_settings(body: Fields) -> dict[str, Any]:
+    """The same, in the words of a site."""
+    network, storage = at(body, "settings", "network"), at(body, "settings", "storage")
+    cas = [c for c in at(network, "trust").get("additionalTrustedCAs") or () if isinstance(c, dict)]
+    return {
+        "network": {
+            "cni": at(network, "cni").get("name"), "pods": at(network, "pods").get("cidrBlocks"),
+            "services": at(network, "services").get("cidrBlocks"), "service_domain": network.get("serviceDomain"),
         },
         "trust": {str(c.get("name")): fingerprint(_decoded(c.get("data"))) for c in cas},
         "storage_classes": storage.get("classes"), "default_storage_class": storage.get("defaultClass"),
-    })
-    return found
+    }  # fmt: skip
+
+
+def volumes(nodes: Nodes, *, classed: bool = False) -> list[dict[str, Any]]:
+    """The disks of nodes; `classed`: each with its storage class."""
+    own = {"storageClass": nodes.storage_class} if classed else {}
+    return [
+        {"name": name, "mountPath": volume.mount_path, "capacity": {"storage": _quantity(volume.capacity)}, **own}
+        for name, volume in nodes.volumes.items()
+    ]
+
+
+def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> dict[str, Any]:
+    """Nodes in the words of a site."""
+    found = {
+        str(v.get("name")): {"mount_path": v.get("mountPath"), "capacity": _bytes(at(v, "capacity").get("storage"))}
+        for v in disks or () if isinstance(v, dict)
+    }
+    return {"count": count, "vm_class": vm_class, "storage_class": storage_class, "volumes": found}
 
 
 def fingerprint(pem: str) -> str:
@@ -59,34 +71,20 @@ def fingerprint(pem: str) -> str:
     return "sha256:" + hashlib.sha256(pem.strip().encode()).hexdigest()
 
 
-def _network(spec: Spec) -> dict[str, Any]:
-    network = spec.network
-    return {
-        "cni": {"name": network.cni}, "pods": {"cidrBlocks": list(network.pods)}, "services": {"cidrBlocks": list(network.services)},
-        "serviceDomain": network.service_domain,
-    }  # fmt: skip
+def at(value: Fields, *path: str) -> Fields:
+    """The mapping under a path; empty where there is none."""
+    for name in path:
+        inner = value.get(name)
+        value = inner if isinstance(inner, Mapping) else {}
+    return value
 
 
-def _trust(authorities: Mapping[str, str]) -> dict[str, Any]:
-    return {"trust": {"additionalTrustedCAs": [
-        {"name": name, "data": base64.b64encode(pem.encode()).decode()} for name, pem in sorted(authorities.items())
-    ]}}
-
-
-def _nodes(nodes: Nodes, count: int) -> dict[str, Any]:
-    volumes = [
-        {"name": name, "mountPath": volume.mount_path, "capacity": {"storage": _quantity(volume.capacity)}}
-        for name, volume in nodes.volumes.items()
-    ]
-    return {"count": count, "class": nodes.vm_class, "storageClass": nodes.storage_class} | ({"volumes": volumes} if volumes else {})
-
-
-def _view_nodes(nodes: Mapping[str, Any]) -> dict[str, Any]:
-    volumes = {
-        str(v.get("name")): {"mount_path": v.get("mountPath"), "capacity": _bytes(_at(v, "capacity").get("storage"))}
-        for v in nodes.get("volumes") or () if isinstance(v, dict)
-    }
-    return {"count": nodes.get("count"), "vm_class": nodes.get("class"), "storage_class": nodes.get("storageClass"), "volumes": volumes}
+def without_empty(value: Any) -> Any:
+    """Mappings and lists without what is None or empty; what wasn't written isn't sent."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {name: without_empty(item) for name, item in value.items()}
+    return {name: item for name, item in kept.items() if item not in (None, {}, [], ())}
 
 
 def _quantity(number: Bytes) -> str:
@@ -105,16 +103,3 @@ def _decoded(data: Any) -> str:
         return base64.b64decode(str(data), validate=True).decode()
     except (binascii.Error, ValueError):
         return f"not base64: {data}"
-
-
-def _at(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner = value.get(name)
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def _without_empty(value: Any) -> Any:
-    """Mappings and lists without what is None or empty; what wasn't written isn't sent."""
-    if not isinstance(value, Mapping):
-        return value
-    kept = {name: _without_empty(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if item not in (None, {}, [], ())}

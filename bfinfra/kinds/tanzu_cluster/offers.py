@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.tanzu_cluster.fit import Ground
 from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.tanzu_cluster.upgrade import matches, numbers
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.names import storage_class
 from bfinfra.model.suggest import nearest
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 VM_OPERATOR = "vmoperator.vmware.com/v1alpha1"
 RELEASES = "run.tanzu.vmware.com/v1alpha1"
 QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/.+")
-NUMBERS = re.compile(r"v(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True)
@@ -65,32 +65,8 @@ def check(spec: Spec, offer: Offer, promised: Any) -> None:
 
 def _there(versions: Iterable[str]) -> str:
     """All versions, each once, without the builder's suffix, the newest last."""
-    short = {_numbers(v): v.partition("+")[0] for v in versions}
-    return f"there are: {', '.join(short[numbers] for numbers in sorted(short))}"
-
-
-def matches(full: str, wanted: str) -> bool:
-    """Whether `v1.20.2+vmware.1-tkg.2` is what `v1.20.2` or `v1.20` asks for."""
-    full, wanted = full.replace("---", "+"), wanted.replace("---", "+")
-    return full == wanted or (full.startswith(wanted) and full[len(wanted)] in ".+-")
-
-
-def check_step(now: str, wanted: str) -> None:
-    """Refuses to go back, or over more than one minor version."""
-    before, after = _numbers(now), _numbers(wanted)
-    if not before or not after or before == after[: len(before)]:
-        return
-    if after < before[: len(after)]:
-        raise Refusal(f"the cluster runs {now}; {wanted} is older", field="version", why="a cluster can't go back",
-                      next="write the version that it runs")
-    if after[:2] > (before[0], before[1] + 1):
-        raise Refusal(f"from {now} to {wanted} is more than one minor version", field="version",
-                      why="Kubernetes is upgraded one minor version at a time", next=f"go to v{before[0]}.{before[1] + 1} first")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    found = NUMBERS.match(version)
-    return tuple(int(part) for part in found.groups() if part is not None) if found else ()
+    short = {numbers(v): v.partition("+")[0] for v in versions}
+    return f"there are: {', '.join(short[each] for each in sorted(short))}"
 
 
 def _check_names(named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str) -> None:

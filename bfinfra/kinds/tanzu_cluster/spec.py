@@ -31,6 +31,8 @@ def _odd(count: int) -> int:
     return count
 
 
+V1ALPHA1, V1ALPHA3, V1BETA1 = "run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"
+CLUSTER_CLASS = "tanzukubernetescluster"
 Cidr = Annotated[str, AfterValidator(_cidr)]
 
 
@@ -89,14 +91,18 @@ class Spec(kind.Spec):
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
     """Supervisor namespace that the cluster lives in."""
-    api: Literal["run.tanzu.vmware.com/v1alpha1"] = "run.tanzu.vmware.com/v1alpha1"
-    """API that the cluster is written in."""
+    api: Literal["run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha2", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"] = (
+        "run.tanzu.vmware.com/v1alpha1"
+    )
+    """API that the cluster is written in: v1alpha1 is vSphere 7.0's, v1alpha2 7.0 U3's, v1alpha3 and the Cluster API 8.0's."""
+    cluster_class: DnsLabel = CLUSTER_CLASS
+    """The Cluster API's ClusterClass that the cluster is an instance of; the other APIs have none."""
     version: Version
     """Kubernetes version: v1.20, v1.20.2 or in full."""
     control_plane: ControlPlane
     """The control plane's nodes."""
     workers: dict[DnsLabel, Workers]
-    """Pool → its nodes; v1alpha1 has exactly one pool."""
+    """Pool → its nodes, at least one pool; v1alpha1 has exactly one."""
     network: Network = Network()
     """The cluster's own networks."""
     trust: dict[DnsLabel, LocalFile] = Field(default_factory=dict)
@@ -108,8 +114,12 @@ class Spec(kind.Spec):
 
     @model_validator(mode="after")
     def _check(self) -> Spec:
-        if len(self.workers) != 1:
-            raise ValueError(f"workers: {self.api} has exactly one pool of workers, not {len(self.workers)}")
+        if not self.workers or (self.api == V1ALPHA1 and len(self.workers) != 1):
+            raise ValueError(f"workers: {self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool of workers, not {len(self.workers)}")
+        if self.api != V1BETA1 and self.cluster_class != CLUSTER_CLASS:
+            raise ValueError(f"cluster_class: {self.api} has none; {V1BETA1} has")
+        if self.api == V1BETA1 and (self.network.cni or self.trust):
+            raise ValueError(f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} takes it from another object than the cluster; leave it out")
         if self.storage_classes and self.default_storage_class and self.default_storage_class not in self.storage_classes:
             raise ValueError(f"default_storage_class: {self.default_storage_class} is not among storage_classes")
         return self

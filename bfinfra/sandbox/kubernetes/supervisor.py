@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.controllers.claims import storage_class
-from bfinfra.sandbox.kubernetes.controllers.tanzu import TanzuClusters
+from bfinfra.sandbox.kubernetes.controllers.tanzu import WorkloadClusters
 from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import TanzuAdmission
 from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
@@ -19,6 +19,8 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import release
 from bfinfra.sandbox.kubernetes.supervisor_rights import bindings, extend_roles
 from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
+from bfinfra.sandbox.kubernetes.tanzu_shapes import SHAPES, TANZU
+from bfinfra.sandbox.kubernetes.tanzu_versions import convert
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
 WCP = "wcp"  # the manager of what vCenter writes
@@ -51,11 +53,11 @@ class Supervisor:
     def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),  # noqa: PLR0913 - one decision's whole input
                  pool: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:  # fmt: skip
         self.address, self.releases, self._hosts, self._outside = address, tuple(releases), tuple(hosts), outside
-        self.running = RunningCluster(address, version, clock, outside)
+        self.running = RunningCluster(address, version, clock, outside, converts={".".join(reversed(TANZU)): convert})
         self.cluster = self.running.cluster
         self.guests = Guests(clock, outside, pool)
         admission = TanzuAdmission(self.cluster, releases)
-        self.running.loop.add(TanzuClusters(self.running.loop, self.guests, outside, admission))
+        self.running.loop.add(*(WorkloadClusters(shape, self.running.loop, self.guests, outside, admission) for shape in SHAPES))
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(self, outside)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bfinfra.sandbox.kubernetes.objects import Object
 
-RUN, MACHINES = "run.tanzu.vmware.com", "vmoperator.vmware.com"
+RUN, MACHINES, CLUSTERS = "run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io"
 TEXT: Mapping[str, Any] = {"type": "string"}
 NUMBER: Mapping[str, Any] = {"type": "integer"}
 FREE: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -16,7 +16,10 @@ FREE: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fiel
 def definitions() -> list[Object]:
     """All of them."""
     return [
-        _definition(RUN, "TanzuKubernetesCluster", "tanzukubernetesclusters", _cluster(), short="tkc", status=True, columns=CLUSTER_COLUMNS),
+        _definition(RUN, "TanzuKubernetesCluster", "tanzukubernetesclusters", _cluster(), short="tkc", status=True, columns=CLUSTER_COLUMNS,
+                    later={"v1alpha2": (_later_cluster(), LATER_COLUMNS), "v1alpha3": (_later_cluster(), LATER_COLUMNS)}),
+        _definition(CLUSTERS, "Cluster", "clusters", _cluster_of_class(), short="cl", status=True, version="v1beta1",
+                    columns=[_column("ClusterClass", ".spec.topology.class"), _column("Phase", ".status.phase"), _column("Version", ".spec.topology.version")]),
         _definition(RUN, "TanzuKubernetesRelease", "tanzukubernetesreleases", _object(spec=FREE, status=FREE), short="tkr", namespaced=False, status=True,
                     columns=[_column("Version", ".spec.version"), _column("Ready", '.status.conditions[?(@.type=="Ready")].status')]),
         _definition(MACHINES, "VirtualMachineClass", "virtualmachineclasses", _object(spec=FREE), short="vmclass", namespaced=False),
@@ -39,6 +42,15 @@ CLUSTER_COLUMNS = [
 ]
 
 
+LATER_COLUMNS = [
+    _column("Control Plane", ".spec.topology.controlPlane.replicas"),
+    _column("Worker", ".status.totalWorkerReplicas"),
+    _column("TKR Name", ".spec.topology.controlPlane.tkr.reference.name"),
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    _column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+]
+
+
 def _object(*required: str, **fields: Mapping[str, Any]) -> Object:
     return {"type": "object", "properties": dict(fields), **({"required": list(required)} if required else {})}
 
@@ -49,13 +61,15 @@ def _list(item: Mapping[str, Any], *keys: str) -> Object:
 
 
 def _definition(group: str, kind: str, plural: str, schema: Object, *, short: str = "", namespaced: bool = True, status: bool = False,  # noqa: PLR0913 - one decision's whole input
-                columns: list[Object] | None = None) -> Object:  # fmt: skip
+                columns: list[Object] | None = None, version: str = "v1alpha1", later: Mapping[str, tuple[Object, list[Object]]] | None = None) -> Object:  # fmt: skip
+    """`later`: versions that are served besides, with their schemas and columns."""
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower(), **({"shortNames": [short]} if short else {})}
-    version = {
-        "name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
-        **({"subresources": {"status": {}}} if status else {}), **({"additionalPrinterColumns": columns} if columns else {}),
-    }  # fmt: skip
-    spec = {"group": group, "names": names, "scope": "Namespaced" if namespaced else "Cluster", "versions": [version]}
+    versions = [
+        {"name": name, "served": True, "storage": name == version, "schema": {"openAPIV3Schema": each},
+         **({"subresources": {"status": {}}} if status else {}), **({"additionalPrinterColumns": shown} if shown else {})}
+        for name, (each, shown) in {version: (schema, columns), **(later or {})}.items()
+    ]  # fmt: skip
+    spec = {"group": group, "names": names, "scope": "Namespaced" if namespaced else "Cluster", "versions": versions}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"}, "spec": spec}
 
 
@@ -64,21 +78,58 @@ def _nodes(volumes: Mapping[str, Any]) -> Object:
     return _object("count", "class", "storageClass", count=count, **{"class": TEXT}, storageClass=TEXT, volumes=volumes)
 
 
-def _cluster() -> Object:
-    """TanzuKubernetesCluster v1alpha1, as its Go types declare it."""
-    quantity = {"x-kubernetes-int-or-string": True}
-    capacity = {"type": "object", "additionalProperties": quantity}
-    volumes = _list(_object("name", "mountPath", "capacity", name=TEXT, mountPath=TEXT, capacity=capacity, storageClass=TEXT), "name")
+QUANTITIES: Mapping[str, Any] = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}
+
+
+def _volumes() -> Object:
+    return _list(_object("name", "mountPath", "capacity", name=TEXT, mountPath=TEXT, capacity=QUANTITIES, storageClass=TEXT), "name")
+
+
+def _settings() -> Object:
     cidrs = _object(cidrBlocks=_list(TEXT))
     trust = _object(additionalTrustedCAs=_list(_object("name", "data", name=TEXT, data=TEXT), "name"))
     network = _object(
         cni=_object(name={"type": "string", "enum": ["calico", "antrea", "antrea-nsx-routed"]}), services=cidrs, pods=cidrs,
         serviceDomain=TEXT, proxy=_object(httpProxy=TEXT, httpsProxy=TEXT, noProxy=_list(TEXT)), trust=trust,
     )  # fmt: skip
+    return _object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT))
+
+
+def _cluster() -> Object:
+    """TanzuKubernetesCluster v1alpha1, as its Go types declare it; `nodePools` are the pools of an object that a later version wrote."""
     spec = _object(
         "distribution", "topology",
         distribution=_object(version=TEXT, fullVersion=TEXT),
-        topology=_object("controlPlane", "workers", controlPlane=_nodes(volumes), workers=_nodes(volumes)),
-        settings=_object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT)),
+        topology=_object("controlPlane", "workers", controlPlane=_nodes(_volumes()), workers=_nodes(_volumes()), nodePools=_list(FREE)),
+        settings=_settings(),
     )  # fmt: skip
+    return _object(spec=spec, status=FREE)
+
+
+def _later_cluster() -> Object:
+    """TanzuKubernetesCluster v1alpha2, as its Go types declare it; v1alpha3 is the same here."""
+    fields = {
+        "replicas": {"type": "integer", "minimum": 0}, "vmClass": TEXT, "storageClass": TEXT, "volumes": _volumes(), "nodeDrainTimeout": TEXT,
+        "tkr": _object(reference=_object(name=TEXT)),
+    }  # fmt: skip
+    pool = _object("name", "vmClass", "storageClass", name=TEXT, labels=FREE, taints=_list(FREE), **fields)
+    topology = _object("controlPlane", "nodePools", controlPlane=_object("vmClass", "storageClass", **fields), nodePools=_list(pool, "name"))
+    return _object(spec=_object("topology", topology=topology, settings=_settings()), status=FREE)
+
+
+def _cluster_of_class() -> Object:
+    """Cluster v1beta1, as far as an instance of a ClusterClass uses it."""
+    value: Object = {"x-kubernetes-preserve-unknown-fields": True}
+    variables = _list(_object("name", "value", name=TEXT, value=value))
+    cidrs = _object("cidrBlocks", cidrBlocks=_list(TEXT))
+    metadata = _object(labels=FREE, annotations=FREE)
+    deployment = _object("class", "name", name=TEXT, replicas=NUMBER, failureDomain=TEXT, metadata=metadata, variables=_object(overrides=variables), **{"class": TEXT})
+    topology = _object(
+        "class", "version", version=TEXT, controlPlane=_object(replicas=NUMBER, metadata=metadata), workers=_object(machineDeployments=_list(deployment)),
+        variables=variables, **{"class": TEXT},
+    )
+    spec = _object(
+        clusterNetwork=_object(services=cidrs, pods=cidrs, serviceDomain=TEXT, apiServerPort=NUMBER), paused={"type": "boolean"}, topology=topology,
+        controlPlaneEndpoint=_object("host", "port", host=TEXT, port=NUMBER),
+    )
     return _object(spec=spec, status=FREE)

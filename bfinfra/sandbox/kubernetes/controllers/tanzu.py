@@ -1,38 +1,37 @@
-"""Tanzu Kubernetes clusters: machine after machine until what is said is what is there."""
+"""Workload clusters: machine after machine until what is said is what is there."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import FINALIZER, TanzuAdmission
+from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import TanzuAdmission
 from bfinfra.sandbox.kubernetes.guests import PORT, Guests, Where
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, owned_by, stamp, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import newer
 from bfinfra.sandbox.kubernetes.store import Change, Key
+from bfinfra.sandbox.kubernetes.tanzu_shapes import CLUSTER, CONTROL_PLANE, Pool, Progress, Shape, variables
 
-CLUSTERS: Key = ("run.tanzu.vmware.com", "tanzukubernetesclusters")
 CONTROLLER = "vmware-system-tkg-controller-manager"
 OFFERS: tuple[Key, ...] = (("vmoperator.vmware.com", "virtualmachineclassbindings"), ("", "resourcequotas"), ("rbac.authorization.k8s.io", "rolebindings"))
-ROLES = {"controlPlane": "control_plane", "workers": "worker"}  # → name of its duration
+UP = ("running", "updating", "updateFailed")
 
 
-class TanzuClusters:
-    """One machine at a time: new ones come before old ones of the same role go."""
+class WorkloadClusters:
+    """Those of one kind of object. One machine at a time: new ones come before old ones of the same role go."""
 
-    kinds = (CLUSTERS,)
-
-    def __init__(self, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission) -> None:
+    def __init__(self, shape: Shape, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission) -> None:
+        self.kinds, self._shape = (shape.key,), shape
         self._loop, self._cluster, self._guests, self._outside, self._admission = loop, loop.cluster, guests, outside, admission
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The clusters of a namespace whose offers or rights changed."""
         if change.key in OFFERS:
-            for each in self._cluster.store.all(CLUSTERS, namespace_of(change.after)):
-                yield (CLUSTERS, namespace_of(each), name_of(each))
+            for each in self._cluster.store.all(self._shape.key, namespace_of(change.after)):
+                yield (self._shape.key, namespace_of(each), name_of(each))
 
     def look(self, item: Item, thing: Object | None) -> None:
         """The next step of one cluster."""
@@ -40,23 +39,23 @@ class TanzuClusters:
         if thing is None:
             self._guests.close(where)
         elif thing["metadata"].get("deletionTimestamp"):
-            self._write(thing, {**thing.get("status", {}), "phase": "deleting"})
+            self._write(thing, {**thing.get("status", {}), "phase": self._shape.status(thing, _going(self._nodes(where)))["phase"]})
             self._loop.once(("deleted", uid_of(thing)), "delete", lambda: self._deleted(where, thing))
-        elif why := self._admission.unmet(thing):
+        elif why := self._admission.unmet(thing, list(self._shape.pools(thing))):
             self._fail(thing, why)
         else:
             self._proceed(where, thing)
 
     def _proceed(self, where: Where, thing: Object) -> None:
-        wanted, nodes = list(machines(thing)), dict(dig(thing, "status", "nodeStatus", default={}))
+        wanted, nodes = list(self._machines(thing)), self._nodes(where)
         if where in self._guests.running:
             self._furnish(where, thing)
-        missing = next(((name, role) for name, role in wanted if nodes.get(name) != "ready"), None)
+        missing = next(((name, pool) for name, pool in wanted if nodes.get(name) != "ready"), None)
         surplus = [name for name in nodes if name not in dict(wanted)]
         if missing:
-            name, role = missing
+            name, pool = missing
             self._write(thing, self._status(thing, {**nodes, name: nodes.get(name, "pending")}))
-            self._loop.once(("machine", uid_of(thing), name), ROLES[role], lambda: self._joined(where, uid_of(thing), name))
+            self._loop.once(("machine", uid_of(thing), name), pool.duration, lambda: self._joined(where, uid_of(thing), name))
         elif surplus:
             self._write(thing, self._status(thing, nodes))
             self._loop.once(("leave", uid_of(thing), surplus[0]), "delete", lambda: self._left(where, uid_of(thing), surplus[0]))
@@ -67,34 +66,52 @@ class TanzuClusters:
         thing = self._present(where, uid)
         if thing is None:
             return
-        role = dict(machines(thing)).get(machine)
+        pool = dict(self._machines(thing)).get(machine)
         address = self._guests.address(where)
-        if role is None or address is None:
+        if pool is None or address is None:
             if address is None:
                 self._fail(thing, ("LoadBalancerFailed", "no address is left for the API server of the cluster"))
             return
-        version = kubernetes_version(thing)
+        version = self._shape.release(thing).partition("-tkg")[0]
         guest = self._guests.open(where, version)
-        spec = thing["spec"]["topology"][role]
-        size = self._outside.machine_classes()[spec["class"]]
+        size = self._outside.machine_classes()[pool.vm_class]
         number = int(hashlib.sha256(machine.encode()).hexdigest()[:4], 16)
-        roles = ("control-plane", "master") if role == "controlPlane" else ()
+        roles = ("control-plane", "master") if pool.name == CONTROL_PLANE else ()
         guest.add_node(machine, cpus=size.cpus, memory=size.memory, version=version, roles=roles, address=f"10.244.{number >> 8}.{number & 255}")
         if guest.cluster.version != version:
             guest.upgrade(version)
-        nodes = {**dig(thing, "status", "nodeStatus", default={}), machine: "ready"}
-        old = [name for name in nodes if name not in dict(machines(thing)) and _role_of(name) == _role_of(machine)]
+        old = [name for name in self._nodes(where) if name not in dict(self._machines(thing)) and _role_of(name) == _role_of(machine)]
         for name in old[:1]:
-            del nodes[name]
             self._drop_node(where, name)
-        self._write(thing, self._status(thing, nodes))
+        self._write(self._reachable(thing, address), self._status(thing, self._nodes(where)))
+        self._onwards(where, uid)
 
     def _left(self, where: Where, uid: str, machine: str) -> None:
         thing = self._present(where, uid)
-        if thing is not None and machine not in dict(machines(thing)):
+        if thing is not None and machine not in dict(self._machines(thing)):
             self._drop_node(where, machine)
-            nodes = {name: state for name, state in thing["status"]["nodeStatus"].items() if name != machine}
-            self._write(thing, self._status(thing, nodes))
+            self._write(thing, self._status(thing, self._nodes(where)))
+            self._onwards(where, uid)
+
+    def _onwards(self, where: Where, uid: str) -> None:
+        """The next machine: not every status shows that one came or went, and what doesn't change nobody looks at again."""
+        thing = self._present(where, uid)
+        if thing:
+            self._proceed(where, thing)
+
+    def _reachable(self, thing: Object, address: str) -> Object:
+        """A Cluster says in its spec where its API is."""
+        if self._shape is not CLUSTER or dig(thing, "spec", "controlPlaneEndpoint"):
+            return thing
+        return self._cluster.change(thing, lambda live: live["spec"].__setitem__("controlPlaneEndpoint", {"host": address, "port": PORT}), CONTROLLER) or thing
+
+    def _nodes(self, where: Where) -> dict[str, str]:
+        """Those that joined."""
+        guest = self._guests.running.get(where)
+        return {name_of(node): "ready" for node in guest.cluster.all("", "nodes")} if guest else {}
+
+    def _machines(self, thing: Object) -> Iterator[tuple[str, Pool]]:
+        return machines(thing, self._shape)
 
     def _drop_node(self, where: Where, name: str) -> None:
         guest = self._guests.running[where].cluster
@@ -106,26 +123,21 @@ class TanzuClusters:
             guest.remove(node)
 
     def _present(self, where: Where, uid: str) -> Object | None:
-        thing = self._cluster.store.get(CLUSTERS, *where)
+        thing = self._cluster.store.get(self._shape.key, *where)
         return thing if thing and uid_of(thing) == uid and not thing["metadata"].get("deletionTimestamp") else None
 
-    def _status(self, thing: Object, nodes: Object, *, done: bool = False) -> Object:
+    def _status(self, thing: Object, nodes: Mapping[str, str], *, done: bool = False) -> Object:
         before = thing.get("status", {})
-        version = dig(thing, "spec", "distribution", "fullVersion", default="")
-        ran = before.get("phase") in ("running", "updating", "updateFailed")
-        ready = ("Ready", True, "", "") if done else ("Ready", False, "WaitingForMachines", f"{_count(nodes)} of {len(list(machines(thing)))} machines are ready")
+        version = self._shape.release(thing)
+        ran = self._shape.phase(thing) in UP
+        ready = ("Ready", True, "", "") if done else ("Ready", False, "WaitingForMachines", f"{_count(nodes)} of {len(list(self._machines(thing)))} machines are ready")
         updates = newer(version, self._admission.releases)
         conditions = self._conditions(before, [
             ready, ("TanzuKubernetesReleaseCompatible", True, "", ""),
             ("UpdatesAvailable", bool(updates), "", f"[{' '.join(updates)}]" if updates else "")])  # fmt: skip
-        status: Object = {
-            "phase": "running" if done else ("updating" if ran else "creating"), "nodeStatus": nodes, "vmStatus": dict(nodes),
-            "conditions": conditions, "addons": _addons(thing, version, done=done),
-        }  # fmt: skip
-        address = self._guests.addresses.get((namespace_of(thing), name_of(thing)))
-        if address:
-            status["clusterApiStatus"] = {"apiEndpoints": [{"host": address, "port": PORT}], "phase": "Provisioned"}
-        return status
+        address = self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")
+        phase = "running" if done else ("updating" if ran else "creating")
+        return self._shape.status(thing, Progress(phase, nodes, conditions, _addons(thing, version, done=done), address))
 
     def _conditions(self, before: Object, wanted: Sequence[tuple[str, bool, str, str]]) -> list[Object]:
         old = {each["type"]: each for each in before.get("conditions", [])}
@@ -134,9 +146,10 @@ class TanzuClusters:
 
     def _fail(self, thing: Object, why: tuple[str, str]) -> None:
         before = thing.get("status", {})
-        ran = before.get("phase") in ("running", "updating", "updateFailed")
+        phase = "updateFailed" if self._shape.phase(thing) in UP else "failed"
         conditions = self._conditions(before, [("Ready", False, *why)])
-        self._write(thing, {**before, "phase": "updateFailed" if ran else "failed", "conditions": conditions})
+        told = self._shape.status(thing, Progress(phase, {}, conditions, {}, self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")))
+        self._write(thing, {**before, "phase": told["phase"], "conditions": conditions})
         self._cluster.event(why[0], why[1], thing)
 
     def _write(self, thing: Object, status: Object) -> None:
@@ -145,43 +158,43 @@ class TanzuClusters:
 
     def _furnish(self, where: Where, thing: Object) -> None:
         settings = dig(thing, "spec", "settings", "storage", default={})
-        classes = settings.get("classes") or self._admission.storage_classes(where[0])
+        values = variables(dig(thing, "spec", "topology", "variables"))
+        classes = settings.get("classes") or values.get("storageClasses") or self._admission.storage_classes(where[0])
+        default = settings.get("defaultClass") or values.get("defaultStorageClass", "")
         subjects = [subject for binding in self._cluster.all("rbac.authorization.k8s.io", "rolebindings", where[0])
                     if dig(binding, "roleRef", "name") in ("edit", "admin") for subject in binding.get("subjects", [])]  # fmt: skip
-        self._guests.furnish(where, classes, settings.get("defaultClass", ""), subjects)
+        self._guests.furnish(where, classes, default, subjects)
         value = base64.b64encode(self._guests.kubeconfig(where).encode()).decode()
         secret = {"metadata": {"name": f"{where[1]}-kubeconfig", "namespace": where[0], "ownerReferences": [owned_by(thing)]}}
         self._cluster.ensure({"apiVersion": "v1", "kind": "Secret", **secret, "type": "cluster.x-k8s.io/secret", "data": {"value": value}}, CONTROLLER)
 
     def _deleted(self, where: Where, thing: Object) -> None:
         self._guests.close(where)
-        left = [each for each in thing["metadata"].get("finalizers", []) if each != FINALIZER]
+        left = [each for each in thing["metadata"].get("finalizers", []) if each != self._shape.finalizer]
         self._cluster.change(thing, lambda live: live["metadata"].__setitem__("finalizers", left), CONTROLLER)
 
 
-def machines(thing: Object) -> Iterator[tuple[str, str]]:
-    """(name, role) of the machines that a cluster should have; another version, class or storage class means other machines."""
-    version = dig(thing, "spec", "distribution", "fullVersion", default="")
-    for role in ROLES:
-        spec = thing["spec"]["topology"][role]
-        seed = f"{namespace_of(thing)}/{name_of(thing)} {role} {version} {spec.get('class')} {spec.get('storageClass')} {spec.get('volumes')}"
+def machines(thing: Object, shape: Shape) -> Iterator[tuple[str, Pool]]:
+    """(name, pool) of the machines that a cluster should have; another version, class or storage class means other machines."""
+    version = shape.release(thing)
+    for pool in shape.pools(thing):
+        seed = f"{namespace_of(thing)}/{name_of(thing)} {pool.name} {version} {pool.vm_class} {pool.storage_class} {pool.volumes}"
         group = hashlib.sha256(seed.encode()).hexdigest()
-        for number in range(spec.get("count", 0)):
+        for number in range(pool.count):
             own = hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:5]
-            kind = f"control-plane-{own}" if role == "controlPlane" else f"workers-{group[:5]}-{group[5:14]}-{own}"
-            yield f"{name_of(thing)}-{kind}", role
+            kind = f"control-plane-{own}" if pool.name == CONTROL_PLANE else f"{pool.name}-{group[:5]}-{group[5:14]}-{own}"
+            yield f"{name_of(thing)}-{kind}", pool
 
 
-def kubernetes_version(thing: Object) -> str:
-    """`v1.20.2+vmware.1` of a cluster."""
-    return str(thing["spec"]["distribution"]["fullVersion"]).partition("-tkg")[0]
+def _going(nodes: Mapping[str, str]) -> Progress:
+    return Progress("deleting", nodes, [], {}, "")
 
 
 def _role_of(machine: str) -> bool:
     return "-control-plane-" in machine
 
 
-def _count(nodes: Object) -> int:
+def _count(nodes: Mapping[str, str]) -> int:
     return sum(1 for state in nodes.values() if state == "ready")
 
 

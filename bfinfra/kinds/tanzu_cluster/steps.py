@@ -1,0 +1,92 @@
+"""What is done to a cluster, a step each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bfinfra.backends.kubernetes.contents import LISTED
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.rights import API, Rule, Use, may
+
+THINGS = "tanzukubernetesclusters.run.tanzu.vmware.com"
+CLUSTERS = "clusters.cluster.x-k8s.io"
+PLACES = {"TanzuKubernetesCluster": "tanzu", "Cluster": "cluster api"}
+"""The words for where rights are needed, by the kind of object that a cluster is."""
+
+
+def _both(verbs: str) -> tuple[Rule, ...]:
+    return may(verbs, THINGS, "tanzu"), may(verbs, CLUSTERS, "cluster api")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create cluster {name} in {namespace}"""
+
+    rights = _both("create")
+
+    name: str
+    namespace: str
+    home: Endpoint | Later
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """update cluster {name} in {namespace}"""
+
+    rights = _both("get patch")
+
+    name: str
+    namespace: str
+    home: Endpoint
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roll(Update):
+    """update cluster {name} in {namespace}; its nodes are replaced one after the other"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hop(Update):
+    """update cluster {name} in {namespace} to {version} on its way; its nodes are replaced one after the other"""
+
+    settles = True
+    rights = (*Update.rights, may("list", "nodes", API))
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait(kind.Step):
+    """wait until every node of cluster {name} is ready and runs {version}"""
+
+    settles = True
+    rights = (may("list", "nodes", API),)
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete cluster {name} in {namespace} and all that runs in it"""
+
+    destructive = True
+    rights = (*_both("delete"), may("list", LISTED, API))
+    uses = (Use.DESTROY,)
+    name: str
+    namespace: str
+    home: Endpoint
+    api: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Delete):
+    """delete cluster {name} in {namespace} and all that runs in it, to make it anew in another namespace"""
+
+    disruption = Disruption.REPLACE
+    why = "a cluster can't move to another namespace"
+    settles = True

@@ -1,0 +1,58 @@
+"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it, with the pools of the later ones beside their first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bfinfra.sandbox.kubernetes.objects import Object, dig
+
+NAMES = {"count": "replicas", "class": "vmClass", "storageClass": "storageClass", "volumes": "volumes"}  # v1alpha1 → later
+STORED = "run.tanzu.vmware.com/v1alpha1"
+
+
+def convert(thing: Object, version: str) -> Object:
+    """The object in another version. From the first to a later one, or back; the later ones are alike."""
+    if version != STORED and thing["apiVersion"] != STORED:
+        return {**thing, "apiVersion": version}
+    return {**thing, "apiVersion": version, **(_first(thing) if version == STORED else _later(thing))}
+
+
+def _later(thing: Object) -> Object:
+    spec, topology = thing["spec"], thing["spec"]["topology"]
+    release = {"tkr": {"reference": {"name": dig(spec, "distribution", "fullVersion", default="").replace("+", "---")}}}
+    pools = topology.get("nodePools") or [{"name": "workers", **_renamed(topology["workers"], NAMES), **release}]
+    made: Object = {"topology": {"controlPlane": {**_renamed(topology["controlPlane"], NAMES), **release}, "nodePools": pools}}
+    made |= {"settings": spec["settings"]} if "settings" in spec else {}
+    return {"spec": made, **({"status": _later_status(thing)} if "status" in thing else {})}
+
+
+def _later_status(thing: Object) -> Object:
+    status = thing["status"]
+    workers = [name for name in status.get("nodeStatus", {}) if "-control-plane-" not in name]
+    found = {"phase": status.get("phase"), "conditions": status.get("conditions"), "apiEndpoints": dig(status, "clusterApiStatus", "apiEndpoints")}
+    addons = [{"name": each["name"], "type": kind, "version": each["version"]} for kind, each in status.get("addons", {}).items()]
+    return {**{name: each for name, each in found.items() if each is not None}, "totalWorkerReplicas": len(workers), "addons": addons}
+
+
+def _first(thing: Object) -> Object:
+    """What the later versions don't say of the status, the controller fills in again."""
+    spec, topology = thing["spec"], thing["spec"].get("topology", {})
+    back = {later: name for name, later in NAMES.items()}
+    release = str(dig(topology, "controlPlane", "tkr", "reference", "name", default="")).replace("---", "+")
+    pools = topology.get("nodePools") or []
+    first = _renamed(pools[0], back) if pools else {}
+    made: Object = {
+        "topology": {"controlPlane": _renamed(topology.get("controlPlane", {}), back), "workers": first, "nodePools": pools},
+        "distribution": {"fullVersion": release},
+    }
+    made |= {"settings": spec["settings"]} if "settings" in spec else {}
+    status = dict(thing.get("status", {}))
+    endpoints = status.pop("apiEndpoints", None)
+    for name in ("totalWorkerReplicas", "addons"):
+        status.pop(name, None)
+    status |= {"clusterApiStatus": {"apiEndpoints": endpoints, "phase": "Provisioned"}} if endpoints else {}
+    return {"spec": made, **({"status": status} if status else {})}
+
+
+def _renamed(nodes: Any, names: dict[str, str]) -> Object:
+    return {later: nodes[name] for name, later in names.items() if name in nodes}
