@@ -9,6 +9,7 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.tanzu_cluster import fit, forms, offers, upgrade
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster.forms import FORMS
+from bfinfra.kinds.tanzu_cluster.manifest import Fields
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.kinds.tanzu_cluster.state import State
 from bfinfra.kinds.tanzu_cluster.steps import Create, Hop, Roll, Update, Wait
@@ -76,7 +77,7 @@ class _Writing:
         return what(name=self.name, namespace=spec.namespace, home=self.state.home, manifest=sealed, changes=tuple(changes), **more)
 
 
-def _upgrade(write: _Writing, way: Sequence[str], now: Mapping[str, Any], changes: Sequence[Change]) -> Sequence[kind.Step]:
+def _upgrade(write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]) -> Sequence[kind.Step]:
     """To the wanted version, over one of each minor version in between; not before what is under way is through."""
     spec, state = write.spec, write.state
     between = [version.partition("+")[0] if FORMS[spec.api].short else version for version in way[:-1]]
@@ -90,7 +91,7 @@ def _upgrade(write: _Writing, way: Sequence[str], now: Mapping[str, Any], change
     return (*steps, write.step(Roll, spec.version, [Change("version", last, spec.version), *others]))
 
 
-def _count(now: Mapping[str, Any]) -> int:
+def _count(now: Fields) -> int:
     return sum(int(nodes.get("count") or 0) for nodes in (now.get("control_plane") or {}, *(now.get("workers") or {}).values()))
 
 
@@ -132,7 +133,7 @@ def _check(spec: Spec, around: Around) -> dict[str, str]:
     return authorities_of(spec, facts)
 
 
-def _within(now: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+def _within(now: Fields, shape: Fields) -> dict[str, Any]:
     """The part of `now` that `shape` speaks of: what the supervisor filled in by itself is its own affair."""
     return {
         name: _within(value, shape[name]) if isinstance(value, Mapping) and isinstance(shape[name], Mapping) else value

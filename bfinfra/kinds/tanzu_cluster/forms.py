@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bfinfra.kinds.tanzu_cluster import v1alpha1, v1alpha2, v1beta1
-from bfinfra.kinds.tanzu_cluster.manifest import Fields
+from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, V1BETA1, Spec
 
 TANZU, CLUSTER_API = "TanzuKubernetesCluster", "Cluster"
@@ -20,8 +19,8 @@ class Form:
     """
 
     kind: str
-    body: Callable[[Spec, str, Mapping[str, str]], dict[str, Any]]
-    view: Callable[[Fields, str], dict[str, Any]]
+    body: Callable[[Spec, str, Mapping[str, str]], Object]
+    view: Callable[[Fields, str], Object]
     version: Callable[[Fields], str]
     phase: Callable[[Fields], str]
     address: Callable[[Fields], Fields]
@@ -38,7 +37,7 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-def manifest(name: str, namespace: str, spec: Spec, authorities: Mapping[str, str], version: str = "") -> dict[str, Any]:
+def manifest(name: str, namespace: str, spec: Spec, authorities: Mapping[str, str], version: str = "") -> Object:
     """The object to send. `authorities`: name → PEM; `version`: what to write for it, where that isn't the spec's own."""
     form = FORMS[spec.api]
     return {

@@ -12,16 +12,17 @@ from bfinfra.kinds.tanzu_cluster.spec import Nodes, Spec
 from bfinfra.model.units import BINARY, Bytes, bytes_text
 
 Fields = Mapping[str, Any]
+Object = dict[str, Any]
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 
 
-def wanted(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
+def wanted(spec: Spec, authorities: Mapping[str, str]) -> Object:
     """The fields that can be compared, as a site writes them; authorities as fingerprints of their content."""
     fields = {k: v for k, v in spec.applied().items() if k not in ("namespace", "api", "protect", "trust")}
     return fields | ({"trust": {name: fingerprint(pem) for name, pem in authorities.items()}} if authorities else {})
 
 
-def settings(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
+def settings(spec: Spec, authorities: Mapping[str, str]) -> Object:
     """`spec.settings` of a TanzuKubernetesCluster, or nothing where the supervisor chooses it all. `authorities`: name → PEM."""
     network, trust = spec.network, [{"name": name, "data": base64.b64encode(pem.encode()).decode()} for name, pem in sorted(authorities.items())]
     found = without_empty({
@@ -34,7 +35,7 @@ def settings(spec: Spec, authorities: Mapping[str, str]) -> dict[str, Any]:
     return {"settings": found} if found else {}
 
 
-def view_settings(body: Fields) -> dict[str, Any]:
+def view_settings(body: Fields) -> Object:
     """The same, in the words of a site."""
     network, storage = at(body, "settings", "network"), at(body, "settings", "storage")
     cas = [c for c in at(network, "trust").get("additionalTrustedCAs") or () if isinstance(c, dict)]
@@ -48,7 +49,7 @@ def view_settings(body: Fields) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def volumes(nodes: Nodes, *, classed: bool = False) -> list[dict[str, Any]]:
+def volumes(nodes: Nodes, *, classed: bool = False) -> list[Object]:
     """The disks of nodes; `classed`: each with its storage class."""
     own = {"storageClass": nodes.storage_class} if classed else {}
     return [
@@ -57,7 +58,7 @@ def volumes(nodes: Nodes, *, classed: bool = False) -> list[dict[str, Any]]:
     ]
 
 
-def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> dict[str, Any]:
+def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> Object:
     """Nodes in the words of a site."""
     found = {
         str(v.get("name")): {"mount_path": v.get("mountPath"), "capacity": _bytes(at(v, "capacity").get("storage"))}

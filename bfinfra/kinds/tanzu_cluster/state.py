@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.kinds._homes import Home
 from bfinfra.kinds.tanzu_cluster.forms import FORMS, Form
+from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, Spec
 from bfinfra.kinds.tanzu_cluster.upgrade import numbers
 from bfinfra.model import kind
@@ -27,7 +28,7 @@ class State(kind.State):
     namespace: Annotated[str, Ref("supervisor_namespace")]
     phase: str
     api: str = V1ALPHA1
-    body: Mapping[str, Any]
+    body: Fields
     home: Endpoint
     messages: tuple[str, ...] = ()
     nodes: Mapping[str, str] | None = None
@@ -45,7 +46,7 @@ class State(kind.State):
         """The version that it runs or goes to, in full where known."""
         return self.form.version(self.body)
 
-    def view(self, spec: Spec) -> dict[str, Any]:
+    def view(self, spec: Spec) -> Object:
         """What it is in the words of a site."""
         return self.form.view(self.body, next(iter(spec.workers)))
 
@@ -59,7 +60,7 @@ class State(kind.State):
         return "; ".join((f"{self.phase or 'accepted'}{nodes}", *others[:2], *self.messages[:2]))
 
 
-def of(obj: Mapping[str, Any], api: str, home: Home) -> State:
+def of(obj: Fields, api: str, home: Home) -> State:
     """From the object."""
     form, status = FORMS[api], obj.get("status") or {}
     phase = "deleting" if obj["metadata"].get("deletionTimestamp") else form.phase(obj)
@@ -73,12 +74,12 @@ def of(obj: Mapping[str, Any], api: str, home: Home) -> State:
     )
 
 
-def nodes_of(objects: list[dict[str, Any]], version: str) -> dict[str, str]:
+def nodes_of(objects: list[Object], version: str) -> dict[str, str]:
     """Node → `ready`, or what it lacks, as the cluster itself says; a node of another version than this one is not ready."""
     return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
 
 
-def _node(obj: Mapping[str, Any], wanted: tuple[int, ...]) -> str:
+def _node(obj: Fields, wanted: tuple[int, ...]) -> str:
     status = obj.get("status") or {}
     runs = str((status.get("nodeInfo") or {}).get("kubeletVersion") or "")
     if numbers(runs)[: len(wanted)] != wanted:
@@ -87,7 +88,7 @@ def _node(obj: Mapping[str, Any], wanted: tuple[int, ...]) -> str:
     return READY if up else "a node is not ready"
 
 
-def _messages(status: Mapping[str, Any]) -> tuple[str, ...]:
+def _messages(status: Fields) -> tuple[str, ...]:
     """Why it isn't well, from its conditions and add-ons."""
     conditions = [c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"]
     found = [safe(c.get("message") or c.get("reason"), 200) for c in conditions if c.get("severity") != "Info" and c.get("type") != "UpdatesAvailable"]

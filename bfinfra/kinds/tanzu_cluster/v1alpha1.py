@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster.manifest import Fields
+from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import ControlPlane, Spec, Workers
 
 
-def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> dict[str, Any]:
+def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
     """The object's spec."""
     (workers,) = spec.workers.values()
     topology = {"controlPlane": _nodes(spec.control_plane), "workers": _nodes(workers)}
     return {"distribution": {"version": version}, "topology": topology, **form.settings(spec, authorities)}
 
 
-def view(body: Fields, pool: str) -> dict[str, Any]:
+def view(body: Fields, pool: str) -> Object:
     """It in the words of a site."""
-    found: dict[str, Any] = form.without_empty({
+    found: Object = form.without_empty({
         "version": version(body), "control_plane": _view(form.at(body, "topology", "controlPlane")),
         "workers": {pool: _view(form.at(body, "topology", "workers"))}, **form.view_settings(body),
     })
@@ -43,10 +42,10 @@ def address(obj: Fields) -> Fields:
     return next((each for each in listed if isinstance(each, dict)), {})
 
 
-def _nodes(nodes: ControlPlane | Workers) -> dict[str, Any]:
+def _nodes(nodes: ControlPlane | Workers) -> Object:
     disks = form.volumes(nodes)
     return {"count": nodes.count, "class": nodes.vm_class, "storageClass": nodes.storage_class} | ({"volumes": disks} if disks else {})
 
 
-def _view(nodes: Fields) -> dict[str, Any]:
+def _view(nodes: Fields) -> Object:
     return form.view_nodes(nodes.get("count"), nodes.get("class"), nodes.get("storageClass"), nodes.get("volumes"))

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster.manifest import Fields
+from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import ControlPlane, Spec, Workers
 
 
-def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> dict[str, Any]:
+def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
     """The object's spec; every pool is of the same release, the version in full."""
     release = {"tkr": {"reference": {"name": version.replace("+", "---")}}}
     pools = [{"name": name, **_nodes(nodes), **release} for name, nodes in spec.workers.items()]
     return {"topology": {"controlPlane": {**_nodes(spec.control_plane), **release}, "nodePools": pools}, **form.settings(spec, authorities)}
 
 
-def view(body: Fields, _: str) -> dict[str, Any]:
+def view(body: Fields, _: str) -> Object:
     """It in the words of a site."""
     topology = form.at(body, "topology")
     pools = [each for each in topology.get("nodePools") or () if isinstance(each, dict)]
-    found: dict[str, Any] = form.without_empty({
+    found: Object = form.without_empty({
         "version": version(body), "control_plane": _view(form.at(topology, "controlPlane")),
         "workers": {str(each.get("name")): _view(each) for each in pools}, **form.view_settings(body),
     })
@@ -38,10 +37,10 @@ def address(obj: Fields) -> Fields:
     return next((each for each in form.at(obj, "status").get("apiEndpoints") or () if isinstance(each, dict)), {})
 
 
-def _nodes(nodes: ControlPlane | Workers) -> dict[str, Any]:
+def _nodes(nodes: ControlPlane | Workers) -> Object:
     disks = form.volumes(nodes)
     return {"replicas": nodes.count, "vmClass": nodes.vm_class, "storageClass": nodes.storage_class} | ({"volumes": disks} if disks else {})
 
 
-def _view(nodes: Fields) -> dict[str, Any]:
+def _view(nodes: Fields) -> Object:
     return form.view_nodes(nodes.get("replicas"), nodes.get("vmClass"), nodes.get("storageClass"), nodes.get("volumes"))

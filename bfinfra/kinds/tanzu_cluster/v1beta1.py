@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster.manifest import Fields
+from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import Nodes, Spec, Workers
 
 WORKER_CLASS = "node-pool"
 PHASES = {"Pending": "creating", "Provisioning": "creating", "Provisioned": "running", "Deleting": "deleting", "Failed": "failed"}
 
 
-def body(spec: Spec, version: str, _: Mapping[str, str]) -> dict[str, Any]:
+def body(spec: Spec, version: str, _: Mapping[str, str]) -> Object:
     """The object's spec; what differs between pools are overrides of the class's variables."""
     network = form.without_empty({
         "pods": {"cidrBlocks": list(spec.network.pods)}, "services": {"cidrBlocks": list(spec.network.services)}, "serviceDomain": spec.network.service_domain,
@@ -30,12 +30,12 @@ def body(spec: Spec, version: str, _: Mapping[str, str]) -> dict[str, Any]:
     return {**({"clusterNetwork": network} if network else {}), "topology": topology}
 
 
-def view(body: Fields, _: str) -> dict[str, Any]:
+def view(body: Fields, _: str) -> Object:
     """It in the words of a site."""
     topology, network = form.at(body, "topology"), form.at(body, "clusterNetwork")
     values = _values(topology.get("variables"))
     pools = [each for each in form.at(topology, "workers").get("machineDeployments") or () if isinstance(each, dict)]
-    found: dict[str, Any] = form.without_empty({
+    found: Object = form.without_empty({
         "version": version(body), "cluster_class": topology.get("class"),
         "control_plane": _view(form.at(topology, "controlPlane").get("replicas"), values, "controlPlaneVolumes"),
         "workers": {str(each.get("name")): _view(each.get("replicas"), values | _values(form.at(each, "variables").get("overrides")), "nodePoolVolumes") for each in pools},
@@ -67,21 +67,21 @@ def address(obj: Fields) -> Fields:
     return found if found.get("host") else {}
 
 
-def _nodes(nodes: Nodes) -> dict[str, Any]:
+def _nodes(nodes: Nodes) -> Object:
     return {"vmClass": nodes.vm_class, "storageClass": nodes.storage_class}
 
 
-def _overrides(nodes: Workers) -> list[dict[str, Any]]:
+def _overrides(nodes: Workers) -> list[Object]:
     return _variables({**_nodes(nodes), "nodePoolVolumes": form.volumes(nodes, classed=True)})
 
 
-def _variables(values: Fields) -> list[dict[str, Any]]:
+def _variables(values: Fields) -> list[Object]:
     return [{"name": name, "value": value} for name, value in values.items() if value not in (None, [], ())]
 
 
-def _values(listed: Any) -> dict[str, Any]:
+def _values(listed: Any) -> Object:
     return {str(each.get("name")): each.get("value") for each in listed or () if isinstance(each, dict)}
 
 
-def _view(count: Any, values: Fields, disks: str) -> dict[str, Any]:
+def _view(count: Any, values: Fields, disks: str) -> Object:
     return form.view_nodes(count, values.get("vmClass"), values.get("storageClass"), values.get(disks))
