@@ -106,6 +106,25 @@ def client_image(sandbox: Running, folder: Path, name: str) -> Look:
     return lambda: (file.read_text(), file.stat().st_ino, sorted(file.parent.iterdir()))
 
 
+def mpi(kube: Kube, name: str) -> Look:
+    """An MPI job that no operator starts."""
+    pod = {"template": {"spec": {"containers": [{"name": "c", "image": "x"}]}}}
+    spec = {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Launcher": pod, "Worker": pod}}
+    body = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": spec}
+    return kube_object(kube, "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs", body)
+
+
+@stranger("mpi_job", at="tensorflow-benchmarks", inside="what a job makes is its own")
+def mpi_job(sandbox: Running, folder: Path, name: str) -> Look:
+    return mpi(other(sandbox), name)
+
+
+@stranger("mpi_operator", at="mpi-operator", inside=(lambda sandbox: mpi(other(sandbox), "theirs"), "MPIJob default/theirs"))
+def mpi_operator(sandbox: Running, folder: Path, name: str) -> Look:
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    return kube_object(other(sandbox), "/api/v1/namespaces/default/serviceaccounts", body)
+
+
 @stranger("namespace", at="training", inside=(lambda sandbox: config_map(other(sandbox), "training"), "ConfigMap training/theirs"))
 def namespace(sandbox: Running, folder: Path, name: str) -> Look:
     return kube_object(other(sandbox), "/api/v1/namespaces", {"metadata": {"name": name}})

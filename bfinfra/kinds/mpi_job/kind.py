@@ -15,6 +15,7 @@ from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, KIND, NAME
 from bfinfra.kinds.mpi_operator.spec import CLUSTERS
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
@@ -41,6 +42,7 @@ class MpiJob(kind.Kind[Spec, State]):
     """A distributed training that MPI starts."""
 
     deadline = 3600
+    document = Document.PVRDMA
     acts = (Create, Note, Clear, Replace, Delete)
     reads = (may("list", NAME, EVERYWHERE),)
     looks = (may("get", NAME, "namespace"), may("list", "pods", "namespace", spare=UNTOLD), may("get", "pods/log", "namespace", spare=UNTOLD))

@@ -13,6 +13,7 @@ from bfinfra.kinds.mpi_operator import definition
 from bfinfra.kinds.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.mpi_operator.spec import CLUSTERS, Spec
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import READY, Around, Change, Later, Need, Readiness, Report, Seen, waiting
@@ -94,6 +95,7 @@ class Delete(kind.Step):
 class MpiOperator(kind.Kind[Spec, State]):
     """The Kubeflow MPI operator."""
 
+    document = Document.PVRDMA
     acts = (Create, Update, Delete)
     reads = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
     looks = (may("get", ROLES, "roles"), may("get", "serviceaccounts deployments.apps", "namespace"))

@@ -38,6 +38,8 @@ class MpiJobs:
         """The next step of one job."""
         if thing is None or thing["metadata"].get("deletionTimestamp") or self._said(thing, *ENDED) or not self._operated():
             return
+        if dig(thing, "spec", "runPolicy", "suspend"):
+            return
         if not self._said(thing, "Created"):
             self._tell(thing, "Created", f"MPIJob {namespace_of(thing)}/{name_of(thing)} is created.")
             return
