@@ -65,7 +65,7 @@ class Ground:
         try:
             if self.vcenter is not None:
                 self.vcenter.session.content()
-                self.vcenter.rest.get("/api/session")
+                Namespaces(self.vcenter).list()  # which every survey reads first
         except BfinfraError as error:
             return error
         return None

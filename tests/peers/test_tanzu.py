@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from peers.site_files import PATIENCE, SPECS, SiteFile, all_are, endings, fields
 from peers.tanzu_controller import Controller
 
 from bfinfra.backends.kubernetes import Clusters
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Filling, Seam
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import Wish, make
@@ -54,13 +55,13 @@ class Spaces(kind.Source[supervisor_namespace.Spec, State]):
 class Site(SiteFile):
     """The site file, and the engine on the two kinds."""
 
-    def __init__(self, folder: Path, peers: Peers, own: str) -> None:
+    def __init__(self, folder: Path, peers: Peers, own: str, *fillings: Filling) -> None:
         super().__init__(SPECS / "peers/tanzu.yaml", folder)
         self.given["site"] += f"-{own}"
         self.space = f"peers-tanzu-{own}"
         self.given["supervisor_namespace"] = {self.space: self.given["supervisor_namespace"].pop("peers-tanzu")}
         self.cluster["namespace"] = self.space
-        self.seam = Seam()
+        self.seam = Seam(fillings=fillings)
         self.clusters = Clusters(self.seam, None)
         self.kinds = {"supervisor_namespace": Spaces(self.space, peers.kubeconfig), "tanzu_cluster": TanzuCluster(self.clusters)}
 
@@ -89,6 +90,10 @@ class Site(SiteFile):
 
 @pytest.fixture(scope="module")
 def definition(peers: Peers) -> None:
+    define(peers)
+
+
+def define(peers: Peers) -> None:
     """Stays behind on the throw-away API server: others may be using it."""
     manifest = yaml.safe_load((HERE / "tanzukubernetesclusters.yaml").read_text())
     peers.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(manifest))
@@ -97,7 +102,14 @@ def definition(peers: Peers) -> None:
 
 @pytest.fixture
 def site(definition: None, peers: Peers, tmp_path: Path) -> Iterator[Site]:
-    site = Site(tmp_path, peers, uuid.uuid4().hex[:8])
+    with placed(peers, tmp_path) as site:
+        yield site
+
+
+@contextlib.contextmanager
+def placed(peers: Peers, folder: Path) -> Iterator[Site]:
+    """The site with a namespace of its own."""
+    site = Site(folder, peers, uuid.uuid4().hex[:8])
     peers.kubectl("create", "namespace", site.space)
     peers.kubectl("create", "quota", "storage", "-n", site.space, "--hard=gold.storageclass.storage.k8s.io/requests.storage=1Ti")
     yield site
@@ -107,6 +119,13 @@ def site(definition: None, peers: Peers, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def controller(site: Site, peers: Peers) -> Iterator[Controller]:
+    with controlled(site, peers) as controller:
+        yield controller
+
+
+@contextlib.contextmanager
+def controlled(site: Site, peers: Peers) -> Iterator[Controller]:
+    """Somebody moves its clusters."""
     controller = Controller(peers.kubeconfig, site.space)
     yield controller
     peers.kubectl("delete", "tkc", "--all", "-n", site.space, "--timeout=20s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,19 @@ def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> Non
     setting = app.Setting(patience=PATIENCE, fillings=(lambda inner: Striking(inner, counted, nth, when),))
     outcome = app.apply(app.load(site), approve=everything, options=Options(patience=PATIENCE, deadline=deadline), around=setting)
     os._exit(0 if all(ended.ending in ("done", "kept", "still-waiting") for ended in outcome.endings.values()) else 1)
+
+
+def run_to_its_kill(work: Callable[..., object], *what: object, nth: int, when: str) -> None:
+    """`work(*what, filling)` in a process of its own that ends at its nth write; `work` is found by its name there."""
+    child = _forks.Process(target=_work, args=(work, what, nth, when))
+    child.start()
+    child.join(120)
+    assert child.exitcode == KILLED, f"exit {child.exitcode}"
+
+
+def _work(work: Callable[..., object], what: tuple[object, ...], nth: int, when: str) -> None:
+    counted: list[int] = []
+    work(*what, lambda inner: Striking(inner, counted, nth, when))
 
 
 def start(site: Path, state: Path, *, deadline: float = 30, nth: int = 0, when: str = "") -> Any:

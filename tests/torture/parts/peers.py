@@ -2,7 +2,8 @@
 
 Tried where `script/peers up` started them. SIGKILL comes from within, before a writing request is sent or after its answer came. On kube-apiserver what bears the
 site's label is counted by kubectl, on vcsim (a new one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two processes
-with two state folders. vcsim has no rule that a name is taken once (docs/flaws.md), so two at once are tried on kube-apiserver only.
+with two state folders. A Tanzu cluster is made, scaled and deleted on kube-apiserver with the supervisor's resource definition and a small controller; killed at
+each write of each of the three, the next run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/flaws.md), so two at once are tried on kube-apiserver only.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
-from peers import sites
+from peers import sites, test_tanzu
 from peers.conftest import own_vcsim, vcsim_site
 from peers.found import Peers
 from peers.site_files import SiteFile, all_are
@@ -21,12 +23,14 @@ from peers.test_vcsim import guest_starts
 from torture import striking
 from torture.counting import Count, Effort, spread
 
+from bfinfra.backends.transport import Filling
 from bfinfra.sandbox.makers.ova import make_ova
 
 PLACES = ("before", "after")
 ROUNDS = 10
 KUBERNETES = "`specs/peers/kubernetes.yaml` on kube-apiserver, killed before and after each write"
 VCSIM = "`specs/peers/vcsim.yaml` on vcsim, killed before and after each write"
+TANZU, ACTS = "`specs/peers/tanzu.yaml` on kube-apiserver, killed before and after each write", ("made", "scaled", "deleted")
 Trial = tuple[int, str, tuple[str, ...]]
 """The nth write, before or after it, and what an undisturbed apply leaves there."""
 
@@ -43,6 +47,8 @@ def counts(effort: Effort) -> Iterator[Count]:
     for line, work, many in ((KUBERNETES, in_kubernetes, outcome.writes), (VCSIM, on_vcsim, writes)):
         trials = effort.some([(nth, when, whole) for nth in range(1, many + 1) for when in PLACES], 2)
         yield from spread(work, trials, effort) if effort.wants(line) else ()
+    if effort.wants(TANZU):
+        yield tanzu(effort)
     both = Count("`specs/peers/kubernetes.yaml` on kube-apiserver, two applies at once")
     for turn in range(effort.number(ROUNDS, 1) if effort.wants(both.what) else 0):
         with both.trial(f"round {turn}"), sites.in_kubernetes(effort.peers, folder(effort)) as site:
@@ -82,6 +88,39 @@ def on_vcsim(trials: list[Trial], effort: Effort) -> list[Count]:
             left = [line for line in vcsim.govc("session.ls").splitlines() if "bfinfra" in line]
             assert not left, left
     return [count]
+
+
+def tanzu(effort: Effort) -> Count:
+    """Each trial has a namespace and a controller of its own."""
+    count, peers = Count(TANZU), found(effort)
+    test_tanzu.define(peers)
+    with test_tanzu.placed(peers, folder(effort)) as site, test_tanzu.controlled(site, peers):
+        many = [site.seam.tally.writes for act in range(len(ACTS)) if acted(site, act)]
+    each = [(act, nth, when) for act, before in enumerate([0, *many[:-1]]) for nth in range(1, many[act] - before + 1) for when in PLACES]
+    for act, nth, when in effort.some(each, 2):
+        with count.trial(f"{ACTS[act]}, {when} write {nth}"), test_tanzu.placed(peers, folder(effort)) as site, test_tanzu.controlled(site, peers):
+            for before in range(act):
+                all_are(acted(site, before), "done", "kept")
+            striking.run_to_its_kill(killed_tanzu, folder(effort), peers, site.space.rpartition("-")[2], act, nth=nth, when=when)
+            writes = site.seam.tally.writes
+            all_are(acted(site, act), "done", "kept")
+            count.add("writes left to the next run", site.seam.tally.writes - writes)
+            there = peers.kubectl("get", "tkc", "-n", site.space, "-o", "name").split()
+            assert len(there) == (0 if ACTS[act] == "deleted" else 1), there
+            assert ACTS[act] == "deleted" or site.changes() == {}
+    return count
+
+
+def acted(site: test_tanzu.Site, act: int) -> Any:
+    """Make it, scale it, delete it; how all ended."""
+    if ACTS[act] == "scaled":
+        site.cluster["workers"]["workers"]["count"] = "3"
+    return site.run(destroy=ACTS[act] == "deleted")
+
+
+def killed_tanzu(where: Path, peers: Peers, own: str, act: int, filling: Filling) -> None:
+    """In a process of its own."""
+    acted(test_tanzu.Site(where, peers, own, filling), act)
 
 
 def found(effort: Effort) -> Peers:
