@@ -45,8 +45,8 @@ class World:
 def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: World | None = None) -> World:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
-    for kind in kinds.values():
-        kind.begin()
+    for name, kind in kinds.items():
+        kind.begin(_of_kind(name, wanted))
     with ThreadPoolExecutor(max_workers=8, thread_name_prefix="survey") as pool:
         for level in graph.levels(kinds):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
@@ -62,7 +62,7 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
 
 def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World, patience: Patience) -> Seen:
     """One kind's bulk read, tried again after what passes."""
-    specs = {key.name: spec for key, spec in wanted.items() if key.kind == name}
+    specs = _of_kind(name, wanted)
     needs = needs_of(kind, wanted, world)
 
     def look() -> Seen:
@@ -70,6 +70,10 @@ def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World
             return kind.observe(specs, needs)
 
     return patience.read(look)
+
+
+def _of_kind(name: str, wanted: Mapping[Key, Any]) -> dict[str, Any]:
+    return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
 def needs_of(kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:

@@ -6,6 +6,7 @@ A static method decides and is pure; a method with `self` touches the world. The
 from __future__ import annotations
 
 import enum
+import functools
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +44,11 @@ class Spec(Part):
         return ()
 
     def applied(self) -> dict[str, Any]:
-        """The fields as a mark keeps them: what was written, defaults left out, secrets as references."""
+        """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked out once: not to be changed."""
+        return self._as_applied
+
+    @functools.cached_property
+    def _as_applied(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -278,8 +283,8 @@ class Kind(ABC, Generic[S, T]):
         Raises RemoteError where nothing at all could be read.
         """
 
-    def begin(self) -> None:
-        """A survey begins: what the next `observe` reads of nobody else's may be asked for already. Returns at once, raises nothing."""
+    def begin(self, wanted: Mapping[str, S]) -> None:
+        """A survey begins: what the next `observe` reads whatever other kinds see may be asked for already. Returns at once, raises nothing."""
 
     @staticmethod
     @abstractmethod

@@ -62,6 +62,12 @@ class Mark:
         match = LINE.search(text or "")
         return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
 
+    @staticmethod
+    def address_in(text: str | None) -> str | None:
+        """Of what the mark in `text` is, without unpacking what was applied; None where there is no mark."""
+        match = LINE.search(text or "")
+        return match["address"] if match else None
+
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""

@@ -35,16 +35,15 @@ class Machines:
         self._session = session
         self._tasks = tasks
 
-    def survey(self, mark_key: str) -> list[Brief]:
-        """Every VM, with the value of one extraConfig key."""
-        path = f'config.extraConfig["{mark_key}"]'
+    def survey(self, mark_key: str, *keys: str) -> list[Brief]:
+        """Every VM, with the value of one extraConfig key, or of some."""
+        path, *others = _extra([mark_key, *keys])
 
         def brief(row: Row) -> Brief:
-            return Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path]))
+            return Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path]), tuple(_option(row[each]) for each in others))
 
-        return self._session.read(
-            lambda content: properties.below(content, content.rootFolder, {vim.VirtualMachine: ["name", "parent", path]}, brief)
-        )
+        asked = {vim.VirtualMachine: ["name", "parent", path, *others]}
+        return self._session.read(lambda content: properties.below(content, content.rootFolder, asked, brief))
 
     def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Machine]:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
@@ -188,7 +187,11 @@ def _grouped(found: Sequence[Machine], content: Any) -> list[Machine]:
 
 
 def _paths(keys: Iterable[str]) -> list[str]:
-    return [*DETAIL, *(f'config.extraConfig["{key}"]' for key in keys)]
+    return [*DETAIL, *_extra(keys)]
+
+
+def _extra(keys: Iterable[str]) -> list[str]:
+    return [f'config.extraConfig["{key}"]' for key in keys]
 
 
 def _machine(row: Row, keys: Iterable[str]) -> Machine:

@@ -20,7 +20,8 @@ from bfinfra.backends.vcenter import faults, refs, tree
 from bfinfra.model.errors import Missing
 
 PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
-LEAST, ASIDE = 50, 3  # objects that are worth a request of their own; how many of these are under way at once
+PART = (50, 500)  # objects that are named in one request: fewer are not worth one of their own
+ASIDE = 3  # such requests that are under way at once
 Collector = vmodl.query.PropertyCollector
 MissingProperty = Collector.MissingProperty
 ABSENT = (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)
@@ -84,7 +85,8 @@ def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callabl
     listed = list(objects)
     if not listed:
         return []
-    size = min(PAGE, max(LEAST, -(-len(listed) // ASIDE)))
+    least, most = PART
+    size = min(most, max(least, -(-len(listed) // ASIDE)))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
     queries = (_query([Collector.ObjectSpec(obj=ref, skip=False) for ref in part], {type(listed[0]): paths}) for part in parts)
     with _readable(content):

@@ -51,12 +51,13 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id."""
+    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id; `also`: the values of further keys."""
 
     moid: str
     name: str
     folder: str
     mark: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

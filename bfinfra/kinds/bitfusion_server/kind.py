@@ -44,9 +44,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._looks = Looks(vcenter, site, packages, sights)
         self._runs = Runs(vcenter, site, packages, sights)
 
-    def begin(self) -> None:
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
         """The places and all marks, while the hosts are looked at."""
-        self._looks.begin()
+        self._looks.begin(wanted)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors. Without others: the wanted's VMs alone."""
