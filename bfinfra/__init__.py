@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bfinfra.app import Outcome, Setting, apply, destroy, drift, history, kubeconfig, load, plan
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
+    from bfinfra.model.drift import Cause, Drifted, Report
     from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
     from bfinfra.model.events import Ended, Ending, Event
     from bfinfra.model.plan import Action, Item, Plan
@@ -31,6 +32,7 @@ _HOMES = {
     "app": ("Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan"),
     "engine.apply": ("Options",),
     "engine.guard": ("Allow",),
+    "model.drift": ("Cause", "Drifted", "Report"),
     "model.errors": ("BfinfraError", "Problem", "RemoteError", "SiteError"),
     "model.events": ("Ended", "Ending", "Event"),
     "model.plan": ("Action", "Item", "Plan"),
@@ -40,7 +42,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022 - in the order of their homes
     "Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan",
-    "Options", "Allow", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
+    "Options", "Allow", "Cause", "Drifted", "Report", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
     "Action", "Item", "Plan", "Key", "Site",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,10 +22,11 @@ from bfinfra.engine.saved import Saved
 from bfinfra.kinds import INSIDE, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
+from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.events import Ended, Ending, Sink
 from bfinfra.model.finding import Finding
-from bfinfra.model.plan import Plan
+from bfinfra.model.plan import Action, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site
@@ -90,9 +92,26 @@ def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset
         return make(site, wish, _seen(bound, wish.wanted, around.patience), bound.kinds)
 
 
-def drift(site: Site, *, around: Setting = THE_WORLD) -> Plan:
-    """What in the world is not as the site says; the same read-only plan."""
-    return plan(site, around=around)
+def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
+    """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it for the next check."""
+    from bfinfra.engine import checks
+    from bfinfra.engine.drift import report
+
+    wish, memory = Wish.of(site), checks.recall(site.name)
+    with _bound(site, around, read_only=True) as bound:
+        world = survey(bound.kinds, wish.wanted, around.patience)
+        found = make(site, wish, world, bound.kinds)
+        absent = any(item.action is Action.CREATE for item in found.items)
+        made = report(found, wish, world, bound.kinds, checks.stood(site.name, memory) if absent else ())
+    settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
+    return checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
+
+
+def remember(found: Report) -> None:
+    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended."""
+    from bfinfra.engine import checks
+
+    checks.remember(found, checks.recall(found.site))
 
 
 def apply(  # noqa: PLR0913 - each is a switch of the command line

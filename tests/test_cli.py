@@ -7,14 +7,16 @@ import os
 import signal
 import stat
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from bfinfra import app, sandbox
 from bfinfra.cli.main import Terminated, main
+from bfinfra.engine import checks
 from bfinfra.engine.journal import Journal
+from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Denied, Problem
 from bfinfra.model.events import Ended, Ending, StepEnded
 from bfinfra.model.kind import Change, Step
@@ -126,10 +128,73 @@ def test_plan_ends_with(plan, options, code, site, planned):
     assert main(["plan", str(site), *options]) == code
 
 
-@pytest.mark.parametrize(("plan", "code"), [(CHANGED, 2), (AGREED, 0), (BLIND, 1), (BROKEN, 1)])
-def test_drift_ends_with_2_on_drift_and_only_then(plan, code, site, planned):
-    planned(plan)
+MOVED = Drifted(key=SPACE, cause=Cause.DRIFT, field="limits.memory", applied=1, now=2, wanted=1)
+REPORT = Report("poc", (MOVED,), 1, standing=(str(SPACE),))
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    """Let app.drift answer this report, held against what was kept of the last one."""
+    def answer(report):
+        monkeypatch.setattr(app, "drift", lambda site, **_: checks.since(report, checks.recall(report.site)))
+
+    return answer
+
+
+@pytest.mark.parametrize(("report", "code"), [
+    (REPORT, 2), (replace(REPORT, found=()), 0), (replace(REPORT, found=(replace(MOVED, cause=Cause.UNAPPLIED),)), 0), (replace(REPORT, found=(replace(MOVED, ignored="why"),)), 0),
+    (replace(REPORT, unreadable={"supervisor_namespace": "no answer"}), 1), (replace(REPORT, problems=(Problem("the policy bf is not there", str(SPACE)),)), 1),
+])
+def test_drift_ends_with_2_on_drift_and_only_then(report, code, site, checked):
+    checked(report)
     assert main(["drift", str(site)]) == code
+
+
+def test_lasting_drift_is_news_once_and_so_is_its_end(site, checked, capsys):
+    said = []
+    for report in (REPORT, REPORT, replace(REPORT, found=()), replace(REPORT, found=())):
+        checked(report)
+        main(["drift", str(site), "--news"])
+        said.append(capsys.readouterr().out)
+    assert "limits.memory" in said[0]
+    assert said[1] == ""
+    assert said[2] == "no longer: supervisor_namespace/cnasg limits.memory drift\n"
+    assert said[3] == ""
+
+
+def test_a_blind_check_ends_nothing_and_is_said_even_where_only_news_is_asked_for(site, checked, capsys):
+    checked(REPORT)
+    main(["drift", str(site)])
+    checked(replace(REPORT, found=(), unreadable={"supervisor_namespace": "no answer"}))
+    capsys.readouterr()
+    assert main(["drift", str(site), "--news"]) == 1
+    assert "no answer" in capsys.readouterr().out
+    checked(REPORT)
+    main(["drift", str(site), "--news"])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_check_that_is_to_be_forgotten_keeps_nothing(site, checked, tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    checked(REPORT)
+    main(["drift", str(site), "--forget"])
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(site, checked, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
+    checked(REPORT)
+    assert main(["drift", str(site)]) == 2
+    assert "not kept for the next check" in capsys.readouterr().err
+
+
+def test_a_junit_report_is_written_beside(site, checked, tmp_path, capsys):
+    checked(REPORT)
+    main(["drift", str(site), "--junit", str(tmp_path / "junit.xml")])
+    assert 'failures="1"' in (tmp_path / "junit.xml").read_text()
+    assert main(["drift", str(site), "--junit", str(tmp_path / "no/junit.xml")]) == 1
+    assert "can't be written" in capsys.readouterr().err
 
 
 def test_plan_shows_sizes_in_the_units_of_the_kind(site, planned, capsys):

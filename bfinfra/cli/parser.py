@@ -54,7 +54,10 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     plan.add_argument("--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing")
     plan.add_argument("--destroy", action="store_true", help="what destroy would do")
     plan.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
-    _site(_verb(verbs, "drift", "reading", "say what in the world is no longer as the site says; never writes; ends with 2 on drift"))
+    drift = _site(_verb(verbs, "drift", "drifting", "say what no longer agrees with the site and who moved it, the world or the file; never writes to a server; ends with 2 on drift"))
+    drift.add_argument("--news", action="store_true", help="say only what began or ended since the last check on this machine; nothing where nothing did")
+    drift.add_argument("--forget", action="store_true", help="don't keep what was seen for the next check")
+    drift.add_argument("--junit", metavar="FILE", help="also write a JUnit report, a test case a resource")
     _site(_verb(verbs, "trust", "trusting", "show the certificates of a site's servers, or of one server, and the line that would trust each; "
                 "writes nothing; ends with 1 where one is not trusted"), "a site's files or folders, or one server as host or host:port")
     _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")

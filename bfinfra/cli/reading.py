@@ -1,4 +1,4 @@
-"""validate, plan, drift, history, graph, kubeconfig: nothing is written."""
+"""validate, plan, history, graph, kubeconfig: nothing is written."""
 
 from __future__ import annotations
 
@@ -52,14 +52,6 @@ def plan(args: argparse.Namespace) -> int:
         saved.write(Path(args.out), site, found, destroy=args.destroy)
     Screen.of(args).plan(found)
     return 1 if _blind(found) else DIFFERENT if args.detailed_exitcode and found.pending else 0
-
-
-def drift(args: argparse.Namespace) -> int:
-    """What is no longer as the site says."""
-    site, setting = where.site(args)
-    found = app.drift(site, around=setting)
-    Screen.of(args).plan(found, "drift")
-    return 1 if _blind(found) else DIFFERENT if found.pending else 0
 
 
 def history(args: argparse.Namespace) -> int:

@@ -54,12 +54,12 @@ class Screen:
         else:
             print(redact(text(self.style(sys.stdout))))
 
-    def plan(self, found: Plan, what: str = "plan") -> None:
-        """A plan, or drift."""
+    def plan(self, found: Plan) -> None:
+        """A plan."""
         from bfinfra.render import data, markdown, text
 
-        self.show(lambda style: getattr(text, what)(found, style), lambda: data.plan(found, what),
-                  markdown=lambda style: getattr(markdown, what)(found, style), lines=lambda: data.plan_lines(found, what))
+        self.show(lambda style: text.plan(found, style), lambda: data.plan(found),
+                  markdown=lambda style: markdown.plan(found, style), lines=lambda: data.plan_lines(found))
 
     def plan_to_people(self, found: Plan) -> None:
         """A plan that somebody is asked about; beside the output where that is for programs."""

@@ -32,12 +32,12 @@ TEXTS, NUMBERS = ("run", "event", "key", "title", "ending", "action"), ("at", "s
 
 def folder(site: str) -> Path:
     """Where a site's journal and lock lie; made 0700."""
-    path = _place(site)
+    path = place(site)
     with _on_disk("the folder for the journal can't be made", path):
         return private.folder(path)
 
 
-def _place(site: str) -> Path:
+def place(site: str) -> Path:
     """BfinfraError where the name would lead elsewhere."""
     if not re.fullmatch(LABEL_VALUE, site):
         raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
@@ -113,7 +113,7 @@ def event_data(event: Event) -> dict[str, Any]:
 
 def read(site: str) -> Iterator[dict[str, Any]]:
     """The journal's lines, oldest first; a line cut short by a crash, or that no journal holds, is skipped."""
-    with contextlib.suppress(FileNotFoundError), (_place(site) / "journal.jsonl").open("rb") as lines:
+    with contextlib.suppress(FileNotFoundError), (place(site) / "journal.jsonl").open("rb") as lines:
         lines.seek(max(0, lines.seek(0, os.SEEK_END) - MOST))
         while text := lines.readline(LONGEST):
             with contextlib.suppress(ValueError, RecursionError):

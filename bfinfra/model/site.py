@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Warned
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -49,6 +50,8 @@ class Site:
     warnings: tuple[Warned, ...] = ()
     overlay: Path | None = None
     """The sandbox's folder of stand-ins for files, where it was loaded with one."""
+    drift: DriftSettings = field(default_factory=DriftSettings)
+    """How drift is judged."""
 
     def place(self, key: Key | None, field: str = "") -> Place | None:
         """Where a field stands; where it isn't written, the nearest enclosing piece that is."""

@@ -56,19 +56,19 @@ def line(data: Mapping[str, Any]) -> str:
     return json.dumps(clean(data), separators=(",", ":"))
 
 
-def plan(found: Plan, what: str = "plan") -> dict[str, Any]:
-    """A plan or, with `what` = "drift", what no longer is as wanted."""
+def plan(found: Plan) -> dict[str, Any]:
+    """A plan."""
     return document(
-        what, site=found.site, summary={str(a): sum(i.action is a for i in found.items) for a in Action},
+        "plan", site=found.site, summary={str(a): sum(i.action is a for i in found.items) for a in Action},
         items=[item(each) for each in found.items], problems=[problem(p) for p in found.problems],
         unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
         warnings=[problem(w.problem) for w in found.warnings],
     )
 
 
-def plan_lines(found: Plan, what: str = "plan") -> Iterable[dict[str, Any]]:
+def plan_lines(found: Plan) -> Iterable[dict[str, Any]]:
     """The same, an item a line, the sum last."""
-    whole = plan(found, what)
+    whole = plan(found)
     for each in whole.pop("items"):
         yield document("item", site=found.site, **each)
     yield whole

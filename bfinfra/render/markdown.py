@@ -19,21 +19,16 @@ SPECIAL = re.compile(r"([\\`*\[\]#!|<>~&]|(?<![^\W_])_|_(?![^\W_]))")
 MENTION = "@\u200b"  # a backslash does not stop a mention: it is looked for after the text is rendered
 
 
-def plan(found: Plan, style: Style = PLAIN, title: str = "plan") -> str:
+def plan(found: Plan, style: Style = PLAIN) -> str:
     """A table of what would change; each item's steps and fields folded below; problems and warnings as a list."""
     rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
-    lists = [*_list("Problems", list(found.problems)), *_list("Warnings", [w.problem for w in found.warnings])]
+    lists = [*listed("Problems", list(found.problems)), *listed("Warnings", [w.problem for w in found.warnings])]
     blind = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.unreadable.items()]
     return "\n".join([
-        f"### bfinfra {title}: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
+        f"### bfinfra plan: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
         *(["#### Unreadable", *blind, ""] if blind else []), *(_details(found.pending, style) if rows else []),
     ]).rstrip() + "\n"
-
-
-def drift(found: Plan, style: Style = PLAIN) -> str:
-    """The same for a drift report."""
-    return plan(found, style, "drift")
 
 
 def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
@@ -43,12 +38,12 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
     failed = [e.problem for e in found.endings.values() if e.problem]
     table = ["| ending | resource | took | steps | note |", "| --- | --- | --- | --- | --- |", *rows, ""] if rows else []
     return "\n".join([f"### bfinfra apply: {prose(found.plan.site)}", "", f"**{prose(sum_of(found))}**", "", *table,
-                      *_list("Problems", failed), prose(NEXT.get(found.ending, ""))]).rstrip() + "\n"
+                      *listed("Problems", failed), prose(NEXT.get(found.ending, ""))]).rstrip() + "\n"
 
 
 def problems(found: Sequence[Problem]) -> str:
     """Problems as a list under a heading."""
-    return "\n".join(_list("Problems", found)).rstrip() + "\n"
+    return "\n".join(listed("Problems", found)).rstrip() + "\n"
 
 
 def prose(words: object) -> str:
@@ -73,7 +68,8 @@ def _row(ended: Ended, steps: int) -> str:
     return f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | {note} |"
 
 
-def _list(title: str, found: Sequence[Problem]) -> list[str]:
+def listed(title: str, found: Sequence[Problem]) -> list[str]:
+    """Problems as a list under a heading; nothing where there are none."""
     lines = [f"- {f'{code(p.where)}: ' if p.where else ''}{prose(p.what)}"
              + "".join(f"<br>{label}: {prose(words)}" for label, words in (("why", p.why), ("next", p.next)) if words) for p in found]
     return [f"#### {title}", *lines, ""] if lines else []

@@ -13,10 +13,6 @@ from bfinfra.render.style import DISRUPTIONS, PLAIN, SYMBOLS, Style
 from bfinfra.render.values import count, shown
 
 QUIET = (Action.KEEP, Action.READ)
-DRIFTED = {
-    Action.CREATE: "is not there", Action.UPDATE: "differs", Action.REPLACE: "differs so that it would have to be made anew",
-    Action.DELETE: "stands there, but not in the site", Action.KEEP: "is as wanted", Action.READ: "is as wanted",
-}
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
@@ -24,13 +20,6 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
     blocks = ["\n".join(item(each, style)) for each in found.items if style.verbose or each.action not in QUIET or each.steps]
     blocks += [problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
     return "\n\n".join([*filter(None, blocks), summary(found, style)])
-
-
-def drift(found: Plan, style: Style = PLAIN) -> str:
-    """The same, said as what no longer is as the site says; nothing is done about it, so steps are left out."""
-    blocks = ["\n".join(_drifted(each, style)) for each in found.pending]
-    blocks += [problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
-    return "\n\n".join([*filter(None, blocks), _drift_sum(found, style)])
 
 
 def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
@@ -80,13 +69,6 @@ def _head(found: Item, style: Style) -> str:
     return f"{style.paint(f'{symbol} {found.action:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
 
 
-def _drifted(found: Item, style: Style) -> Iterator[str]:
-    symbol, colour = SYMBOLS[found.action]
-    yield f"{style.paint(symbol, colour)} {style.paint(safe(found.key), 'bold')} {DRIFTED[found.action]}"
-    if found.action in (Action.UPDATE, Action.REPLACE) or style.verbose:
-        yield from _fields(found, found.changes, "    ", style)
-
-
 def _dangers(found: Item, style: Style) -> Iterator[str]:
     if any(step.destructive for step in found.steps):
         yield "    " + style.paint("destroys what can't be had back", "red")
@@ -109,13 +91,3 @@ def _fields(found: Item, changes: tuple[Change, ...], indent: str, style: Style)
             yield f"{indent}{safe(change.field)}: {wanted}"
         else:
             yield f"{indent}{safe(change.field)}: {style.paint(shown(change.now, unit), 'red')} → {wanted}"
-
-
-def _drift_sum(found: Plan, style: Style) -> str:
-    site = safe(found.site)
-    if found.problems or found.unreadable:
-        return style.paint(f"{site}: {counts(found)}. What could not be read or decided may have drifted as well.", "bold", "red")
-    if not found.pending:
-        return style.paint(f"{site}: no drift: {count(len(found.items), 'resource')} as wanted.", "bold")
-    differ = "1 resource differs" if len(found.pending) == 1 else f"{len(found.pending)} resources differ"
-    return style.paint(f"{site}: {differ} from the site, {len(found.items) - len(found.pending)} as wanted.", "bold")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bfinfra import kinds as registry
+from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Problem, SiteError, Warned
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.refs import Key
@@ -48,12 +49,13 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
     name = _name(blocks, documents, reading.problems)
     vcenter = reading.read(VCenterSettings, "vcenter", blocks.settings.get("vcenter"))
     pepper = reading.read(Secret, "pepper", blocks.settings.get("pepper"))
+    drift = reading.read(DriftSettings, "drift", blocks.settings.get("drift")) or DriftSettings()
     resources = dict(_resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec))
     reading.problems.extend(references.check(resources, blocks.resources))
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
-    site = Site(name, vcenter, resources, Places(blocks), digests, pepper, overlay=overlay)
+    site = Site(name, vcenter, resources, Places(blocks), digests, pepper, overlay=overlay, drift=drift)
     return replace(site, warnings=tuple(Warned(problem) for problem in (*missing.references(site), *_warnings(site))))
 
 

@@ -13,7 +13,7 @@ from bfinfra.model.suggest import nearest
 from bfinfra.spec.files import Document
 from bfinfra.spec.yaml import Entry
 
-SETTINGS = ("site", "vcenter", "pepper")
+SETTINGS = ("site", "vcenter", "pepper", "drift")
 ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors
 
 

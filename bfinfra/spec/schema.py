@@ -14,6 +14,7 @@ from pydantic_core import core_schema
 
 from bfinfra import kinds as registry
 from bfinfra.model.documentation import documentation
+from bfinfra.model.drift import DriftSettings
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -44,6 +45,7 @@ def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
         "site": _described({"type": "string", "pattern": f"^{LABEL_VALUE}$"}, "Name of the site; every object that is made carries it."),
         "vcenter": _described(_model("vcenter", VCenterSettings, definitions), "The vCenter that the site lives on."),
         "pepper": _described(TypeAdapter(Secret).json_schema(), "Mixed into the digests of secrets that can be written but not read back."),
+        "drift": _described(_model("drift", DriftSettings, definitions), "How drift is judged."),
     }
     for name, kind in found.items():
         properties[name] = _kind(name, kind, definitions)

@@ -9,7 +9,7 @@ from bad_input import archives, at_a_desk, fuzz, site_files
 from hypothesis import strategies as st
 
 SITE_COMMANDS = (
-    ("validate",), ("validate", "--output", "json"), ("plan",), ("validate",), ("graph", "--output", "json"), ("plan", "--output", "markdown"), ("validate", "--output", "markdown"), ("drift",),
+    ("validate",), ("validate", "--output", "json"), ("plan",), ("validate",), ("graph", "--output", "json"), ("plan", "--output", "markdown"), ("validate", "--output", "markdown"), ("drift", "--forget"),
     ("plan", "--output", "jsonl"), ("graph", "--dot"), ("history",), ("validate", "--output", "jsonl"),
 )  # fmt: skip
 OVA_COMMANDS = (("text", "--verify"), ("json",), ("markdown",))

@@ -131,7 +131,7 @@ def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Said], Sequenc
         for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=2)):
             said = change(draw, said)
         changed[spot] = said
-    return changed, draw(st.sampled_from((("plan",), ("plan", "--output", "json"), ("drift", "--output", "markdown"), ("plan", "--output", "jsonl"), ("plan", "--destroy", "--verbose"))))
+    return changed, draw(st.sampled_from((("plan",), ("plan", "--output", "json"), ("drift", "--forget", "--output", "markdown"), ("plan", "--output", "jsonl"), ("plan", "--destroy", "--verbose"))))
 
 
 def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:

@@ -16,6 +16,7 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import Patience
+from bfinfra.model.drift import Report
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
@@ -40,6 +41,10 @@ def setting(sandbox: Running) -> app.Setting:
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
     return app.plan(app.load(path, sandbox=sandbox), around=setting(sandbox), **how)
+
+
+def drift(path: Path, sandbox: Running) -> Report:
+    return app.drift(app.load(path, sandbox=sandbox), around=setting(sandbox))
 
 
 def apply(path: Path, sandbox: Running, **how: Any) -> app.Outcome:

@@ -6,7 +6,7 @@ What each kind does in particular is tested in its own file.
 from __future__ import annotations
 
 import pytest
-from kinds.lifecycle import EXAMPLES, KILLED, apply, endings, kill_at, made, plan, world
+from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, world
 
 import bfinfra.kinds as registry
 from bfinfra import app
@@ -39,6 +39,8 @@ def test_it_applies_and_then_agrees(kind, sandbox):
     assert set(endings(again).values()) == {"kept"}
     assert sandbox.tally()["written"] == writes
     assert plan(EXAMPLES[kind], sandbox).pending == ()
+    checked = drift(EXAMPLES[kind], sandbox)
+    assert (checked.found, checked.blind) == ((), False)
 
 
 @every_kind

@@ -70,8 +70,9 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     looking = app.privileges(site.load(), [Use.PLAN])
     assert {verb.verb for verbs in looking.apis.values() for verb in verbs} <= {"get", "list"}
     give(looking)
-    for found in (site.plan(), app.drift(site.load(), around=SETTING)):
-        assert (found.pending, found.problems, dict(found.unreadable)) == ((), (), {})
+    planned, checked = site.plan(), app.drift(site.load(), around=SETTING)
+    assert (planned.pending, planned.problems, dict(planned.unreadable)) == ((), (), {})
+    assert (checked.found, checked.blind) == ((), False)
     site.given["namespace"]["training"]["labels"] = {"team": "b"}
     assert site.plan().pending
     with pytest.raises((BfinfraError, AssertionError), match="patch"):

@@ -13,12 +13,13 @@ from bad_input.nasty import ESCAPES, acts
 from render_samples import Create, Destroy, Outcome, Reboot
 
 from bfinfra.cli import ask
+from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError, Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Change, Done, Later
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
-from bfinfra.render import data, graph, history, lines, markdown, ova, problems, summary, text
+from bfinfra.render import data, drift, graph, history, lines, markdown, ova, problems, summary, text
 from bfinfra.render.live import Board
 from bfinfra.render.safe import LONGEST, safe
 from bfinfra.render.style import Style
@@ -36,6 +37,10 @@ EVENTS = [
     Ended(at=32, key=KEY, action=Action.CREATE, ending=Ending.FAILED, seconds=1, note=f"{WORDS}\n{WORDS}", problem=PROBLEM),
 ]  # fmt: skip
 OUTCOME = Outcome(PLAN, {KEY: EVENTS[-1], OTHER: replace(EVENTS[-1], key=OTHER, ending=Ending.DONE)})
+REPORT = Report(WORDS, (
+    Drifted(key=KEY, cause=Cause.DRIFT, field=WORDS, applied=WORDS, now=[WORDS, {WORDS: WORDS}], wanted=WORDS, by=WORDS, at=1.0, since=2.0),
+    Drifted(key=OTHER, cause=Cause.CONFLICT, field=WORDS, applied=WORDS, now=WORDS, wanted=WORDS, ignored=WORDS), Drifted(key=OTHER, cause=Cause.UNMARKED, why=WORDS),
+), 1, (PROBLEM,), {WORDS: WORDS}, (Warned(PROBLEM),), (WORDS,), frozenset({f"{KEY} {WORDS} drift"}), (WORDS,))  # fmt: skip
 JOURNAL = [{"run": WORDS, "event": "StepBegun", "key": WORDS, "title": WORDS, "at": 1}, {"run": WORDS, "event": "StepEnded", "key": WORDS, "title": WORDS, "number": 2, "problem": {"what": WORDS}},
            {"run": WORDS, "event": "Ended", "key": WORDS, "ending": WORDS, "action": WORDS, "problem": {"what": WORDS}}]
 FOUND = {
@@ -51,7 +56,8 @@ BEFORE = {KEY: (), OTHER: (KEY,)}
 
 
 @pytest.mark.parametrize("made", [
-    lambda: text.plan(PLAN, LOUD), lambda: text.drift(PLAN, LOUD), lambda: markdown.plan(PLAN, LOUD), lambda: markdown.drift(PLAN, LOUD), lambda: markdown.outcome(OUTCOME, EVENTS),
+    lambda: text.plan(PLAN, LOUD), lambda: markdown.plan(PLAN, LOUD), lambda: markdown.outcome(OUTCOME, EVENTS),
+    *(lambda made=made: made(REPORT, LOUD) for made in (drift.text, drift.news, drift.markdown)),
     lambda: markdown.problems([PROBLEM]), lambda: summary.outcome(OUTCOME, EVENTS, LOUD), lambda: problems.problems([PROBLEM, PROBLEM], LOUD), lambda: problems.warnings([Warned(PROBLEM)]),
     lambda: graph.tree(BEFORE), lambda: graph.dot(BEFORE, WORDS), lambda: history.history(JOURNAL, LOUD), lambda: ova.text(FOUND), lambda: ask._what(ITEM), lambda: ask._what(PLAN.items[1]),
 ])  # fmt: skip
@@ -60,7 +66,7 @@ def test_no_text_for_people_acts_on_the_terminal(made):
 
 
 @pytest.mark.parametrize("made", [
-    lambda: data.plan(PLAN), lambda: data.outcome(OUTCOME, EVENTS), lambda: data.error(BfinfraError(PROBLEM)), lambda: graph.data(BEFORE, WORDS), lambda: history.data(WORDS, JOURNAL),
+    lambda: data.plan(PLAN), lambda: drift.data(REPORT), *(lambda each=each: each for each in drift.lines(REPORT)), lambda: data.outcome(OUTCOME, EVENTS), lambda: data.error(BfinfraError(PROBLEM)), lambda: graph.data(BEFORE, WORDS), lambda: history.data(WORDS, JOURNAL),
     *(lambda each=each: data.event(each) for each in EVENTS), *(lambda each=each: each for each in data.plan_lines(PLAN)),
 ])  # fmt: skip
 def test_no_document_does_either_and_a_program_reads_the_words_as_they_were(made):

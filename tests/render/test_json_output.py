@@ -32,8 +32,8 @@ def test_a_plan_is_one_document_with_a_version_and_sizes_in_bytes(plan):
 
 
 def test_plan_lines_are_items_then_the_sum(plan, broken):
-    lines = [json.loads(data.line(each)) for each in data.plan_lines(plan, "drift")]
-    assert [each["type"] for each in lines] == ["item"] * 5 + ["drift"]
+    lines = [json.loads(data.line(each)) for each in data.plan_lines(plan)]
+    assert [each["type"] for each in lines] == ["item"] * 5 + ["plan"]
     assert "items" not in lines[-1]
     last = list(data.plan_lines(broken))[-1]
     assert last["unreadable"] == [{"address": "token_secret", "why": "cluster-01 does not answer"}]

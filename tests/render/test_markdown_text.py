@@ -79,9 +79,5 @@ def test_a_name_can_not_leave_the_fence():
     assert "\n</details>" not in shown.removesuffix("\n</details>\n")
 
 
-def test_drift_bears_its_name(plan):
-    assert markdown.drift(plan).startswith("### bfinfra drift: singapore-poc\n")
-
-
 def test_a_list_of_problems_stands_alone():
     assert markdown.problems([Problem("a", str(NAMESPACE))]) == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"

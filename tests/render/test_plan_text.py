@@ -66,27 +66,9 @@ site.yaml:12:5: error: unknown field limts
 singapore-poc: 1 to update, 1 unreadable, 1 problem. It can't be applied before the above is mended."""
 
 
-def test_drift_says_what_differs_and_no_steps(plan):
-    assert text.drift(plan, Style(units=units)) == """\
-~ gpu_host/esx209-161.aiml.local differs
-    passthrough.0.count: 1 → 2
-
-+ supervisor_namespace/cnasg is not there
-
-~ token_secret/cluster-01-default differs
-    namespaces: [default] → [default, gpu]
-    digest: scrypt$a → (known after tanzu_cluster/cluster-01: digest)
-
-- bitfusion_server/bf-00 stands there, but not in the site
-
-singapore-poc: 4 resources differ from the site, 1 as wanted."""
-    assert "is not there\n    limits.cpu: 48GHz" in text.drift(plan, Style(verbose=True, units=units))
-
-
 def test_agreement_says_that_there_is_nothing_to_do(plan):
     agreed = replace(plan, items=(Item(NAMESPACE, Action.KEEP), Item(Key("bitfusion_token", "t"), Action.READ)))
     assert text.plan(agreed) == "singapore-poc: 2 as wanted. Nothing to do."
-    assert text.drift(agreed) == "singapore-poc: no drift: 2 resources as wanted."
 
 
 def test_what_is_kept_is_listed_when_asked(plan):
@@ -96,11 +78,6 @@ def test_what_is_kept_is_listed_when_asked(plan):
 
 def test_an_empty_site_with_nothing_left_is_said_in_words():
     assert text.plan(Plan("s", ())) == "Nothing is wanted and nothing of this site stands: nothing to do."
-
-
-def test_an_unreadable_world_is_never_called_free_of_drift(broken):
-    blind = replace(broken, items=(), problems=(), warnings=())
-    assert text.drift(blind).endswith("1 unreadable. What could not be read or decided may have drifted as well.")
 
 
 def test_what_can_not_be_read_for_one_reason_is_one_line(broken):

@@ -107,11 +107,10 @@ def test_drift_finds_what_was_changed_and_apply_puts_it_right(
     capsys.readouterr()
     assert bfinfra("drift", "--output", "json") == 2
     assert poc.tally()["written"] == written
-    items = {each["address"]: each for each in json.loads(capsys.readouterr().out)["items"] if each["steps"]}
-    assert set(items) == {SERVER}
-    item = items[SERVER]
-    assert {change["field"] for change in item["changes"]} >= fields
-    assert not fields or len(item["changes"]) == len(fields)
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["address"] for each in found} == {SERVER}
+    assert {each["cause"] for each in found} == {"drift" if fields else "vanished"}
+    assert {each["field"] for each in found} == (fields or {""})
     assert bfinfra("apply", "--yes") == 0
     assert bfinfra("drift") == 0
     if fields:

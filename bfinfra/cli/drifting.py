@@ -1,0 +1,57 @@
+"""drift: what no longer agrees with the site; the world is only read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra import app
+from bfinfra.cli import where
+from bfinfra.cli.screen import Screen
+from bfinfra.model.errors import BfinfraError, Problem
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.drift import Report
+
+DIFFERENT = 2
+
+
+def drift(args: argparse.Namespace) -> int:
+    """What no longer agrees, who moved it, and since when."""
+    from bfinfra.render import drift as render
+
+    site, setting = where.site(args)
+    found = app.drift(site, around=setting)
+    screen = Screen.of(args)
+    if not args.news or found.blind or found.new or found.ended:
+        screen.show(lambda style: render.news(found, style) if args.news and not found.blind else render.text(found, style), lambda: render.data(found),
+                    markdown=lambda style: render.markdown(found, style), lines=lambda: render.lines(found))
+    _files(args, found, screen)
+    if not args.forget:
+        _remember(found, screen)
+    return 1 if found.blind else DIFFERENT if found.alarming else 0
+
+
+def _files(args: argparse.Namespace, found: Report, screen: Screen) -> None:
+    if args.junit:
+        from bfinfra.render.junit import junit
+
+        _write(args.junit, junit(found), screen)
+
+
+def _write(name: str, text: str, screen: Screen) -> None:
+    try:
+        Path(name).write_text(text)
+    except OSError as error:
+        raise BfinfraError(Problem("the report can't be written", name, error.strerror or "")) from None
+    screen.say(f"wrote {name}")
+
+
+def _remember(found: Report, screen: Screen) -> None:
+    """A check that can't keep what it saw is a check all the same: the next one takes everything for new."""
+    try:
+        app.remember(found)
+    except (BfinfraError, OSError) as error:
+        screen.say(f"what was seen is not kept for the next check: {error}")

@@ -1,0 +1,108 @@
+"""Drift, three-way: what was applied (it stands in the mark), what the file says, and what the world says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from bfinfra.engine.observe import Kinds, World
+from bfinfra.engine.plan import Wish, decide, ours
+from bfinfra.model.drift import Cause, Drifted, Report
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.kind import UNFINISHED, differences
+from bfinfra.model.plan import Action, Item, Plan, plain
+from bfinfra.model.refs import Key
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The file, the world, and what decides between them."""
+
+    wish: Wish
+    world: World
+    kinds: Kinds
+
+
+def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collection[str] = ()) -> Report:
+    """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
+    strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
+    found = [Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key])) for key in sorted(strangers, key=str)]
+    for item in plan.pending:
+        found += _of(item, _Sides(wish, world, kinds), before)
+    problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
+    standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
+    return Report(wish.site, tuple(found), len(plan.items) - len(plan.pending), problems, plan.unreadable, plan.warnings, standing)
+
+
+def _stranger(key: Key, wish: Wish, world: World) -> bool:
+    state = world.states.get(key)
+    return state is not None and (state.mark is None or (state.mark.site, state.mark.address) != (wish.site, str(key)))
+
+
+def _whose(state: Any) -> str:
+    if state.mark is not None:
+        return f"it belongs to {state.mark.address} of the site {state.mark.site}"
+    return state.copy or "bfinfra did not make what stands in its place"
+
+
+def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]:
+    key, spec, state = item.key, sides.wish.wanted.get(item.key), sides.world.states.get(item.key)
+    if spec is None:
+        yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it stands there, and the file has it no longer")
+    elif item.action is Action.CREATE:
+        known = str(key) in before
+        yield Drifted(key=key, cause=Cause.VANISHED if known else Cause.MISSING,
+                      why="it stood there once" if known else "it was never applied, or somebody deleted it")
+    elif state is None or state.mark is None:  # it is there anyway (a host), and nothing of it is applied yet
+        yield from (Drifted(key=key, cause=Cause.UNAPPLIED, field=c.field, now=c.now, wanted=c.wanted) for c in item.changes)
+    elif state.mark.applied is None:
+        yield Drifted(key=key, cause=Cause.UNFINISHED, why="an apply was begun and did not end; the next one finishes it")
+    else:
+        yield from _fields(item, spec, state.mark.applied, sides)
+
+
+def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> Iterator[Drifted]:
+    file = [change.field for change in differences(applied, spec.applied())]
+    world_moved = _since_applied(item.key, spec, applied, sides) if file else {change.field for change in item.changes}
+    for change in item.changes:
+        if change.field == UNFINISHED:
+            continue
+        by_file = any(_related(change.field, each) for each in file)
+        by_world = not by_file if world_moved is None else any(_related(change.field, each) for each in world_moved)
+        cause = Cause.UNAPPLIED if not by_world else Cause.CONFLICT if by_file else Cause.DRIFT  # neither: it follows from what the file changed
+        yield Drifted(key=item.key, cause=cause, field=change.field, applied=_at(applied, change.field), now=change.now, wanted=change.wanted)
+    if not item.changes:  # a kind may have a step to take that no field tells of
+        yield Drifted(key=item.key, cause=Cause.UNAPPLIED if file else Cause.DRIFT, why="; ".join(step.title() for step in item.steps))
+
+
+def _since_applied(key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> set[str] | None:
+    """The fields in which the world differs from what was applied: the same decision, with the file as it was then. None where that can't be said."""
+    try:
+        then = Wish(sides.wish.site, {**sides.wish.wanted, key: _as_applied(spec, applied)})
+        steps = decide(key, then, sides.world, sides.kinds)
+    except (ValidationError, BfinfraError):
+        return None
+    return {change.field for step in steps for change in step.changes}
+
+
+def _as_applied(spec: Any, applied: Mapping[str, Any]) -> Any:
+    """The spec of then: what is written alike today is taken as it is, so that files and secrets are found where they were."""
+    now = plain(spec.applied())
+    same = {name: getattr(spec, name) for name in applied if now.get(name) == applied[name]}
+    return type(spec).model_validate({**applied, **same})
+
+
+def _related(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _at(applied: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, or None; names may hold dots."""
+    for change in differences(None, applied):
+        if change.field == path:
+            return change.wanted
+    return None
+

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from bfinfra.engine import checks, journal
+from bfinfra.engine.checks import Memory
+from bfinfra.model.drift import Cause, Drifted, Report
+from bfinfra.model.refs import Key
+
+ONE = Drifted(key=Key("tank", "one"), cause=Cause.DRIFT, field="colour")
+GONE = Drifted(key=Key("tank", "two"), cause=Cause.VANISHED)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path))
+    return tmp_path / "bfinfra/s"
+
+
+def report(*found: Drifted, standing: tuple[str, ...] = ()) -> Report:
+    return Report("s", found, 0, standing=standing)
+
+
+def test_what_was_kept_is_recalled_and_lies_where_only_its_owner_reads(home):
+    checks.remember(checks.since(report(ONE, standing=("tank/one",)), Memory(), now=5.0), Memory())
+    assert checks.recall("s") == Memory(frozenset({"tank/one"}), {ONE.identity: 5.0})
+    assert stat.S_IMODE((home / "drift.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("spoiled", ["", "{", "[]", '{"format_version": 2, "standing": [], "since": {}}', '{"format_version": 1, "standing": 4, "since": {}}', '{"since": {"a": "b"}}'])
+def test_what_is_spoiled_counts_as_nothing(home, spoiled):
+    journal.folder("s")
+    (home / "drift.json").write_text(spoiled)
+    assert checks.recall("s") == Memory()
+
+
+def test_what_lasts_keeps_its_first_time_and_is_not_new():
+    first = checks.since(report(ONE), Memory(), now=5.0)
+    again = checks.since(report(ONE), Memory(since={ONE.identity: 5.0}), now=9.0)
+    assert (first.new, again.new, again.found[0].since, again.at) == ({ONE.identity}, frozenset(), 5.0, 9.0)
+
+
+def test_what_vanished_is_known_to_have_stood_at_every_later_check():
+    memory = Memory()
+    for found in (report(standing=("tank/two",)), report(GONE), report(GONE)):
+        checks.remember(checks.since(found, memory), memory)
+        memory = checks.recall("s")
+        assert "tank/two" in checks.stood("s", memory)
+    checks.remember(report(), memory)
+    assert checks.stood("s", checks.recall("s")) == frozenset()
+
+
+def test_what_an_apply_from_here_made_has_stood(home):
+    lines = [("tank/a", "create", "done"), ("tank/b", "create", "failed"), ("tank/c", "create", "done"), ("tank/c", "delete", "done"), ("tank/d", "keep", "kept")]
+    journal.folder("s")
+    (home / "journal.jsonl").write_text("".join(json.dumps({"run": "r", "event": "Ended", "key": k, "action": a, "ending": e, "at": 1}) + "\n" for k, a, e in lines))
+    assert checks.stood("s", Memory()) == {"tank/a", "tank/d"}

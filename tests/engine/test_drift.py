@@ -1,0 +1,180 @@
+"""Who moved: the world, the file, both; on a kind of the test's own, with a State in units of its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from bfinfra.engine.drift import report
+from bfinfra.engine.observe import World
+from bfinfra.engine.plan import Wish, make
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.drift import Cause, DriftSettings, Report, judged
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change, Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+KEY = Key("tank", "one")
+
+
+class Spec(kind.Spec):
+    litres: int = 10
+    colour: str = "red"
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    millilitres: int
+    colour: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paint(kind.Step):
+    """change the tank"""
+
+    rights = ()
+
+
+class Tank(kind.Kind[Spec, State]):
+    """A tank whose State counts in millilitres."""
+
+    document = Document.FLEXDIRECT
+
+    def observe(self, wanted, needs, *, others=True):
+        return Seen({})
+
+    @staticmethod
+    def steps(name, spec, state, around):
+        if spec is None:
+            return (Paint(),) if state else ()
+        if spec.litres > 100:
+            raise Refusal("too large", field="litres")
+        if state is None:
+            return (Paint(changes=kind.differences(None, spec.applied())),)
+        world = [Change(f, now, wanted) for f, now, wanted in (
+            ("litres", state.millilitres, spec.litres * 1000), ("colour", state.colour, spec.colour)) if now != wanted]
+        world += kind.differences({"labels": dict(state.labels)}, {"labels": spec.labels})
+        found = kind.changes(spec, state.mark, world)
+        return (Paint(changes=found),) if found else ()
+
+    def run(self, step, report):
+        raise AssertionError(step)
+
+
+def tank(applied: Spec | None, *, litres: int = 10, colour: str = "red", labels: Mapping[str, str] | None = None, site: str = "s") -> State:
+    mark = Mark(site, str(KEY))
+    return State(mark=mark.seal(applied.applied()) if applied else mark, millilitres=litres * 1000, colour=colour, labels=labels or {})
+
+
+def checked(spec: Spec | None, state: State | None, before: tuple[str, ...] = ()) -> Report:
+    wanted: dict[Key, Any] = {} if spec is None else {KEY: spec}
+    world = World(states={} if state is None else {KEY: state})
+    wish, kinds = Wish("s", wanted), {"tank": Tank()}
+    return report(make(Site("s", None, wanted), wish, world, kinds), wish, world, kinds, before)
+
+
+def said(found: Report) -> list[tuple[str, str]]:
+    return [(each.field, str(each.cause)) for each in found.found]
+
+
+def test_what_agrees_is_counted():
+    found = checked(Spec(), tank(Spec()))
+    assert (found.found, found.agreed, found.alarming, found.standing) == ((), 1, (), ("tank/one",))
+
+
+def test_the_world_moved():
+    found = checked(Spec(), tank(Spec(), colour="blue"))
+    (one,) = found.alarming
+    assert (one.field, one.cause, one.now, one.wanted) == ("colour", Cause.DRIFT, "blue", "red")
+
+
+def test_the_file_moved_and_that_is_no_alarm():
+    found = checked(Spec(litres=20), tank(Spec()))
+    assert (said(found), found.alarming) == ([("litres", "unapplied")], ())
+
+
+def test_both_moved_the_same_field():
+    (one,) = checked(Spec(litres=20), tank(Spec(), litres=15)).alarming
+    assert (one.field, one.cause, one.now, one.wanted) == ("litres", Cause.CONFLICT, 15000, 20000)
+
+
+def test_both_moved_to_the_same_value_and_only_the_mark_is_behind():
+    assert said(checked(Spec(litres=20), tank(Spec(), litres=20))) == [("litres", "conflict")]
+
+
+def test_both_moved_each_another_field():
+    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [("litres", "unapplied"), ("colour", "drift")]
+
+
+def test_fields_below_a_field_are_told_apart():
+    was, now = Spec(labels={"a": "1", "b": "1"}), Spec(labels={"a": "2", "b": "1"})
+    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [("labels.a", "unapplied"), ("labels.b", "drift")]
+
+
+def test_the_value_that_was_applied_is_told():
+    (one,) = checked(Spec(litres=20), tank(Spec(litres=15), litres=17)).found
+    assert (one.applied, one.now, one.wanted) == (15, 17000, 20000)
+
+
+def test_where_the_file_of_then_can_no_longer_be_judged_its_fields_count_as_the_files():
+    found = checked(Spec(litres=20), tank(Spec(litres=500), litres=500, colour="blue"))
+    assert said(found) == [("litres", "unapplied"), ("colour", "drift")]
+
+
+@pytest.mark.parametrize(("before", "cause"), [((), Cause.MISSING), (("tank/one",), Cause.VANISHED)])
+def test_what_is_not_there_alarms_whether_it_was_known_or_not(before, cause):
+    (one,) = checked(Spec(), None, before).alarming
+    assert (one.cause, one.field) == (cause, "")
+
+
+def test_what_left_the_file_and_still_stands_is_not_applied():
+    found = checked(None, tank(Spec()))
+    assert (said(found), found.alarming) == ([("", "unapplied")], ())
+
+
+def test_work_that_was_begun_is_unfinished():
+    assert said(checked(Spec(), tank(None))) == [("", "unfinished")]
+
+
+@pytest.mark.parametrize(("state", "why"), [
+    (replace(tank(None), mark=None), "bfinfra did not make"), (tank(Spec(), site="other"), "of the site other"), (replace(tank(None), mark=None, copy="a copy"), "a copy"),
+])
+def test_somebody_elses_object_in_its_place_is_drift_and_no_problem(state, why):
+    found = checked(Spec(), state)
+    (one,) = found.alarming
+    assert one.cause is Cause.UNMARKED
+    assert why in one.why
+    assert not found.blind
+
+
+def test_what_a_kind_refuses_can_not_be_judged():
+    assert checked(Spec(litres=500), tank(Spec())).blind
+
+
+RULE = {"address": "tank/*", "field": "colour", "reason": "being painted", "until": "2026-12-01"}
+
+
+@pytest.mark.parametrize(("rule", "day", "alarms", "warned"), [
+    (RULE, dt.date(2026, 12, 1), 0, 0),
+    (RULE, dt.date(2026, 12, 2), 1, 1),
+    (RULE | {"address": "tank/two"}, dt.date(2026, 12, 1), 1, 0),
+    (RULE | {"field": "litres"}, dt.date(2026, 12, 1), 1, 0),
+    (RULE | {"field": "col*"}, dt.date(2026, 12, 1), 0, 0),
+    ({k: v for k, v in RULE.items() if k != "field"}, dt.date(2026, 12, 1), 0, 0),
+])
+def test_an_ignore_holds_for_its_address_and_field_until_its_last_day(rule, day, alarms, warned):
+    found = checked(Spec(), tank(Spec(), colour="blue"))
+    every, warnings = judged(found.found, DriftSettings(ignore=(rule,)), day)
+    settled = replace(found, found=every)
+    assert (len(settled.alarming), len(warnings)) == (alarms, warned)
+    assert alarms or "being painted" in every[0].ignored
