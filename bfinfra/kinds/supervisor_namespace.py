@@ -16,7 +16,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark, above, below
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, Places, Use, holds, may
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes, Megahertz, bytes_text, megahertz_text
@@ -29,6 +29,7 @@ Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 
 CONFIGURE = holds("cluster", "Namespaces.Configure")
 CATALOG = holds("policies", "StorageProfile.View")
+MADE = ("vm_class",)
 
 
 class Limits(Part):
@@ -72,8 +73,8 @@ class Spec(kind.Spec):
     """Storage policy → the most that may be claimed of it; empty = no limit of its own."""
     access: tuple[Access, ...] = ()
     """Who may do what in the namespace."""
-    vm_classes: tuple[str, ...] = ()
-    """VM classes that clusters in the namespace may use."""
+    vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
+    """VM classes that clusters in the namespace may use: of this site, or there anyway."""
     content_libraries: tuple[str, ...] = ()
     """Content libraries, by name, whose images VMs in the namespace may use."""
 
@@ -86,6 +87,7 @@ class State(kind.State):
     messages: tuple[str, ...] = ()
     cluster: str
     settings: Settings
+    vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
     creator: str = ""
     endpoint: Endpoint | None = None
 
@@ -168,7 +170,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         going = state is not None and state.status == "REMOVING"
         if spec is None:
             return () if state is None or going else (Delete(name=name),)
-        _check(name, spec, around.facts)
+        _check(name, spec, around)
         create = Create(name=name, cluster=spec.cluster, settings=_settings(spec, around.mark), changes=kind.differences(None, spec.applied()))
         if state is None or going:
             return (create,)
@@ -219,7 +221,7 @@ def _state(found: Namespace) -> State:
     running = found.status == "RUNNING" and found.endpoint
     return State(
         mark=Mark.decode(found.settings.description), status=found.status, messages=found.messages, cluster=found.cluster,
-        settings=found.settings, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+        settings=found.settings, vm_classes=found.settings.vm_classes, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
     )
 
 
@@ -253,13 +255,15 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
     return [change for change in kind.differences(_view(world), _view(wanted)) if change.field.partition(".")[0] in managed]
 
 
-def _check(name: str, spec: Spec, catalog: Catalog) -> None:
-    """Refusal for whatever vCenter would refuse, or silently never grant."""
+def _check(name: str, spec: Spec, around: Around) -> None:
+    """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts as there."""
+    catalog: Catalog = around.facts
+    made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
     if spec.cluster not in catalog.supervisors:
         raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",
                       next=nearest(spec.cluster, catalog.supervisors))
     _known("storage policy", "storage", spec.storage, catalog.policies)
-    _known("VM class", "vm_classes", spec.vm_classes, catalog.vm_classes)
+    _known("VM class", "vm_classes", spec.vm_classes, {*catalog.vm_classes, *made["vm_class"]})
     _known("content library", "content_libraries", spec.content_libraries, catalog.libraries)
     if name.startswith("vmware-system"):
         raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")

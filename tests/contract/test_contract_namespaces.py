@@ -11,12 +11,12 @@ from bfinfra.backends.vcenter.namespaces import (
     LIBRARIES,
     POLICIES,
     SUPERVISORS,
-    VM_CLASSES,
     Catalog,
     Grant,
     Namespaces,
     Settings,
 )
+from bfinfra.backends.vcenter.vm_classes import VM_CLASSES, Device, VmClass, VmClasses
 from bfinfra.model.errors import Busy, Denied, Exists, Missing, Rejected
 
 GIB = 1 << 30
@@ -53,17 +53,21 @@ def test_policies_and_libraries_are_listed(path: str, vcenter: VCenterSide) -> N
     assert isinstance(vcenter.open().rest.get(path), list)
 
 
-@call("rest.get", "rest.post", "rest.patch", "rest.delete", case="a VM class: made, read, changed, removed")
-@lacks("vcsim: a VM class's memory is called memory_mb, and a PATCH empties what it doesn't name")
+@call("vm_classes.list", "vm_classes.create", "vm_classes.update", "vm_classes.delete", case="made, read, changed, removed, removed again")
+@lacks("vcsim: a VM class's memory is called memory_mb, its devices dynamic_direct_path_io_devices, and it has no description")
 def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
-    rest = vcenter.open().rest
-    rest.post(VM_CLASSES, {"id": "contract-class", "cpu_count": 2, "memory_MB": 4096})
+    classes = VmClasses(vcenter.open().rest)
+    wanted = VmClass(4, 8 * GIB, 0, 100, "ours", (), (Device(0x10DE, 0x1EB8),))
+    classes.create("contract-class", wanted)
     try:
-        rest.patch(f"{VM_CLASSES}/contract-class", {"cpu_count": 4})
-        found = rest.get(f"{VM_CLASSES}/contract-class")
-        assert (found["cpu_count"], found["memory_MB"]) == (4, 4096)
+        assert classes.list()["contract-class"] == wanted
+        bare = VmClass(2, 4 * GIB)
+        classes.update("contract-class", bare)
+        assert classes.list()["contract-class"] == bare
     finally:
-        rest.delete(f"{VM_CLASSES}/contract-class")
+        classes.delete("contract-class")
+        classes.delete("contract-class")
+    assert "contract-class" not in classes.list()
 
 
 @call("namespaces.list", "rest.post", "namespaces.delete", case="made with its cluster alone, listed, removed")

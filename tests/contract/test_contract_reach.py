@@ -20,8 +20,6 @@ from bfinfra.sandbox import Running, start, stop
 ASKED = {request for each in table.results().values() if each.get("sandbox", {}).get("outcome") == "passed" for request in each["sandbox"]["requests"]}
 SUITE_ONLY = {
     "CreateFolder", "CreateResourcePool", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
-    "GET /api/vcenter/namespace-management/virtual-machine-classes/{id}", "POST /api/vcenter/namespace-management/virtual-machine-classes",
-    "PATCH /api/vcenter/namespace-management/virtual-machine-classes/{id}", "DELETE /api/vcenter/namespace-management/virtual-machine-classes/{id}",
     "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}", "PUT /cls/data/{session}/{file}",
 }
 """What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions, uploads."""

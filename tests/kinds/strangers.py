@@ -163,3 +163,10 @@ def token_secret(sandbox: Running, folder: Path, name: str) -> Look:
 def workload(sandbox: Running, folder: Path, name: str) -> Look:
     job = yaml.safe_load((EXAMPLES["workload"].parent / "../manifests/hello.yaml").read_text())
     return kube_object(other(sandbox), "/apis/batch/v1/namespaces/default/jobs", {**job, "metadata": {"name": name}})
+
+
+@stranger("vm_class", at="gpu-small", inside="a class holds nothing; one that a namespace offers vCenter keeps")
+def vm_class(sandbox: Running, folder: Path, name: str) -> Look:
+    rest, path = Rest(sandbox), "/api/vcenter/namespace-management/virtual-machine-classes"
+    assert rest.call("POST", path, {"id": name, "cpu_count": 1, "memory_MB": 1024}).status == 204
+    return lambda: rest.get(f"{path}/{name}")

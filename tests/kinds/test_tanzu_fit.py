@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bfinfra.backends.vcenter.namespaces import Capacity, Supervisor, VmClass
+from bfinfra.backends.vcenter.namespaces import Capacity, Supervisor
+from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.tanzu_cluster import fit
 from bfinfra.kinds.tanzu_cluster.fit import Ground, Space
 from bfinfra.kinds.tanzu_cluster.spec import Spec

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bfinfra.backends.vcenter.vm_classes import VmClass, VmClasses
 from bfinfra.model.errors import Malformed, Missing
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 INSTANCES = "/api/vcenter/namespaces/instances"
 SUPERVISORS = "/api/vcenter/namespace-management/clusters"
-VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"
 MIB = 2**20
@@ -29,16 +29,6 @@ class Supervisor:
     cluster: str
     endpoint: str
     running: bool
-
-
-@dataclass(frozen=True, slots=True)
-class VmClass:
-    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent."""
-
-    cpus: int
-    memory: int
-    cpu_reservation: int = 0
-    memory_reservation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +103,7 @@ class Namespaces:
         libraries = (self._object(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
         return Catalog(
             supervisors, {p["name"]: p["policy"] for p in self._list(POLICIES)}, {lib["name"]: lib["id"] for lib in libraries},
-            {c["id"]: _vm_class(c) for c in self._list(VM_CLASSES)},
+            VmClasses(self._rest).list(),
         )
 
     def list(self) -> Mapping[str, str]:
@@ -192,11 +182,6 @@ def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespac
         endpoint=supervisor.endpoint if supervisor else "",
         creator=f"{creator['subject']}@{creator['domain']}" if creator else "",
     )
-
-
-def _vm_class(info: Mapping[str, Any]) -> VmClass:
-    memory = (info.get("memory_MB") or 0) * MIB
-    return VmClass(info.get("cpu_count") or 0, memory, info.get("cpu_reservation") or 0, info.get("memory_reservation") or 0)
 
 
 def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor, VmClass
+from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
+from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.tanzu_cluster.spec import ControlPlane, Spec, Workers
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.kind import Need

@@ -99,6 +99,20 @@ def test_all_that_is_said_when_a_server_comes_from_a_library_fits(sandbox: Runni
     }  # fmt: skip
 
 
+CLASS = {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "vgpus": ["grid_v100d-16c"], "devices": [{"vendor": "0x10de", "device": "0x1eb8", "label": "training"}]}
+
+
+def test_all_that_is_said_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text()) | {"supervisor_namespace": {}, "vm_class": {"gpu": CLASS}}
+    run(site, tmp_path, sandbox, recorder)
+    site["vm_class"]["gpu"] = {"cpus": 2, "memory": "8GiB", "cpu_reservation": 50}
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    classes = "/vcenter/namespace-management/virtual-machine-classes"
+    assert recorder.seen() >= {f"GET {classes}", f"POST {classes}", f"PATCH {classes}/{{vm_class}}", f"DELETE {classes}/{{vm_class}}"}
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

@@ -1,0 +1,93 @@
+"""VM classes over REST. Source: com.vmware.vcenter.namespace_management.VirtualMachineClasses (vmware-vcenter 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bfinfra.backends.vcenter import faults
+from bfinfra.model.errors import Missing
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+
+VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Device:
+    """A PCI device that any free card will do for: ids as in lspci; `label`: hosts' own word for their cards, "" = any."""
+
+    vendor: int
+    device: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VmClass:
+    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`: profiles."""
+
+    cpus: int
+    memory: int
+    cpu_reservation: int = 0
+    memory_reservation: int = 0
+    description: str = ""
+    vgpus: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+
+
+class VmClasses:
+    """The VM classes of one vCenter. Raises RemoteError."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def list(self) -> Mapping[str, VmClass]:
+        """Every class that isn't on its way out, in one read; none where there is no vSphere with Tanzu."""
+        try:
+            found = self._rest.get(VM_CLASSES)
+        except Missing:
+            return {}
+        if not isinstance(found, list):
+            raise faults.malformed("the VM classes can't be read", self._rest.server, type(found).__name__)
+        return {each["id"]: read(each) for each in found if each.get("config_status") != "REMOVING"}
+
+    def create(self, name: str, wanted: VmClass) -> None:
+        """Make one."""
+        self._rest.post(VM_CLASSES, {"id": name, **_body(wanted)})
+
+    def update(self, name: str, wanted: VmClass) -> None:
+        """Set everything that can be set; VMs that are there keep what they have."""
+        self._rest.patch(f"{VM_CLASSES}/{quote(name)}", _body(wanted))
+
+    def delete(self, name: str) -> None:
+        """Remove one; one that is gone already is fine. Refused while a namespace offers it."""
+        try:
+            self._rest.delete(f"{VM_CLASSES}/{quote(name)}")
+        except Missing:
+            return
+
+
+def read(info: Mapping[str, Any]) -> VmClass:
+    """A class as the API describes it."""
+    devices = info.get("devices") or {}
+    cards = devices.get("dynamic_direct_path_IO_devices") or ()
+    return VmClass(
+        info.get("cpu_count") or 0, (info.get("memory_MB") or 0) * MIB, info.get("cpu_reservation") or 0, info.get("memory_reservation") or 0,
+        info.get("description") or "", tuple(sorted(each["profile_name"] for each in devices.get("vgpu_devices") or ())),
+        tuple(sorted(Device(each["vendor_id"], each["device_id"], each.get("custom_label") or "") for each in cards)),
+    )
+
+
+def _body(wanted: VmClass) -> dict[str, Any]:
+    cards = [
+        {"vendor_id": each.vendor, "device_id": each.device, **({"custom_label": each.label} if each.label else {})} for each in wanted.devices
+    ]
+    return {
+        "cpu_count": wanted.cpus, "memory_MB": wanted.memory // MIB, "cpu_reservation": wanted.cpu_reservation,
+        "memory_reservation": wanted.memory_reservation, "description": wanted.description,
+        "devices": {"vgpu_devices": [{"profile_name": each} for each in wanted.vgpus], "dynamic_direct_path_IO_devices": cards},
+    }
