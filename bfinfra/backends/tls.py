@@ -8,6 +8,7 @@ import secrets
 import socket
 import ssl
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import truststore
@@ -18,6 +19,7 @@ from bfinfra.model.trust import Trust
 
 OLDEST = ssl.TLSVersion.TLSv1_2  # whatever the machine's own openssl.cnf allows
 BROKEN = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # the connection ended: nobody said no
+DATES = (9, 10)  # OpenSSL's codes for a certificate that isn't valid yet, or no longer
 PARTIAL = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", ssl.VerifyFlags(0x80000))
 
 
@@ -108,8 +110,9 @@ def refused(error: ssl.SSLCertVerificationError, address: tuple[str, int], serve
         "the server's certificate is not trusted",
         server=server,
         why=error.verify_message + (f"; it shows SHA-256 {fingerprint}" if fingerprint else ""),
-        next="give its authority as trust: {ca_file: …}, or compare the fingerprint on the server itself and write it as trust: {sha256: …}; "
-        f"bfinfra trust {server} shows the certificate",
+        next=(f"if this machine's clock is right (it says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC), renew the certificate on the server; " if error.verify_code in DATES
+              else "give its authority as trust: {ca_file: …}, or compare the fingerprint on the server itself and write it as trust: {sha256: …}; ")
+        + f"bfinfra trust {server} shows the certificate",
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import socket
 import ssl
 import tempfile
@@ -39,6 +40,16 @@ def test_who_is_trusted_and_who_is_not(case, seam, tmp_path):
         assert tls.colons(shown.sha256) in str(raised.value)
         assert f"bfinfra trust 127.0.0.1:{server.port}" in str(raised.value)
         assert server.asked == []
+
+
+@pytest.mark.parametrize(("begins", "ends", "says"), [(10, 20, "not yet valid"), (-20, -10, "has expired")])
+def test_a_clock_that_is_ten_minutes_off_is_thought_of_where_a_date_is_wrong(seam, tmp_path, begins, ends, says):
+    """A certificate that begins in ten minutes is what a clock ten minutes behind sees of one that has just begun."""
+    shown = Authority(tmp_path).leaf(begins=dt.timedelta(minutes=begins), ends=dt.timedelta(minutes=ends))
+    with listening(shown.file) as server, pytest.raises(Untrusted, match=says) as raised:
+        seam.client(server.url, Trust(ca_pem=shown.ca)).get("/x", headers={"authorization": "Basic secret"})
+    assert "if this machine's clock is right (it says 20" in str(raised.value)
+    assert server.asked == []
 
 
 def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(seam, tmp_path):

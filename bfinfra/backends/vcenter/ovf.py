@@ -99,10 +99,24 @@ class Imports:
             with contextlib.suppress(Busy, Unanswered, Unreachable):  # a figure for people; the end tells whether the lease still is
                 lease.HttpNfcLeaseProgress(100)
             self._complete(lease)
+        except RemoteError as error:
+            why = self._ended(lease)
+            _abort(lease)
+            if why is None:
+                raise
+            raise faults.of_fault(why, f"vCenter ended the import of {wanted.name}", self._session.server) from error
         except BaseException:
             _abort(lease)
             raise
         return refs.moid(info.entity)
+
+    def _ended(self, lease: Any) -> Any:
+        """The fault that the lease ended with; None where it stands, or can't be asked."""
+        try:
+            row = self._session.read(lambda content: properties.one(content, lease, ["state", "error"]))
+        except RemoteError:
+            return None
+        return row["error"] if row["state"] == "error" else None
 
     def _complete(self, lease: Any) -> None:
         """The end of the import; where its answer is lost, the lease is looked at: nothing that is whole is sent again."""

@@ -2,7 +2,7 @@
 
 Whole processes on the sandbox. The journal's disk is full from the first line or from a random byte on (a limit on the size of files): no step runs that
 the journal has not taken, the error names the file and what to do, and with room again the next apply finishes. The clock of the machine is ten minutes off, as
-Python sees it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved). A field that the schema does not know is refused by server-side
+Python sees it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved: `tests/trust` has certificates whose dates are off instead). A field that the schema does not know is refused by server-side
 apply with HTTP 500: once, and it is not tried again.
 """
 
