@@ -110,7 +110,7 @@ class Imports:
             raise
         return refs.moid(info.entity)
 
-    def _ended(self, lease: Any) -> Any:
+    def _ended(self, lease: vim.HttpNfcLease) -> object:
         """The fault that the lease ended with; None where it stands, or can't be asked."""
         try:
             row = self._session.read(lambda content: properties.one(content, lease, ["state", "error"]))
