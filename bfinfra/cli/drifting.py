@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from bfinfra import app
 from bfinfra.cli import where
-from bfinfra.cli.screen import Screen
+from bfinfra.cli.screen import Screen, unit
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.render.style import Style
 
 if TYPE_CHECKING:
     import argparse
 
     from bfinfra.model.drift import Report
+    from bfinfra.model.site import Site
 
 DIFFERENT = 2
 
@@ -28,17 +30,22 @@ def drift(args: argparse.Namespace) -> int:
     if not args.news or found.blind or found.new or found.ended:
         screen.show(lambda style: render.news(found, style) if args.news and not found.blind else render.text(found, style), lambda: render.data(found),
                     markdown=lambda style: render.markdown(found, style), lines=lambda: render.lines(found))
-    _files(args, found, screen)
+    _files(args, site, found, screen)
     if not args.forget:
         _remember(found, screen)
     return 1 if found.blind else DIFFERENT if found.alarming else 0
 
 
-def _files(args: argparse.Namespace, found: Report, screen: Screen) -> None:
+def _files(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:
     if args.junit:
         from bfinfra.render.junit import junit
 
         _write(args.junit, junit(found), screen)
+    if args.html:
+        from bfinfra.engine.graph import waits
+        from bfinfra.render.page import page
+
+        _write(args.html, page(found, site.resources, waits(site.resources, {}), Style(units=unit)), screen)
 
 
 def _write(name: str, text: str, screen: Screen) -> None:

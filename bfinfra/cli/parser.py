@@ -58,6 +58,7 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     drift.add_argument("--news", action="store_true", help="say only what began or ended since the last check on this machine; nothing where nothing did")
     drift.add_argument("--forget", action="store_true", help="don't keep what was seen for the next check")
     drift.add_argument("--junit", metavar="FILE", help="also write a JUnit report, a test case a resource")
+    drift.add_argument("--html", metavar="FILE", help="also write one page with a picture of the site, which needs nothing else to be shown")
     _site(_verb(verbs, "trust", "trusting", "show the certificates of a site's servers, or of one server, and the line that would trust each; "
                 "writes nothing; ends with 1 where one is not trusted"), "a site's files or folders, or one server as host or host:port")
     _sites(_verb(verbs, "history", "reading", "say what was applied from this machine"), "a site's files, or its name")

@@ -37,7 +37,7 @@ class Screen:
 
     def style(self, stream: TextIO) -> Style:
         """Colours where the stream is a terminal; units from the kinds."""
-        return Style(not self.plain and stream.isatty(), self.verbose, _unit)
+        return Style(not self.plain and stream.isatty(), self.verbose, unit)
 
     def show(self, text: Callable[[Style], str], data: Callable[[], Mapping[str, Any]], *,
              markdown: Callable[[Style], str] | None = None, lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
@@ -50,7 +50,7 @@ class Screen:
             for each in lines() if lines else [data()]:
                 print(documents.line(each))
         elif self.output == "markdown" and markdown:
-            print(redact(markdown(Style(False, self.verbose, _unit))), end="")
+            print(redact(markdown(Style(False, self.verbose, unit))), end="")
         else:
             print(redact(text(self.style(sys.stdout))))
 
@@ -111,12 +111,12 @@ class Screen:
         print(data.line(data.event(event)), flush=True)
 
 
-def _unit(kind: str, field: str) -> str:
+def unit(kind: str, field: str) -> str:
     """Units come from the kinds' annotations; a kind is imported when its first number is shown."""
     from bfinfra.kinds import spec
-    from bfinfra.render.fields import unit
+    from bfinfra.render import fields
 
     try:
-        return unit(spec(kind), field)
+        return fields.unit(spec(kind), field)
     except KeyError:
         return PLAIN.units(kind, field)

@@ -43,6 +43,10 @@ class Spec(Part):
         """What is allowed but better known before: dotted field and what to say of it."""
         return ()
 
+    def parts(self) -> Iterable[str]:
+        """What is drawn inside of it in a picture of the site: a host's cards."""
+        return ()
+
     def applied(self) -> dict[str, Any]:
         """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked out once: not to be changed."""
         return self._as_applied

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -46,3 +47,9 @@ class Spec(kind.Spec):
     """never: say when a reboot is owed; if_needed: reboot through maintenance mode when passthrough takes effect only then."""
     reboot_in_use: bool = False
     """Shut down this site's running GPU servers on the host for a reboot; VMs of others always stop it."""
+
+    def parts(self) -> Iterator[str]:
+        """Its cards."""
+        for each in self.passthrough:
+            name = each.address or f"{each.vendor:04x}:{each.device:04x}"
+            yield from [f"GPU {name}"] * each.count
