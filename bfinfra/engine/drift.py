@@ -31,7 +31,7 @@ def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collectio
     strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
     found = [Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key])) for key in sorted(strangers, key=str)]
     for item in plan.pending:
-        found += _of(item, _Sides(wish, world, kinds), before)
+        found += sorted(_of(item, _Sides(wish, world, kinds), before), key=lambda each: list(Cause).index(each.cause))
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
     standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
     return Report(wish.site, tuple(found), len(plan.items) - len(plan.pending), problems, plan.unreadable, plan.warnings, standing)

@@ -38,7 +38,7 @@ svg { display: block; font: 13px system-ui, sans-serif; }
 :focus-visible { outline: 3px solid var(--note); outline-offset: 2px; }
 a.box:focus-visible, g.box:focus-visible { outline: none; } a.box:focus-visible > rect:first-child, g.box:focus-visible > rect:first-child { stroke: var(--note); stroke-width: 4; }
 table { border-collapse: collapse; width: 100%; } caption { text-align: left; color: var(--soft); padding: .25rem .75rem; }
-th, td { text-align: left; vertical-align: top; padding: .4rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .4rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; } th[scope=col], time { white-space: nowrap; }
 tr:target { background: var(--box); } code { font: .9em ui-monospace, monospace; } td.alarm { color: var(--alarm); font-weight: 600; } td.note { color: var(--note); } td.quiet { color: var(--quiet); }
 @media print { .scroll { overflow: visible; } }
 """
@@ -54,28 +54,33 @@ def page(found: Report, resources: Mapping[Key, Any], before: Before, style: Sty
         f"<title>{_text(found.site)}: drift</title>", f"<style>{STYLE}</style>", "</head>", "<body>", '<a class="skip" href="#findings">To what drifted</a>',
         "<header>", f"<h1>{_text(found.site)}</h1>", f'<p class="verdict {verdict}" role="status">{_text(total(found))}</p>', f"<p>Checked {_time(found.at)}.</p>", "</header>",
         "<main>", *_findings(found, style), *_lists(found), '<section aria-labelledby="topology">', '<h2 id="topology">Topology</h2>',
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="topology">', picture(_boxes(found, resources), before), "</div>", "</section>", "</main>",
+        '<div class="scroll" tabindex="0" role="region" aria-labelledby="topology">', picture(_boxes(found, resources, style), before), "</div>", "</section>", "</main>",
         "<footer><p>Made by bfinfra drift. Boxes with a sign lead to what is said of them; lines lead from what must stand first.</p></footer>", "</body>", "</html>", "",
     ])
 
 
-def _boxes(found: Report, resources: Mapping[Key, Any]) -> list[Box]:
+def _boxes(found: Report, resources: Mapping[Key, Any], style: Style) -> list[Box]:
     by: dict[Key, list[Drifted]] = {}
     for each in found.found:
         by.setdefault(each.key, []).append(each)
     keys = [*resources, *(key for key in by if key not in resources)]
-    return [_box(key, resources.get(key), by.get(key, []), found) for key in keys]
+    return [_box(key, resources.get(key), by.get(key, []), found, style) for key in keys]
 
 
-def _box(key: Key, spec: Any, those: Sequence[Drifted], found: Report) -> Box:
+def _box(key: Key, spec: Any, those: Sequence[Drifted], found: Report, style: Style) -> Box:
     parts = tuple(spec.parts()) if spec is not None else ()
     if why := found.unreadable.get(str(key)) or found.unreadable.get(key.kind):
         return Box(key, parts, "alarm", "?", f"can't be read: {why}")
     if not those:
         return Box(key, parts)
     worst = min(those, key=lambda each: (bool(each.ignored), list(Cause).index(each.cause)))
-    words = "; ".join(f"{each.field}: {shown(each.now)} instead of {shown(each.wanted)}" if each.field else each.why for each in those)
-    return Box(key, parts, _class(worst), SAYS[worst.cause][0], f"{SAYS[worst.cause][2]}: {words}", _id(key))
+    words = "; ".join(f"{SAYS[cause][2]}: {', '.join(_said(each, style) for each in those if each.cause is cause)}" for cause in dict.fromkeys(each.cause for each in those))
+    return Box(key, parts, _class(worst), SAYS[worst.cause][0], words, _id(key))
+
+
+def _said(found: Drifted, style: Style) -> str:
+    unit = style.units(found.key.kind, found.field)
+    return f"{found.field} {shown(found.now, unit)} instead of {shown(found.wanted, unit)}" if found.field else found.why
 
 
 def _findings(found: Report, style: Style) -> list[str]:

@@ -113,12 +113,12 @@ def test_both_moved_to_the_same_value_and_only_the_mark_is_behind():
 
 
 def test_both_moved_each_another_field():
-    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [("litres", "unapplied"), ("colour", "drift")]
+    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [("colour", "drift"), ("litres", "unapplied")]
 
 
 def test_fields_below_a_field_are_told_apart():
     was, now = Spec(labels={"a": "1", "b": "1"}), Spec(labels={"a": "2", "b": "1"})
-    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [("labels.a", "unapplied"), ("labels.b", "drift")]
+    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [("labels.b", "drift"), ("labels.a", "unapplied")]
 
 
 def test_the_value_that_was_applied_is_told():
@@ -128,7 +128,7 @@ def test_the_value_that_was_applied_is_told():
 
 def test_where_the_file_of_then_can_no_longer_be_judged_its_fields_count_as_the_files():
     found = checked(Spec(litres=20), tank(Spec(litres=500), litres=500, colour="blue"))
-    assert said(found) == [("litres", "unapplied"), ("colour", "drift")]
+    assert said(found) == [("colour", "drift"), ("litres", "unapplied")]
 
 
 @pytest.mark.parametrize(("before", "cause"), [((), Cause.MISSING), (("tank/one",), Cause.VANISHED)])

@@ -65,7 +65,7 @@ def test_it_needs_nothing_else(report):
 def test_each_resource_is_a_box_with_a_name_that_says_all_of_it():
     found = Read(page(REPORT, RESOURCES, BEFORE))
     names = [attrs["aria-label"] for tag, attrs in found.tags if tag in ("a", "g") and attrs.get("aria-label")]
-    assert [name for name in names if name.startswith("bitfusion_server/bf-01")] == ["bitfusion_server/bf-01: drifted: the world changed: power: off instead of on; cpus: 4 instead of 8"]
+    assert [name for name in names if name.startswith("bitfusion_server/bf-01")] == ["bitfusion_server/bf-01: drifted: the world changed: power off instead of on, cpus 4 instead of 8"]
     assert any(name.startswith("gpu_host/esx1") and name.endswith(f"holds {', '.join(['GPU 10de:1db6'] * 7)}") for name in names)
     assert "namespace/a|b: as wanted" in names
 
