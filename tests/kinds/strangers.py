@@ -114,6 +114,46 @@ def mpi(kube: Kube, name: str) -> Look:
     return kube_object(kube, "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs", body)
 
 
+def switch(sandbox: Running, name: str) -> None:
+    with administrator(sandbox) as si:
+        spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name=name, description="theirs"))
+        WaitForTask(si.content.searchIndex.FindByInventoryPath("/dc/network").CreateDVS_Task(spec))
+
+
+def port_group_on(sandbox: Running, name: str, on: str) -> None:
+    with administrator(sandbox) as si:
+        found = si.content.searchIndex.FindByInventoryPath(f"/dc/network/{on}")
+        WaitForTask(found.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name=name, type="earlyBinding", description="theirs")]))
+
+
+def network(sandbox: Running, name: str) -> Look:
+    def look() -> object:
+        with administrator(sandbox) as si:
+            found = si.content.searchIndex.FindByInventoryPath(f"/dc/network/{name}")
+            return found.config.description, found.config.configVersion
+
+    return look
+
+
+@stranger("distributed_switch", at="roce", inside=(lambda sandbox: port_group_on(sandbox, "theirs", "roce"), "port group theirs"))
+def distributed_switch(sandbox: Running, folder: Path, name: str) -> Look:
+    switch(sandbox, name)
+    return network(sandbox, name)
+
+
+@stranger("port_group", at="high-speed", inside="a VM or adapter on it stands in its way (test_networks.py)")
+def port_group(sandbox: Running, folder: Path, name: str) -> Look:
+    if not there(sandbox, "theirs-too"):
+        switch(sandbox, "theirs-too")
+    port_group_on(sandbox, name, "theirs-too")
+    return network(sandbox, name)
+
+
+def there(sandbox: Running, name: str) -> bool:
+    with administrator(sandbox) as si:
+        return si.content.searchIndex.FindByInventoryPath(f"/dc/network/{name}") is not None
+
+
 @stranger("mpi_job", at="tensorflow-benchmarks", inside="what a job makes is its own")
 def mpi_job(sandbox: Running, folder: Path, name: str) -> Look:
     return mpi(other(sandbox), name)

@@ -22,6 +22,7 @@ from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.rights import Grants
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.soap import service_instance
+from bfinfra.backends.vcenter.switches import Switches
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.model.site import VCenterSettings
 
@@ -43,6 +44,7 @@ class VCenter:
         self.inventory = Inventories(self.session)
         self.grants = Grants(self.session, self.inventory)
         self.hosts = Hosts(self.session, self.tasks)
+        self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.libraries = Libraries(self.rest, seam, settings)
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)

@@ -32,13 +32,37 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
         config=vim.host.ConfigInfo(
             host=vim.HostSystem(moid), product=ESXI, option=[vim.option.OptionValue(key=key, value=value) for key, value in OPTIONS],
             pciPassthruInfo=[passthru(each) for each in devices],
+            network=host_network(), firewall=vim.host.FirewallInfo(defaultPolicy=vim.host.FirewallInfo.DefaultPolicy(incomingBlocked=True, outgoingBlocked=True), ruleset=rulesets()),
         ),
     )
     made["configManager"] = vim.host.ConfigManager(
         pciPassthruSystem=inventory.add(vim.host.PciPassthruSystem, f"pciPassthruSystem-{moid}", {"host": moid}, pciPassthruInfo=[], sriovDevicePoolInfo=[]).ref,
+        networkSystem=inventory.add(vim.host.NetworkSystem, f"networkSystem-{moid}", {"host": moid}).ref,
+        firewallSystem=inventory.add(vim.host.FirewallSystem, f"firewallSystem-{moid}", {"host": moid}).ref,
         advancedOption=inventory.add(vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}).ref,
     )
     return made
+
+
+def host_network() -> Any:
+    """Four NICs, and the management adapter."""
+    nics = [
+        vim.host.PhysicalNic(key=f"key-vim.host.PhysicalNic-vmnic{number}", device=f"vmnic{number}", pci=f"0000:{number:02x}:00.0", mac=f"00:50:56:00:00:{number:02x}", wakeOnLanSupported=False,
+                             spec=vim.host.PhysicalNic.Specification(), linkSpeed=vim.host.PhysicalNic.LinkSpeedDuplex(speedMb=100000, duplex=True))
+        for number in range(4)
+    ]  # fmt: skip
+    ip = vim.host.IpConfig(dhcp=True)
+    management = vim.host.VirtualNic(device="vmk0", key="key-vim.host.VirtualNic-vmk0", portgroup="Management Network", spec=vim.host.VirtualNic.Specification(ip=ip, mtu=1500, mac="00:50:56:00:01:00"))
+    return vim.host.NetworkInfo(pnic=nics, vnic=[management], vswitch=[], portgroup=[])
+
+
+def rulesets() -> list[Any]:
+    """Some of a host's firewall rule sets."""
+    ports = {"sshServer": (22, "inbound", True), "pvrdma": (28250, "inbound", False), "ntpClient": (123, "outbound", True)}
+    return [
+        vim.host.Ruleset(key=key, label=key, required=False, enabled=on, rule=[vim.host.Ruleset.Rule(port=port, direction=way, portType="dst", protocol="tcp" if port != 123 else "udp")])
+        for key, (port, way, on) in ports.items()
+    ]
 
 
 def now(inventory: Inventory) -> datetime:

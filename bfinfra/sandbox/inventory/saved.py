@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PASSING = (vim.Task, vim.HttpNfcLease, vim.view.View, vim.HistoryCollector)
 GENERATED = frozenset({
     "uuid", "instanceUuid", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
-    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId",
+    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId", "configVersion", "createTime",
 })
 DUMPED = {
     "VirtualMachine": ("config", "runtime", "guest", "resourcePool", "datastore", "network", "value"),
@@ -26,6 +26,8 @@ DUMPED = {
     "Folder": ("childType",),
     "Datastore": ("info", "value"),
     "ClusterComputeResource": ("configurationEx",),
+    "VmwareDistributedVirtualSwitch": ("config",),
+    "DistributedVirtualPortgroup": ("config",),
 }
 NEWEST = support.newestVersions.Get("vim")
 ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTIONAL)

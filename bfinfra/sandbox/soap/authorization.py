@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 KIND = "vim.AuthorizationManager"
 KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.ResourcePool, vim.Datastore, vim.Network, vim.CustomFieldsManager,
-         vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem)  # fmt: skip
+         vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem, vim.host.NetworkSystem, vim.host.FirewallSystem,
+         vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)  # fmt: skip
 CHECKED = (  # what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
     *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "DeleteLocalLibrary", "SyncLibrary", "UpdateSession", "AddLibraryItem",
                                             "UpdateLibraryItem", "DeleteLibraryItem")),
+    *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")), "DVPortgroup.Modify", "DVPortgroup.Delete", "Host.Config.Network", "Host.Config.AdvancedConfig",
     "Namespaces.Configure", "Network.Assign", "Resource.AssignVMToPool", "StorageProfile.View", "VApp.ApplicationConfig",
     "VirtualMachine.Inventory.Create", "VirtualMachine.Inventory.Delete", "VirtualMachine.Inventory.Move", "VirtualMachineClasses.Manage",
     *(f"VirtualMachine.Config.{part}" for part in ("AddNewDisk", "AddExistingDisk", "RemoveDisk", "DiskExtend", "AddRemoveDevice", "EditDevice", "AdvancedConfig", "Annotation",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.inventory.build import GREEN
 from bfinfra.sandbox.inventory.computed import computed, referring
 from bfinfra.sandbox.inventory.hosts import now
-from bfinfra.sandbox.inventory.vmtypes import moid, vim
+from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.placing import check_name
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
 
+GroupSpec = vim.dvs.DistributedVirtualPortgroup.ConfigSpec
 SWITCH, GROUP = "vim.DistributedVirtualSwitch", "vim.dvs.DistributedVirtualPortgroup"
 
 
@@ -23,24 +24,91 @@ SWITCH, GROUP = "vim.DistributedVirtualSwitch", "vim.dvs.DistributedVirtualPortg
 def create_switch(call: Call, this: Managed, args: Any) -> Any:
     """A switch with the hosts that its specification names. DuplicateName."""
     check_name(call.inventory, this, args.spec.configSpec.name)
-    return tasks.start(call, this, "Folder.createDistributedVirtualSwitch", lambda: made_switch(call, this, args.spec.configSpec).ref, lock=False)
+    return tasks.start(call, this, "Folder.createDistributedVirtualSwitch", lambda: made_switch(call, this, args.spec.configSpec, args.spec.productInfo).ref, lock=False)
 
 
-def made_switch(call: Call, folder: Managed, spec: Any) -> Managed:
-    """The switch."""
+def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> Managed:
+    """The switch, and its port group for NICs."""
     inventory = call.inventory
     check_name(inventory, folder, spec.name)
     ident = inventory.new_id("dvs-", 20)
-    uuid, version = inventory.new_uuid(ident), vim.dvs.ProductSpec(name="DVS", vendor="VMware, Inc.", version="8.0.3")
+    uuid, version = inventory.new_uuid(ident), vim.dvs.ProductSpec(name="DVS", vendor="VMware, Inc.", version=getattr(product, "version", None) or "8.0.3")
     config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigInfo(
         uuid=uuid, name=spec.name, maxPorts=2147483647, configVersion="1", productInfo=version, createTime=now(inventory), contact=vim.DistributedVirtualSwitch.ContactInfo(),
-        uplinkPortPolicy=vim.DistributedVirtualSwitch.UplinkPortPolicy(), defaultPortConfig=vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(),
+        uplinkPortPolicy=spec.uplinkPortPolicy or vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"]), description=spec.description, defaultPortConfig=vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(),
         maxMtu=getattr(spec, "maxMtu", None) or 1500, linkDiscoveryProtocolConfig=vim.host.LinkDiscoveryProtocolConfig(protocol="cdp", operation="listen"),
     )
-    return inventory.add(
-        vim.dvs.VmwareDistributedVirtualSwitch, ident, {"hosts": [moid(each.host) for each in spec.host or []]}, name=spec.name, parent=folder.ref, value=[],
+    made = inventory.add(
+        vim.dvs.VmwareDistributedVirtualSwitch, ident, {"hosts": []}, name=spec.name, parent=folder.ref, value=[],
         uuid=uuid, config=config, capability=vim.DistributedVirtualSwitch.Capability(), **GREEN,
     )
+    uplinks = make_group(call, made, GroupSpec(name=f"{spec.name}-DVUplinks-{ident.rpartition('-')[2]}", numPorts=0))
+    uplinks["config"].uplink = True
+    try:
+        change_members(call, made, spec.host or [])
+    except vmodl.MethodFault:
+        gone(call, uplinks)
+        inventory.remove(made)
+        raise
+    return made
+
+
+def change_members(call: Call, switch: Managed, specs: Any) -> None:
+    """Hosts join, leave, or give other NICs. AlreadyExists, NotFound, ResourceInUse where a NIC is another switch's."""
+    inventory, config = call.inventory, switch["config"]
+    for each in specs:
+        host, known = inventory.get(each.host), moid(each.host) in switch.hidden["hosts"]
+        if (each.operation == "add") == known:
+            fault = vim.fault.AlreadyExists if known else vim.fault.NotFound
+            raise fault(msg=f"The host {host.name} is {'already' if known else 'not'} on the switch {switch.name}.")
+        wanted = {spec.pnicDevice for spec in getattr(each.backing, "pnicSpec", None) or []}
+        check_nics(inventory, switch, host, wanted)
+    for each in specs:
+        host = inventory.get(each.host)
+        others = [member for member in config.host or [] if member.config.host != each.host]
+        if each.operation == "remove":
+            switch.hidden["hosts"].remove(host.moid)
+            config.host = others
+        else:
+            switch.hidden["hosts"] = sorted({*switch.hidden["hosts"], host.moid})
+            member = vim.dvs.HostMember.ConfigInfo(host=each.host, maxProxySwitchPorts=512, backing=each.backing or vim.dvs.HostMember.PnicBacking())
+            config.host = [*others, vim.dvs.HostMember(config=member, productInfo=config.productInfo, status="up")]
+        for group in _groups(inventory, switch):
+            offer(inventory, host, inventory.get(group), there=each.operation != "remove")
+    inventory.touch(switch)
+
+
+def check_nics(inventory: Inventory, switch: Managed, host: Managed, wanted: set[str]) -> None:
+    """ResourceInUse where another switch has one of the host's NICs; PlatformConfigFault where the host has none of that name."""
+    there = {nic.device for nic in host["config"].network.pnic}
+    if missing := wanted - there:
+        raise vim.fault.PlatformConfigFault(text=f"{host.name} has no NIC {min(missing)}", msg="An error occurred during host configuration.")
+    for other in inventory.of(vim.DistributedVirtualSwitch):
+        for member in other["config"].host or [] if other is not switch else []:
+            taken = {spec.pnicDevice for spec in member.config.backing.pnicSpec or []} & wanted
+            if member.config.host == host.ref and taken:
+                raise vim.fault.ResourceInUse(name=min(taken), msg=f"The resource '{min(taken)}' is in use.")
+
+
+@method(SWITCH, "ReconfigureDvs_Task")
+def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
+    """Name, description, frames, uplinks, hosts. ConcurrentAccess for a stale `configVersion`."""
+    call.need("DVSwitch.Modify", this)
+    config, spec = this["config"], args.spec
+    if spec.configVersion and spec.configVersion != config.configVersion:
+        raise vim.fault.ConcurrentAccess(msg="The switch was modified by another operation.")
+    if spec.name and spec.name != this.name:
+        check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
+
+    def change() -> None:
+        change_members(call, this, spec.host or [])
+        for name in ("name", "description", "uplinkPortPolicy", "maxMtu", "defaultPortConfig"):
+            if getattr(spec, name, None) is not None:
+                setattr(config, name, getattr(spec, name))
+        this["name"], config.configVersion = config.name, str(int(config.configVersion) + 1)
+        call.inventory.touch(this)
+
+    return tasks.start(call, this, "DistributedVirtualSwitch.reconfigure", change)
 
 
 @computed(SWITCH, "portgroup")
@@ -70,7 +138,7 @@ def add_group(call: Call, this: Managed, args: Any) -> Any:
 
 
 def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
-    """A port group that the switch's hosts (all, where it names none) offer."""
+    """A port group that the switch's hosts offer."""
     inventory = call.inventory
     check_name(inventory, inventory.get(switch.parent), spec.name)
     key = inventory.new_id("dvportgroup-", 30)
@@ -80,24 +148,25 @@ def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
     )
     group = inventory.add(vim.dvs.DistributedVirtualPortgroup, key, name=spec.name, parent=switch.parent, value=[], key=key, config=config, portKeys=[], **GREEN)
     for host in inventory.hosts():
-        if host.moid in switch.hidden["hosts"] or not switch.hidden["hosts"]:
+        if host.moid in switch.hidden["hosts"]:
             offer(inventory, host, group)
     inventory.touch(switch)
     return group
 
 
-def offer(inventory: Inventory, host: Managed, group: Managed) -> None:
-    """The host and its cluster have the network."""
+def offer(inventory: Inventory, host: Managed, group: Managed, *, there: bool = True) -> None:
+    """The host has the network, or has it no more; its cluster has what one of its hosts has."""
     cluster = inventory.get(host.parent)
-    for each in (host, cluster):
-        if group.ref not in each["network"]:
-            each["network"] = [*each["network"], group.ref]
-            inventory.touch(each)
+    host["network"] = [ref for ref in host["network"] if ref != group.ref] + ([group.ref] if there else [])
+    some = any(group.ref in each["network"] for each in inventory.children(cluster) if each.is_a(vim.HostSystem))
+    cluster["network"] = [ref for ref in cluster["network"] if ref != group.ref] + ([group.ref] if some else [])
+    inventory.touch(host, cluster)
 
 
 @method(GROUP, "ReconfigureDVPortgroup_Task")
 def reconfigure(call: Call, this: Managed, args: Any) -> Any:
     """Name, ports, policy. ConcurrentAccess for a stale `configVersion`."""
+    call.need("DVPortgroup.Modify", this)
     config, spec = this["config"], args.spec
     if spec.configVersion and spec.configVersion != config.configVersion:
         raise vim.fault.ConcurrentAccess(msg="The port group was modified by another operation.")
@@ -123,7 +192,8 @@ def destroy_group(call: Call, this: Managed, _: Any) -> Any:
 
 def gone(call: Call, group: Managed) -> None:
     """Nobody offers it any more."""
-    if referring(call.inventory, group, vim.VirtualMachine, "network"):
+    adapters = [nic for host in call.inventory.hosts() for nic in host["config"].network.vnic if nic.spec.distributedVirtualPort and nic.spec.distributedVirtualPort.portgroupKey == group["key"]]
+    if adapters or referring(call.inventory, group, vim.VirtualMachine, "network"):
         raise vim.fault.ResourceInUse(type=type(group.ref), name=group.name, msg=f"The resource '{group.name}' is in use.")
     for each in call.inventory.of(vim.HostSystem, vim.ComputeResource):
         each["network"] = [ref for ref in each["network"] if ref != group.ref]

@@ -159,10 +159,12 @@ def test_search_finds_by_uuid_name_and_address(client: Any) -> None:
 
 
 def test_port_groups_take_adapters_and_refuse_to_go_while_used(client: Any) -> None:
-    switch = client.run(client.find("Singapore/network").CreateDVS_Task(vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs"))))
+    member = vim.dvs.HostMember.ConfigSpec(operation="add", host=client.host)
+    spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs", host=[member]))
+    switch = client.run(client.find("Singapore/network").CreateDVS_Task(spec))
     client.run(switch.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="rocev2", type="earlyBinding")]))
     group = client.find("Singapore/network/rocev2")
-    assert switch.portgroup == [group]
+    assert [each.name for each in switch.portgroup] == ["dvs-DVUplinks-" + switch._moId.rpartition("-")[2], "rocev2"]
     assert group in client.host.network
     port = vim.dvs.PortConnection(switchUuid=switch.uuid, portgroupKey=group.key)
     card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port))

@@ -1,0 +1,120 @@
+"""Switches and port groups: what is decided, and what stands in the way."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from pydantic import ValidationError
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+from rights.given import administrator
+
+from bfinfra.backends.vcenter.networks import Networks, PortGroup, Switch
+from bfinfra.kinds import distributed_switch, port_group
+from bfinfra.kinds.distributed_switch import DistributedSwitch
+from bfinfra.kinds.port_group import PortGroupKind
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.mark import Mark, below
+from bfinfra.model.refs import Key
+
+MARK = Mark("s", "distributed_switch/roce")
+FACTS = Networks(hosts={"a": "host-1", "b": "host-2", "c": "host-3"}, folders={"dc": "group-n1"})
+
+
+def around(facts=FACTS, **needs):
+    return Around(MARK, needs, facts=facts)
+
+
+def state(spec, hosts, **changes):
+    fields = {"mtu": spec.mtu, "version": "8.0.3", "uplinks": ("Uplink 1",), "description": below("for RDMA", MARK.seal(spec.applied()))}
+    there = {FACTS.hosts[name]: nics for name, nics in hosts.items()}
+    switch = Switch(moid="dvs-1", name="roce", uuid="u", folder="group-n1", hosts=there, **{**fields, **changes})
+    return distributed_switch.State(mark=MARK.seal(spec.applied()), switch=switch, hosts=hosts)
+
+
+def test_hosts_join_change_and_leave_in_one_step():
+    spec = distributed_switch.Spec(hosts={"a": ("vmnic1",), "b": ("vmnic2",)})
+    (step,) = DistributedSwitch.steps("roce", spec, state(spec, {"b": ("vmnic7",), "c": ("vmnic1",)}), around())
+    assert (step.plan.hosts, step.plan.joining, step.plan.leaving) == ({"host-1": ("vmnic1",), "host-2": ("vmnic2",)}, {"host-1"}, {"host-3"})
+    assert {change.field for change in step.changes} == {"hosts.a", "hosts.b", "hosts.c"}
+    assert step.plan.description.startswith("for RDMA\nbfinfra:1 ")
+
+
+def test_what_agrees_needs_nothing():
+    spec = distributed_switch.Spec(mtu=9000, hosts={"a": ("vmnic1",)})
+    assert DistributedSwitch.steps("roce", spec, state(spec, {"a": ("vmnic1",)}), around()) == ()
+
+
+def test_a_second_adapter_beside_the_one_for_rdma_is_refused():
+    with pytest.raises(ValidationError, match="more than its uplinks"):
+        distributed_switch.Spec(hosts={"a": ("vmnic1", "vmnic2")})
+    assert distributed_switch.Spec(uplinks=2, hosts={"a": ("vmnic1", "vmnic2")})
+
+
+def test_a_host_that_is_not_there_and_another_version_are_refused_at_their_field():
+    with pytest.raises(Refusal, match="no host d") as refused:
+        DistributedSwitch.steps("roce", distributed_switch.Spec(hosts={"d": ()}), None, around())
+    assert refused.value.field == "hosts.d"
+    spec = distributed_switch.Spec(version="6.6.0")
+    with pytest.raises(Refusal, match=r"is of version 8\.0\.3"):
+        DistributedSwitch.steps("roce", spec, state(spec, {}), around())
+
+
+def test_of_two_datacenters_one_must_be_meant():
+    with pytest.raises(Refusal, match="2 datacenters"):
+        DistributedSwitch.steps("roce", distributed_switch.Spec(), None, around(Networks(folders={"x": "1", "y": "2"})))
+
+
+def group(**changes):
+    given = {"moid": "dvportgroup-1", "name": "high-speed", "key": "k", "switch": "dvs-1", "description": "", "vlan": 31, "ports": 8, "uplink": False}
+    return PortGroup(**{**given, **changes})
+
+
+@pytest.mark.parametrize(("now", "fields"), [({"vlan": 30}, {"vlan"}), ({"vlan": None}, {"vlan"}), ({"ports": 4}, {"ports"}), ({"ports": 64}, set())])
+def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
+    spec = port_group.Spec(switch="roce", vlan=31)
+    found = port_group.State(mark=MARK.seal(spec.applied()), switch="roce", group=group(**now), uuid="u")
+    steps = PortGroupKind.steps("high-speed", spec, found, around())
+    assert {change.field for step in steps for change in step.changes} == fields
+
+
+def test_a_port_group_waits_for_the_switch_that_the_site_makes():
+    spec, key = port_group.Spec(switch="roce"), Key("distributed_switch", "roce")
+    (step,) = PortGroupKind.steps("high-speed", spec, None, around(switch=Need(key, distributed_switch.Spec(), None)))
+    assert step.moid == Later(key, "switch")
+    with pytest.raises(Refusal, match="no distributed switch"):
+        PortGroupKind.steps("high-speed", spec, None, around())
+
+
+def test_a_port_group_can_not_move():
+    found = port_group.State(mark=MARK, switch="other", group=group(), uuid="u")
+    with pytest.raises(Refusal, match="on the switch other"):
+        PortGroupKind.steps("high-speed", port_group.Spec(switch="roce"), found, around())
+
+
+def test_one_field_that_changes_is_the_one_that_is_named(sandbox, tmp_path):
+    assert made(apply(EXAMPLES["port_group"], sandbox))
+    site = yaml.safe_load(EXAMPLES["port_group"].read_text())
+    site["port_group"]["high-speed"]["vlan"] = 32
+    site["distributed_switch"]["roce"]["mtu"] = 9000
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    named = {str(item.key): {change.field for change in item.named} for item in plan(tmp_path / "site.yaml", sandbox).pending}
+    assert named == {"port_group/high-speed": {"vlan"}, "distributed_switch/roce": {"mtu"}}
+    outcome = apply(tmp_path / "site.yaml", sandbox)
+    assert made(outcome), endings(outcome)
+    assert plan(tmp_path / "site.yaml", sandbox).pending == ()
+
+
+def test_a_port_group_with_a_machine_on_it_is_named_before_it_goes(sandbox):
+    assert made(apply(EXAMPLES["port_group"], sandbox))
+    with administrator(sandbox) as si:
+        find = si.content.searchIndex.FindByInventoryPath
+        port = vim.dvs.PortConnection(switchUuid=find("/dc/network/roce").uuid, portgroupKey=find("/dc/network/high-speed").key)
+        card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port))
+        change = vim.vm.device.VirtualDeviceSpec(operation="add", device=card)
+        spec = vim.vm.ConfigSpec(name="theirs", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName="[local]"), numCPUs=1, memoryMB=64, deviceChange=[change])
+        WaitForTask(find("/dc/vm").CreateVM_Task(spec, find("/dc/host/farm/Resources"), find("/dc/host/farm/esx1.small.test")))
+    held = {str(item.key): item.contents for item in plan(EXAMPLES["port_group"], sandbox, destroy=True).items}
+    assert held["port_group/high-speed"][0].startswith("VM ")
