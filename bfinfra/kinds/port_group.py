@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from bfinfra.backends.vcenter.networks import GroupPlan, PortGroup
+from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
@@ -148,7 +148,8 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
 def _switch(spec: Spec, around: Around) -> str | Later:
     """The id of its switch, or Later where this site makes it first."""
-    need, facts = around.needs.get("switch"), around.facts
+    need = around.needs.get("switch")
+    facts: Networks = around.facts
     if need is not None and (need.spec is not None or need.state is not None):
         known = need.get("switch")
         return known if isinstance(known, Later) else str(known.moid)

@@ -124,6 +124,6 @@ def _group(row: Row) -> PortGroup:
     vlan = getattr(getattr(config, "defaultPortConfig", None), "vlan", None)
     return PortGroup(
         moid=row.moid, name=unquote(row["name"] or ""), key=row["key"] or row.moid, switch=refs.moid(config.distributedVirtualSwitch), description=config.description or "",
-        vlan=vlan.vlanId if tree.is_a(vlan, VMWARE.VlanIdSpec) else None, ports=config.numPorts or 0,
+        vlan=vlan.vlanId if vlan is not None and tree.is_a(vlan, VMWARE.VlanIdSpec) else None, ports=config.numPorts or 0,
         uplink=bool(getattr(config, "uplink", None)) or "DVUplinks" in (row["name"] or ""), vms=tuple(refs.moid(vm) for vm in row["vm"] or ()), ref=row.ref,
     )
