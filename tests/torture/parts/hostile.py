@@ -8,8 +8,9 @@ anything on the screen that acts on a terminal, or leave a file behind.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from bad_input import fuzz, hostile, lies
@@ -28,16 +29,18 @@ FUZZED = (
 
 
 LIES, LIES_SHARE = 250, 20  # of each kind's example
+BATCH = 1_000
+Outcome = tuple[str, fuzz.Found]
 
 
 def counts(effort: Effort) -> Iterator[Count]:
     with ThreadPoolExecutor(2) as both:  # each trial is in a process of its own
-        made = [both.submit(fuzzed, what, part, effort.number(whole, share), effort) for what, part, whole, share in FUZZED]
-        made += [both.submit(lied_to, kind, effort) for kind in effort.some(sorted(set(EXAMPLES) - NO_SERVER), 2)]
-        yield from (each.result() for each in made)
+        lines = [fuzzed(both, what, part, effort.number(whole, share), effort) for what, part, whole, share in FUZZED]
+        lied = [both.submit(lied_to, kind, effort) for kind in effort.some(sorted(set(EXAMPLES) - NO_SERVER), 2)]
+        yield from (together(each) for each in (*lines, *([each] for each in lied)))
 
 
-def lied_to(kind: str, effort: Effort) -> Count:
+def lied_to(kind: str, effort: Effort) -> Outcome:
     """Plans and drifts of one kind's example, while one to three answers of its servers are not what they should be."""
     folder = effort.folder / kind
     running = sandbox.start(sandbox.SMALL_WORLD, folder / "sandbox", pace=0)
@@ -48,12 +51,28 @@ def lied_to(kind: str, effort: Effort) -> Count:
     return _apart(f"lies of servers during a plan or drift of `{kind}`", lies.lied_to, talk, effort.number(LIES, LIES_SHARE), effort.seed)
 
 
-def fuzzed(what: str, part: Callable[[int, int, Path], fuzz.Found], times: int, effort: Effort) -> Count:
-    return _apart(what, part, times, effort.seed, effort.folder / part.__name__)
+def fuzzed(pool: ThreadPoolExecutor, what: str, part: Callable[[int, int, Path], fuzz.Found], times: int, effort: Effort) -> list[Future[Outcome]]:
+    """In batches, each with a seed of its own: what the fuzzer remembers of its inputs grows with them."""
+    sizes = [min(BATCH, times - at) for at in range(0, times, BATCH)]
+    return [pool.submit(_apart, what, part, size, effort.seed + number, effort.folder / f"{part.__name__}-{number}") for number, size in enumerate(sizes)]
 
 
-def _apart(what: str, part: Callable[..., fuzz.Found], *given: object) -> Count:
-    """In a process of its own, so that the memory is its own too."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply(part, given)
-    return Count(what, found.tried, found.broken, {**found.tally, "slowest": f"{found.slowest:.2f} s", "memory at most": f"{found.peak >> 20} MiB"})
+def _apart(what: str, part: Callable[..., fuzz.Found], *given: object) -> Outcome:
+    """In a process of its own, so that the memory is its own too, and bounded."""
+    with multiprocessing.get_context("spawn").Pool(1, _bounded) as pool:
+        return what, pool.apply(part, given)
+
+
+def _bounded() -> None:
+    """What would take the machine along fails instead, which is a find."""
+    resource.setrlimit(resource.RLIMIT_DATA, (2 * fuzz.MOST, 2 * fuzz.MOST))
+
+
+def together(batches: Sequence[Future[Outcome]]) -> Count:
+    """All batches of a line."""
+    outcomes = [each.result() for each in batches]
+    count, found = Count(outcomes[0][0]), [each for _, each in outcomes]
+    for each in found:
+        count.take(Count(count.what, each.tried, each.broken, dict(each.tally)))
+    count.figures |= {"slowest": f"{max(each.slowest for each in found):.2f} s", "memory at most": f"{max(each.peak for each in found) >> 20} MiB"}
+    return count

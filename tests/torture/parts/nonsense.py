@@ -1,0 +1,49 @@
+"""Whatever a server answers to a write, the next apply finds the world as it should be.
+
+Each write of each kind's example and of the demo site on the sandbox, which does what it is asked; its answer is then nothing, 1 GiB, another type, markup, a redirect,
+escapes for terminals, or one of the bodies that the fuzzer has for reads (drawn by the seed). The apply has to succeed, or to end with errors in words with what to do next;
+no traceback, nothing that acts on a terminal, less than 500 MB of memory; the next one has to end well in the world that an undisturbed apply makes, with an empty plan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from bad_input.nonsense import ANSWERS, answered, finished
+from torture.counting import Count, Effort, spread
+from torture.parts.crash import undisturbed
+from torture.worlds import PLACES, Place, sandbox_of
+
+ALWAYS = ("nothing", "1 GiB", "another type", "302 elsewhere", "500 with escapes")
+DRAWN = 2  # others for each write
+Trial = tuple[Place, int, str]
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    trials: list[Trial] = []
+    for place in PLACES:
+        with sandbox_of(place, effort.folder) as sandbox:
+            undisturbed(place, sandbox)
+            many = sandbox.tally()["written"]
+        others = sorted(ANSWERS.keys() - {*ALWAYS})
+        for nth in range(1, many + 1):
+            trials += [(place, nth, name) for name in (*ALWAYS, *effort.chance(f"{place.name} {nth}").sample(others, DRAWN))]
+    yield from spread(tried, effort.some(trials, 12), effort, processes=2)
+
+
+def tried(trials: list[Trial], effort: Effort) -> list[Count]:
+    """Trials of the same place share its sandbox."""
+    effort.folder.mkdir(exist_ok=True)
+    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
+    found: dict[str, Count] = {}
+    for place in dict.fromkeys(place for place, _, _ in trials):
+        count = found.setdefault(place.name, Count(f"`{place.name}`, nonsense for an answer to each write"))
+        with sandbox_of(place, effort.folder) as sandbox:
+            whole = undisturbed(place, sandbox)
+            for nth, name in [(nth, name) for where, nth, name in trials if where == place]:
+                sandbox.reset()
+                with count.trial(f"{name} to write {nth}"):
+                    count.add(answered(place.site, sandbox, nth, ANSWERS[name]), 1)
+                    finished(place.site, sandbox, whole)
+    return list(found.values())
