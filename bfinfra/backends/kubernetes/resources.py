@@ -42,6 +42,7 @@ def _table() -> dict[tuple[str, str], Resource]:
         "authorization.k8s.io/v1": "SelfSubjectAccessReview",
         "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding",
         "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+        "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
         f"{TANZU}/v1alpha1": "TanzuKubernetesRelease",
     }
     rows = [(api, kind, True) for api, kinds in namespaced.items() for kind in kinds.split()]

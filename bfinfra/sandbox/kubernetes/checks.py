@@ -133,6 +133,23 @@ def _binding(before: Object | None, after: Object) -> Iterator[Cause]:
         yield wrong("roleRef", after.get("roleRef"), "cannot change roleRef")
 
 
+def _webhooks(_: Object | None, after: Object) -> Iterator[Cause]:
+    for number, hook in enumerate(after.get("webhooks") or []):
+        path = f"webhooks[{number}]"
+        versions = hook.get("admissionReviewVersions") or []
+        if not versions:
+            yield required(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1")
+        elif not {"v1", "v1beta1"} & {*versions}:
+            yield wrong(f"{path}.admissionReviewVersions", versions, "must include at least one of v1, v1beta1")
+        if (effects := hook.get("sideEffects")) not in ("None", "NoneOnDryRun"):
+            told = f'Unsupported value: "{effects}": supported values: "None", "NoneOnDryRun"'
+            yield Cause("FieldValueNotSupported", told, f"{path}.sideEffects") if effects else required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+        if ("url" in hook.get("clientConfig", {})) == ("service" in hook.get("clientConfig", {})):
+            yield required(f"{path}.clientConfig", "exactly one of url or service is required")
+        if hook.get("name", "").count(".") < 2:
+            yield wrong(f"{path}.name", hook.get("name", ""), "should be a domain with at least three segments separated by dots")
+
+
 RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]] = {
     ("", "Secret"): _secret,
     ("", "ConfigMap"): _frozen_data,
@@ -142,6 +159,8 @@ RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]]
     ("apps", "Deployment"): _workload,
     ("apps", "DaemonSet"): _workload,
     ("apps", "StatefulSet"): _workload,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
     ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
 }

@@ -10,6 +10,7 @@ from bfinfra.sandbox.kubernetes.bootstrap import bootstrap
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.controllers.claims import Claims
 from bfinfra.sandbox.kubernetes.controllers.definitions import DEFINITIONS, Definitions
+from bfinfra.sandbox.kubernetes.controllers.devices import Devices
 from bfinfra.sandbox.kubernetes.controllers.garbage import Garbage
 from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
 from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
@@ -38,6 +39,7 @@ class RunningCluster:
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
             Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop), MpiJobs(self.loop),
+            Devices(self.loop),
         )  # fmt: skip
 
     def start(self) -> None:

@@ -1,0 +1,1 @@
+"""The Bitfusion device plug-in and its webhook in a cluster. (Bitfusion on Kubernetes.)"""

@@ -1,0 +1,190 @@
+"""The objects of a device plug-in, as its deployment files have them, with what today's clusters ask for. Pure."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.bitfusion_device_plugin.state import CERTIFICATE
+from bfinfra.kinds.token_secret import FORMS
+from bfinfra.model.device_plugin import ALLOCATED
+
+Manifest = dict[str, Any]
+PLUGIN, WEBHOOK, ACCOUNT = "bitfusion-cli-device-plugin", "bitfusion-webhook-deployment", "bwki-webhook-deployment"
+SERVICE, SIDECAR, CLIENTS, QUOTA = "bwki-webhook-svc", "bwki-webhook-configmap", "bwki-bitfusion-client-configmap", "bitfusion-quota"
+SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
+RUNNING, ASKING = ("DaemonSet", "Deployment"), ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+NAMES = dict(zip(ASKING, (("validation.bitfusion.io-cfg", "bwkival.bitfusion.io"), ("bwki-webhook-cfg", "bwkimua.bitfusion.io")), strict=True))
+"""Configuration and webhook."""
+OF_CLUSTER = (ACCOUNT, *(name for name, _ in NAMES.values()))
+"""Names of what stands in no namespace."""
+RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io/v1"
+NOTE = "bfinfra.io/certificate"
+"""On the webhook's pods: the certificate that they read when they start."""
+LISTENS = 8443
+REVIEWS = {"/mutate": ["v1beta1"], "/validate": ["v1"]}
+"""What each answers rightly: /mutate leaves apiVersion and kind out, which v1 doesn't take; /validate writes v1 into every answer."""
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster; `pull`: image pull Secret.
+
+    `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the authorities that the API server shall trust.
+    """
+
+    namespace: str
+    plugin_namespace: str
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    pull: str = ""
+    certificate: str = ""
+    bundle: str = ""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One object to send. `digest`: of all that the site decides, certificates aside."""
+
+    manifest: Manifest
+    digest: str
+
+
+def render(spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
+    """In the order in which they are made: what asks the webhook comes last."""
+    bare = _objects(spec, replace(filling, certificate="", bundle=""))
+    texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
+    return tuple(Rendered(each, hashlib.sha256(text.encode()).hexdigest()) for each, text in zip(_objects(spec, filling), texts, strict=True))
+
+
+def host_names(namespace: str) -> tuple[str, ...]:
+    """The names of the webhook's Service that its certificate is for, the one that the API server checks last."""
+    return (SERVICE, f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc")
+
+
+def _objects(spec: Spec, filling: Filling) -> list[Manifest]:
+    clients = [_clients(spec, filling)] if spec.release.clients else []
+    quotas = [_quota(filling.spaces[each.namespace], each.shares) for each in spec.quotas]
+    return [*_access(spec, filling), _sidecar(spec, filling), *clients, _service(spec, filling), *quotas, _daemon_set(spec, filling), _deployment(spec, filling),
+            _asking(ASKING[0], "/validate", spec, filling),
+            _asking(ASKING[1], "/mutate", spec, filling)]  # fmt: skip
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Manifest:
+    space = {"namespace": namespace} if namespace else {}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **space, "labels": {"app": "bwki"}}, **fields}
+
+
+def _access(spec: Spec, filling: Filling) -> list[Manifest]:
+    """What the webhook's code does: copy the token's Secrets to where a pod needs them, and look what nodes have."""
+    rules = [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": list(FORMS[spec.release.form])},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
+    ]
+    role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": ACCOUNT}
+    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": filling.namespace}]
+    return [
+        _object("v1", "ServiceAccount", ACCOUNT, filling.namespace),
+        _object(f"{RBAC}/v1", "ClusterRole", ACCOUNT, rules=rules),
+        _object(f"{RBAC}/v1", "ClusterRoleBinding", ACCOUNT, roleRef=role, subjects=subjects),
+    ]
+
+
+@functools.cache
+def _template(name: str) -> str:
+    return (Path(__file__).parent / "sidecar" / f"{name}.yaml").read_text()
+
+
+def _sidecar(spec: Spec, filling: Filling) -> Manifest:
+    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", spec.image("client"))
+    return _object("v1", "ConfigMap", SIDECAR, filling.namespace, data={"sidecarconfig.yaml": text})
+
+
+def _clients(spec: Spec, filling: Filling) -> Manifest:
+    listed = [
+        {"BitfusionVersion": each.version, "OSVersion": each.os, "BinaryPath": f"/bitfusion/{each.folder}/usr/bin/bitfusion",
+         "EnvVariable": f"/bitfusion/{each.folder}/{each.libraries}{each.inherits}"} for each in spec.packages
+    ]  # fmt: skip
+    text = yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False)
+    return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
+
+
+def _service(spec: Spec, filling: Filling) -> Manifest:
+    ports = [{"name": "https", "protocol": "TCP", "port": spec.port, "targetPort": LISTENS}]
+    return _object("v1", "Service", SERVICE, filling.namespace, spec={"ports": ports, "selector": {"app": "bwki"}})
+
+
+def _quota(namespace: str, shares: int) -> Manifest:
+    return _object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": {f"requests.{ALLOCATED}": str(shares)}})
+
+
+def _pull(filling: Filling) -> Manifest:
+    return {"imagePullSecrets": [{"name": filling.pull}]} if filling.pull else {}
+
+
+def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
+    env = {"SOCKET_NAME": "bitfusion.io", "INTERVAL": str(spec.interval), "RESOURCE_NAME": ALLOCATED, "RESOURCE_NUMS": str(spec.shares)}
+    container = {
+        "name": "bitfusion-device-plugin", "image": spec.image("plugin"), "securityContext": {"privileged": True},
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+        "volumeMounts": [{"name": "kubelet-socket", "mountPath": "/var/lib/kubelet"}],
+    }  # fmt: skip
+    pod = {
+        "hostNetwork": True, "automountServiceAccountToken": False, **_pull(filling), "containers": [container],
+        "volumes": [{"name": "kubelet-socket", "hostPath": {"path": spec.kubelet_folder}}],
+    }  # fmt: skip
+    labels = {"app": "bitfusion-device-plugin", "tier": "node"}
+    return _object("apps/v1", "DaemonSet", PLUGIN, filling.plugin_namespace,
+                   spec={"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}})
+
+
+def _deployment(spec: Spec, filling: Filling) -> Manifest:
+    mounts = {"webhook-certs": "certs", "webhook-config": "config"}
+    volumes: list[Manifest] = [{"name": "webhook-certs", "secret": {"secretName": CERTIFICATE}}, {"name": "webhook-config", "configMap": {"name": SIDECAR}}]
+    args = ["-sidecarCfgFile=/etc/webhook/config/sidecarconfig.yaml"]
+    if spec.release.clients:
+        mounts["webhook-bitfusion-client-config"] = "bitfusion-client-config"
+        volumes.append({"name": "webhook-bitfusion-client-config", "configMap": {"name": CLIENTS}})
+        args.append("-bitfusionClientConfig=/etc/webhook/bitfusion-client-config/bitfusion-client-config.yaml")
+    container = {
+        "name": "bwki", "image": spec.image("webhook"), "imagePullPolicy": "IfNotPresent",
+        "env": [{"name": "TOTAL_GPU_MEMORY", "value": str(spec.total_gpu_memory // MB)}],
+        "args": [*args, "-tlsCertFile=/etc/webhook/certs/cert.pem", "-tlsKeyFile=/etc/webhook/certs/key.pem", "-alsologtostderr", "-v=4"],
+        "ports": [{"name": "https", "containerPort": LISTENS, "protocol": "TCP"}],
+        "readinessProbe": {"tcpSocket": {"port": LISTENS}, "periodSeconds": 5},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}},
+        "volumeMounts": [{"name": name, "mountPath": f"/etc/webhook/{folder}", "readOnly": True} for name, folder in mounts.items()],
+    }  # fmt: skip
+    metadata = {"labels": {"app": "bwki"}, "annotations": {NOTE: filling.certificate}}
+    template = {"metadata": metadata, "spec": {"serviceAccountName": ACCOUNT, **_pull(filling), "containers": [container], "volumes": volumes}}
+    return _object("apps/v1", "Deployment", WEBHOOK, filling.namespace,
+                   spec={"replicas": spec.replicas, "selector": {"matchLabels": {"app": "bwki"}}, "template": template})
+
+
+def _asking(kind: str, path: str, spec: Spec, filling: Filling) -> Manifest:
+    name, hook = NAMES[kind]
+    service = {"namespace": filling.namespace, "name": SERVICE, "path": path, "port": spec.port}
+    return _object(ADMISSION, kind, name, webhooks=[{
+        "name": hook, "admissionReviewVersions": REVIEWS[path], "sideEffects": "None" if path == "/validate" else "NoneOnDryRun", "timeoutSeconds": 5,
+        "failurePolicy": spec.failure_policy, "clientConfig": {"service": service, "caBundle": filling.bundle},
+        "namespaceSelector": {"matchExpressions": [_selected(spec, filling)]},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"], "scope": "Namespaced"}],
+    }])  # fmt: skip
+
+
+def _selected(spec: Spec, filling: Filling) -> Manifest:
+    """Never the system's pods, nor those that the webhook itself needs to start."""
+    key = "kubernetes.io/metadata.name"
+    out = dict.fromkeys((*SYSTEM, filling.namespace, filling.plugin_namespace))
+    if spec.namespaces:
+        return {"key": key, "operator": "In", "values": [real for each in spec.namespaces if (real := filling.spaces[each]) not in out]}
+    return {"key": key, "operator": "NotIn", "values": list(out)}

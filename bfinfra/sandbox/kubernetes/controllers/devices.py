@@ -1,0 +1,52 @@
+"""Device plug-ins: a pod that says what it advertises makes the kubelet of its node advertise it, as long as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
+from bfinfra.sandbox.kubernetes.store import Change, Key
+
+PODS: Key = ("", "pods")
+NODES: Key = ("", "nodes")
+KUBELET = "kubelet"
+SOCKETS = "/var/lib/kubelet"
+
+
+class Devices:
+    """The kubelets' device managers. What a plug-in that stopped advertised is taken back at once, without the kubelet's five minutes."""
+
+    kinds = (NODES,)
+
+    def __init__(self, loop: Loop) -> None:
+        self._cluster = loop.cluster
+
+    def touched(self, change: Change) -> Iterable[Item]:
+        """The node of a plug-in's pod."""
+        if change.key == PODS and (_advertised(change.after)) and (node := dig(change.after, "spec", "nodeName")):
+            yield (NODES, "", node)
+
+    def look(self, item: Item, thing: Object | None) -> None:
+        """Write what is advertised."""
+        if thing is None:
+            return
+        pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing)]
+        running = [pod for pod in pods if dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp")]
+        wanted = {name: count for pod in running for name, count in _advertised(pod).items()}
+        status = dict(thing.get("status") or {})
+        for part in ("capacity", "allocatable"):
+            status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if "/" not in name}, **wanted}
+        if status != thing.get("status"):
+            self._cluster.set_status(thing, status, KUBELET)
+
+
+def _advertised(pod: Object) -> dict[str, str]:
+    """Of a privileged pod with the kubelet's folder that is told a resource's name and number."""
+    folders = {dig(each, "hostPath", "path", default="") for each in dig(pod, "spec", "volumes", default=[])}
+    found = {}
+    for container in dig(pod, "spec", "containers", default=[]) if any(folder.startswith(SOCKETS) for folder in folders) else ():
+        env = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}
+        if dig(container, "securityContext", "privileged") and env.get("RESOURCE_NAME") and env.get("RESOURCE_NUMS", "").isdecimal():
+            found[env["RESOURCE_NAME"]] = env["RESOURCE_NUMS"]
+    return found
