@@ -17,6 +17,7 @@ from bfinfra.kinds.bitfusion_device_plugin.spec import CLUSTERS, Spec
 from bfinfra.kinds.bitfusion_device_plugin.state import Ground, Object, Place, State, place_of, record_of, state_of
 from bfinfra.kinds.bitfusion_device_plugin.steps import HOOKS, ROLES, Ask, Authorize, Certify, Clear, Note, Remove, RollOut, Seal, Write
 from bfinfra.model import kind
+from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Around, Need, Readiness, Report, Seen
 from bfinfra.model.mark import Mark
@@ -36,6 +37,7 @@ RECORD = "bfinfra-device-plugin-"
 class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     """The Bitfusion device plug-in and its webhook in a cluster."""
 
+    document = Document.ON_KUBERNETES
     deadline = 600
     acts = (Note, Authorize, Certify, Write, RollOut, Ask, Remove, Clear, Seal)
     reads = (may("list", "configmaps", EVERYWHERE),)
