@@ -21,22 +21,25 @@ class Devices:
 
     def __init__(self, loop: Loop) -> None:
         self._cluster = loop.cluster
+        self._known: set[str] = set()
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The node of a plug-in's pod."""
-        if change.key == PODS and (_advertised(change.after)) and (node := dig(change.after, "spec", "nodeName")):
+        found = _advertised(change.after) if change.key == PODS else {}
+        self._known |= found.keys()
+        if found and (node := dig(change.after, "spec", "nodeName")):
             yield (NODES, "", node)
 
     def look(self, item: Item, thing: Object | None) -> None:
         """Write what is advertised."""
-        if thing is None:
+        if thing is None or not self._known:
             return
         pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing)]
         running = [pod for pod in pods if dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp")]
-        wanted = {name: count for pod in running for name, count in _advertised(pod).items()}
+        wanted = {name: number for pod in running for name, number in _advertised(pod).items()}
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
-            status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if "/" not in name}, **wanted}
+            status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if name not in self._known}, **wanted}
         if status != thing.get("status"):
             self._cluster.set_status(thing, status, KUBELET)
 
