@@ -11,26 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.engine import guard, journal
-from bfinfra.engine.apply import Apply, Options
-from bfinfra.engine.guard import Allow
 from bfinfra.engine.observe import World, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
-from bfinfra.engine.rights import needed
-from bfinfra.engine.saved import Saved
 from bfinfra.kinds import INSIDE, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
-from bfinfra.model.events import Ended, Ending, Sink
-from bfinfra.model.finding import Finding
 from bfinfra.model.plan import Action, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site
-from bfinfra.model.suggest import nearest
 from bfinfra.model.trust import Trust
 from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
@@ -39,6 +31,11 @@ if TYPE_CHECKING:
     from bfinfra.backends.certificate import Shown
     from bfinfra.backends.transport import Filling, Seam
     from bfinfra.doctor.ground import Ground
+    from bfinfra.engine.apply import Options
+    from bfinfra.engine.guard import Allow
+    from bfinfra.engine.saved import Saved
+    from bfinfra.model.events import Ended, Ending, Sink
+    from bfinfra.model.finding import Finding
     from bfinfra.sandbox import Running
 
 
@@ -56,6 +53,8 @@ class Outcome:
     @property
     def ending(self) -> Ending:
         """The whole run's: failed before stopped before still waiting before done."""
+        from bfinfra.model.events import Ending
+
         found = {ended.ending for ended in self.endings.values()}
         order = (Ending.FAILED, Ending.BLOCKED, Ending.STOPPED, Ending.WAITING)
         worst = next((ending for ending in order if ending in found), Ending.DONE)
@@ -99,7 +98,7 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
 
     wish, memory = Wish.of(site), checks.recall(site.name)
     with _bound(site, around, read_only=True) as bound:
-        world = survey(bound.kinds, wish.wanted, around.patience)
+        world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         absent = any(item.action is Action.CREATE for item in found.items)
         made = report(found, wish, world, bound.kinds, checks.stood(site.name, memory) if absent else ())
@@ -122,6 +121,9 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
     BfinfraError before the first write; how each resource fared is in the Outcome.
     """
+    from bfinfra.engine import guard, journal
+    from bfinfra.engine.apply import Apply, Options
+
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
@@ -131,7 +133,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
             found = _only(found, adopt, site, world)
         if saved:
             saved.check(found)
-        allow = approve(found) if approve else Allow()
+        allow = approve(found) if approve else guard.Allow()
         if allow is None:
             return Outcome(found, {}, time.monotonic() - began, declined=True)
         guard.check(found, allow)
@@ -145,13 +147,17 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         return Outcome(found, endings, time.monotonic() - began, bound.seam.tally.requests, bound.seam.tally.writes)
 
 
-def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] = lambda _: Allow(every_delete=True), **how: Any) -> Outcome:
-    """Apply of nothing: everything that this site made goes. What `apply` takes."""
-    return apply(site, approve=approve, destroy=True, **how)
+def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, **how: Any) -> Outcome:
+    """Apply of nothing: everything that this site made goes. What `apply` takes; where nobody is asked every deletion is allowed."""
+    from bfinfra.engine.guard import Allow
+
+    return apply(site, approve=approve or (lambda _: Allow(every_delete=True)), destroy=True, **how)
 
 
 def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
     """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds do. Asks nobody."""
+    from bfinfra.engine.rights import needed
+
     return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
 
 
@@ -167,6 +173,7 @@ def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
 def _ground(site: Site, around: Setting) -> Iterator[Ground]:
     from bfinfra.backends.transport import Seam as Transport
     from bfinfra.doctor.ground import Ground
+    from bfinfra.engine import journal
 
     seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None, fillings=around.fillings, patience=HASTE)
     provide = _provide(site, seam)
@@ -179,6 +186,8 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
 
 def history(site: str) -> Iterator[dict[str, Any]]:
     """The journal's lines, oldest first."""
+    from bfinfra.engine import journal
+
     return journal.read(site)
 
 
@@ -241,6 +250,8 @@ def _only(found: Plan, keys: frozenset[Key], site: Site, world: World) -> Plan:
 def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:
     """Why there is nothing to take over, or None."""
     if key not in site.resources:
+        from bfinfra.model.suggest import nearest
+
         near = nearest(str(key), map(str, site.resources))
         return Problem(f"the site has no {key}", why="what is adopted is brought in line with what the site says of it", next=near or "write it into the site")
     if not kind_named(key.kind).makes:

@@ -14,7 +14,7 @@ from bfinfra.backends.vcenter import properties
 from bfinfra.sandbox import Running, start, stop
 
 MANY = 200
-PARTS = 2 * (properties.ASIDE - 1)  # hosts and machines, each read in up to so many requests at once
+PARTS = 2 * (2 * properties.ASIDE - 1)  # hosts and machines, each read in up to so many requests side by side
 STANDING = 6  # of each kind: more than are asked for one by one
 
 Make = Callable[[Path, int], Path]

@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING
 from bfinfra import app
 from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
-from bfinfra.engine import saved
-from bfinfra.engine.graph import waits
-from bfinfra.model import private
 from bfinfra.model.errors import SiteError
-from bfinfra.model.plan import Plan
-from bfinfra.render import data, problems
-from bfinfra.render import graph as graphs
-from bfinfra.render import history as histories
-from bfinfra.render.values import count
 
 if TYPE_CHECKING:
     import argparse
+
+    from bfinfra.model.plan import Plan
 
 DIFFERENT = 2
 
 
 def validate(args: argparse.Namespace) -> int:
     """Everything that can be said without a network."""
+    from bfinfra.render import data, problems
+    from bfinfra.render.values import count
+
     screen = Screen.of(args)
     try:
         site, _ = where.site(args)
@@ -49,6 +46,8 @@ def plan(args: argparse.Namespace) -> int:
     site, setting = where.site(args)
     found = app.plan(site, destroy=args.destroy, around=setting)
     if args.out and not _blind(found):
+        from bfinfra.engine import saved
+
         saved.write(Path(args.out), site, found, destroy=args.destroy)
     Screen.of(args).plan(found)
     return 1 if _blind(found) else DIFFERENT if args.detailed_exitcode and found.pending else 0
@@ -56,6 +55,8 @@ def plan(args: argparse.Namespace) -> int:
 
 def history(args: argparse.Namespace) -> int:
     """What was applied from this machine."""
+    from bfinfra.render import history as histories
+
     named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
     name = args.sites[0] if named else app.load(*args.sites).name
     lines = list(app.history(name))
@@ -65,6 +66,9 @@ def history(args: argparse.Namespace) -> int:
 
 def graph(args: argparse.Namespace) -> int:
     """What waits for what."""
+    from bfinfra.engine.graph import waits
+    from bfinfra.render import graph as graphs
+
     site = app.load(*args.sites)
     before = waits(site.resources, {})
     Screen.of(args).show(lambda _: graphs.dot(before, site.name) if args.dot else graphs.tree(before), lambda: graphs.data(before, site.name))
@@ -76,6 +80,8 @@ def kubeconfig(args: argparse.Namespace) -> int:
     site, setting = where.site(args)
     found = app.kubeconfig(site, args.address, around=setting)
     if args.out:
+        from bfinfra.model import private
+
         private.write(Path(args.out), found)
         Screen.of(args).say(f"export KUBECONFIG={args.out}")
     else:

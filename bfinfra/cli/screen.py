@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bfinfra.model.redact import redact
@@ -42,13 +43,12 @@ class Screen:
     def show(self, text: Callable[[Style], str], data: Callable[[], Mapping[str, Any]], *,
              markdown: Callable[[Style], str] | None = None, lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
         """Print in the form that was asked for; what has no lines of its own is one line."""
-        from bfinfra.render import data as documents
+        if self.output in ("json", "jsonl"):
+            from bfinfra.render import data as documents
 
-        if self.output == "json":
-            print(documents.text(data()))
-        elif self.output == "jsonl":
-            for each in lines() if lines else [data()]:
-                print(documents.line(each))
+            listed = lines() if lines and self.output == "jsonl" else [data()]
+            for each in listed:
+                print(documents.text(each) if self.output == "json" else documents.line(each))
         elif self.output == "markdown" and markdown:
             print(redact(markdown(Style(False, self.verbose, unit))), end="")
         else:
@@ -56,10 +56,8 @@ class Screen:
 
     def plan(self, found: Plan) -> None:
         """A plan."""
-        from bfinfra.render import data, markdown, text
-
-        self.show(lambda style: text.plan(found, style), lambda: data.plan(found),
-                  markdown=lambda style: markdown.plan(found, style), lines=lambda: data.plan_lines(found))
+        self.show(lambda style: _form("text").plan(found, style), lambda: _form("data").plan(found),
+                  markdown=lambda style: _form("markdown").plan(found, style), lines=lambda: _form("data").plan_lines(found))
 
     def plan_to_people(self, found: Plan) -> None:
         """A plan that somebody is asked about; beside the output where that is for programs."""
@@ -109,6 +107,11 @@ class Screen:
         from bfinfra.render import data
 
         print(data.line(data.event(event)), flush=True)
+
+
+def _form(name: str) -> Any:
+    """What renders one form: the others aren't imported."""
+    return import_module(f"bfinfra.render.{name}")
 
 
 def unit(kind: str, field: str) -> str:

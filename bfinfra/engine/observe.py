@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -45,11 +46,12 @@ class World:
 def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: World | None = None) -> World:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
-    for name, kind in kinds.items():
-        kind.begin(_of_kind(name, wanted))
+    first, *later = graph.levels(kinds) or ((),)
     with ThreadPoolExecutor(max_workers=8, thread_name_prefix="survey") as pool:
-        for level in graph.levels(kinds):
+        for level in (first, *later):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
+            for name in itertools.chain(*later) if level is first else ():
+                kinds[name].begin(_of_kind(name, wanted))
             for name, answer in asked:
                 try:
                     world.take(name, answer.result())

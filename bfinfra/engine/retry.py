@@ -34,7 +34,7 @@ class Patience:
 
     def read(self, what: Callable[[], A]) -> A:
         """The answer of `what`, asked again after what passes; the last error where it doesn't."""
-        return self._retrying(READ)(what)
+        return self._tried(what, READ)
 
     def look(self, what: Callable[[], A], again: Callable[[RemoteError], None]) -> A:
         """One turn of look-decide-act, turned again after what passes; `again` is told why."""
@@ -44,9 +44,23 @@ class Patience:
             if isinstance(error, RemoteError):
                 again(error)
 
-        return self._retrying(LOOK, tell)(what)
+        return self._tried(what, LOOK, tell)
 
-    def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None = None) -> Retrying:
+    def _tried(self, what: Callable[[], A], classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None = None) -> A:
+        """What answers at once needs no tenacity; what fails is its first attempt."""
+        try:
+            return what()
+        except classes as error:
+            failed = [error]
+
+        def again() -> A:
+            if failed:
+                raise failed.pop()
+            return what()
+
+        return self._retrying(classes, before_sleep)(again)
+
+    def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None) -> Retrying:
         import tenacity  # noqa: PLC0415 - start-up is a feature
 
         jitter = tenacity.wait_random_exponential(multiplier=self.pause, max=self.longest)

@@ -86,7 +86,7 @@ def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callabl
     if not listed:
         return []
     least, most = PART
-    size = min(most, max(least, -(-len(listed) // ASIDE)))
+    size = min(most, max(least, -(-len(listed) // (2 * ASIDE))))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
     queries = (_query([Collector.ObjectSpec(obj=ref, skip=False) for ref in part], {type(listed[0]): paths}) for part in parts)
     with _readable(content):
