@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bfinfra.backends.vcenter import faults
-from bfinfra.model.errors import Missing
+from bfinfra.model.errors import Malformed, Missing
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest
@@ -52,7 +51,7 @@ class VmClasses:
         except Missing:
             return {}
         if not isinstance(found, list):
-            raise faults.malformed("the VM classes can't be read", self._rest.server, type(found).__name__)
+            raise Malformed("the VM classes can't be read", server=self._rest.server, why=type(found).__name__)
         return {each["id"]: read(each) for each in found if each.get("config_status") != "REMOVING"}
 
     def create(self, name: str, wanted: VmClass) -> None:
