@@ -29,7 +29,7 @@ Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 
 CONFIGURE = holds("cluster", "Namespaces.Configure")
 CATALOG = holds("policies", "StorageProfile.View")
-MADE = ("vm_class",)
+MADE = ("vm_class", "content_library")
 
 
 class Limits(Part):
@@ -75,8 +75,8 @@ class Spec(kind.Spec):
     """Who may do what in the namespace."""
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
     """VM classes that clusters in the namespace may use: of this site, or there anyway."""
-    content_libraries: tuple[str, ...] = ()
-    """Content libraries, by name, whose images VMs in the namespace may use."""
+    content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
+    """Content libraries whose images VMs in the namespace may use: of this site, or there anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +88,7 @@ class State(kind.State):
     cluster: str
     settings: Settings
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
+    content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
     creator: str = ""
     endpoint: Endpoint | None = None
 
@@ -154,9 +155,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         names = [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)] if others else list(wanted)
         if not names and not any(wanted.values()):
             return Seen({})
-        if others or self._catalog is None:  # what namespaces may name does not change while one waits for them
-            self._catalog = self._namespaces.catalog()
-        catalog = self._catalog
+        catalog = self._known(wanted, others=others)
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():
             spec = wanted.get(name)
@@ -201,6 +200,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             case Delete(name=name):
                 self._namespaces.delete(name)
 
+    def _known(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Catalog:
+        """What namespaces may name: that does not change while one waits for them, but by what this run makes for them first."""
+        libraries = {library for spec in wanted.values() if spec for library in spec.content_libraries}
+        if others or self._catalog is None or not libraries <= set(self._catalog.libraries):
+            self._catalog = self._namespaces.catalog()
+        return self._catalog
+
     def _contents(self, state: State) -> tuple[str, ...]:
         """Clusters and workloads inside that are not this site's."""
         if state.endpoint is None:
@@ -221,7 +227,7 @@ def _state(found: Namespace) -> State:
     running = found.status == "RUNNING" and found.endpoint
     return State(
         mark=Mark.decode(found.settings.description), status=found.status, messages=found.messages, cluster=found.cluster,
-        settings=found.settings, vm_classes=found.settings.vm_classes, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+        settings=found.settings, vm_classes=found.settings.vm_classes, content_libraries=found.settings.libraries, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
     )
 
 
@@ -264,7 +270,7 @@ def _check(name: str, spec: Spec, around: Around) -> None:
                       next=nearest(spec.cluster, catalog.supervisors))
     _known("storage policy", "storage", spec.storage, catalog.policies)
     _known("VM class", "vm_classes", spec.vm_classes, {*catalog.vm_classes, *made["vm_class"]})
-    _known("content library", "content_libraries", spec.content_libraries, catalog.libraries)
+    _known("content library", "content_libraries", spec.content_libraries, {*catalog.libraries, *made["content_library"]})
     if name.startswith("vmware-system"):
         raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")
     for policy, limit in spec.storage.items():

@@ -12,6 +12,7 @@ from contract.machines import DATA, MARK, gone, wish
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.content import ContentLibraries, Library, Subscription
 from bfinfra.backends.vcenter.library import ITEMS, Libraries
 from bfinfra.backends.vcenter.vm import Appliance, Import
 from bfinfra.model import process
@@ -83,3 +84,35 @@ def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account)
     vc = vcenter.open()
     with account.refused(Missing):
         vc.libraries.deploy("b0b0b0b0-0000-4000-8000-000000000000", wish(vcenter, vc, "nothing", disk=True))
+
+
+@call("content.datastores", "content.create", "content.list", "content.update", "content.items", "content.delete", case="a local and a subscribed one: made, read, changed, looked into, removed, removed again")
+@lacks(NONE)
+def test_the_life_of_libraries(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    libraries, follows = ContentLibraries(vc.rest), Subscription("https://wp-content.vmware.com/v2/latest/lib.json")
+    store = next(iter(libraries.datastores().values()))
+    for kind, given, changed in (("local", None, None), ("subscribed", follows, replace(follows, on_demand=False))):
+        libraries.create(Library(f"contract-{kind}", store, "ours", given))
+        made = next(each for each in libraries.list() if each.name == f"contract-{kind}")
+        assert (libraries.datastores()[made.datastore], made.description, made.subscription) == (store, "ours", given)
+        libraries.update(made.id, replace(made, description="changed", subscription=changed))
+        again = next(each for each in libraries.list() if each.id == made.id)
+        assert (again.description, again.subscription) == ("changed", changed)
+        assert libraries.items(made.id) == ()
+        libraries.delete(made.id, subscribed=kind == "subscribed")
+        libraries.delete(made.id, subscribed=kind == "subscribed")
+    assert not [each for each in libraries.list() if each.name.startswith("contract-")]
+    with pytest.raises(Missing, match="no datastore nowhere"):
+        libraries.create(Library("contract", "nowhere"))
+
+
+@call("content.items", case="what a local library holds is named")
+@lacks(NONE)
+def test_items_are_named(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "named", disk=True)
+    stored(vc, wanted)
+    (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
+    (item,) = ContentLibraries(vc.rest).items(library)
+    assert item.startswith(appliance(wanted).name)

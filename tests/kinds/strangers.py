@@ -215,3 +215,11 @@ def vm_class(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("bitfusion_device_plugin", at="bwki-webhook-deployment", inside="its objects hold nothing; its namespaces are resources of their own")
 def bitfusion_device_plugin(sandbox: Running, folder: Path, name: str) -> Look:
     return kube_object(other(sandbox), "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": name}, "rules": []})
+
+
+@stranger("content_library", at="releases", inside="what is subscribed can be had again; items of a local one are named (test_content_library.py)")
+def content_library(sandbox: Running, folder: Path, name: str) -> Look:
+    rest = Rest(sandbox)
+    store = next(each["datastore"] for each in rest.get("/api/vcenter/datastore") if each["name"] == "shared")
+    made = rest.call("POST", "/api/content/local-library", {"name": name, "type": "LOCAL", "storage_backings": [{"type": "DATASTORE", "datastore_id": store}]})
+    return lambda: rest.get(f"/api/content/library/{made.data}")

@@ -105,7 +105,7 @@ def create_subscribed(call: Call) -> Any:
 @route("PATCH", "/content/subscribed-library/{library}")
 def update(call: Call, library: str) -> None:
     """Change name, description or subscription."""
-    call.need("ContentLibrary.UpdateLibrary", library)
+    call.need(f"ContentLibrary.Update{_which(call)}Library", library)
     spec = check(call.spec, UPDATE)
     with call.state.lock:
         found = _one(call, library)
@@ -119,13 +119,15 @@ def update(call: Call, library: str) -> None:
 @route("DELETE", "/content/library/{library}")
 def delete(call: Call, library: str) -> None:
     """Remove one. RESOURCE_IN_USE while a namespace names it."""
-    call.need("ContentLibrary.DeleteLocalLibrary", library)
+    call.need(f"ContentLibrary.Delete{_which(call)}Library", library)
     with call.state.lock:
         _one(call, library)
         users = [name for name, info in call.state.namespaces.items() if library in info.get("vm_service_spec", {}).get("content_libraries", [])]
         if users:
             raise Refused("RESOURCE_IN_USE", f"The library is used by namespace {', '.join(users)}.")
         del call.state.libraries[library]
+        for item in [each for each, info in call.state.items.items() if info["library_id"] == library]:
+            del call.state.items[item]
 
 
 @route("POST", "/content/subscribed-library/{library}", "sync")
@@ -145,8 +147,15 @@ def _create(call: Call, kind: str, spec: dict[str, Any]) -> str:
         if any(each.get("datastore_id") not in stores for each in spec["storage_backings"] if each["type"] == "DATASTORE") or not spec["storage_backings"]:
             raise Refused("INVALID_ARGUMENT", "spec.storage_backings: there is no such datastore")
         identity = str(uuid.uuid4())
+        for store in spec["storage_backings"]:
+            call.need("Datastore.AllocateSpace", spec["name"], store.get("datastore_id"))
         call.state.libraries[identity] = _record(identity, kind, spec, call.inventory)
     return identity
+
+
+def _which(call: Call) -> str:
+    """As privileges call the libraries of a path."""
+    return next((kind.capitalize() for kind, part in PATHS.items() if f"/{part}/" in call.request.path), "")
 
 
 def _of_type(call: Call, kind: str) -> list[str]:

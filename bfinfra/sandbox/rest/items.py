@@ -108,6 +108,15 @@ def complete(call: Call, session: str) -> None:
         found["state"] = "DONE"
 
 
+@route("GET", "/content/library/item")
+def items(call: Call) -> Any:
+    """Ids of those in a library."""
+    wanted = call.query.get("library_id", [""])[0]
+    if wanted not in call.state.libraries:
+        raise missing("The library", wanted)
+    return [each["id"] for each in call.state.items.values() if each["library_id"] == wanted]
+
+
 @route("POST", "/content/library/item", "find")
 def find(call: Call) -> Any:
     """Ids of those that fit."""

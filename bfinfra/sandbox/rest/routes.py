@@ -73,9 +73,9 @@ def route(method: str, path: str, action: str = "") -> Callable[[Handler], Handl
 
 def find(method: str, path: str, action: str) -> tuple[Handler, dict[str, str]]:
     """The handler and its arguments; /rest writes ids as "id:…". Refused (OPERATION_NOT_FOUND) names what is not there."""
-    for each in ROUTES:
-        matched = each.pattern.fullmatch(path)
-        if matched and each.method == method and each.action == action:
-            return each.handle, {name: unquote(value).removeprefix("id:") for name, value in matched.groupdict().items()}
+    fit = [(each, matched) for each in ROUTES if each.method == method and each.action == action and (matched := each.pattern.fullmatch(path))]
+    if fit:
+        each, matched = min(fit, key=lambda found: found[0].pattern.groups)  # a word that is written out comes before any name
+        return each.handle, {name: unquote(value).removeprefix("id:") for name, value in matched.groupdict().items()}
     asked = f"{method} /api{path}" + (f"?action={action}" if action else "")
     raise Refused("OPERATION_NOT_FOUND", f"The sandbox does not implement {asked}.")

@@ -21,7 +21,8 @@ KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem,
          vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem, vim.host.NetworkSystem, vim.host.FirewallSystem,
          vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)  # fmt: skip
 CHECKED = (  # what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
-    *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "DeleteLocalLibrary", "SyncLibrary", "UpdateSession", "AddLibraryItem",
+    *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "UpdateLocalLibrary", "UpdateSubscribedLibrary", "DeleteLibrary", "DeleteLocalLibrary",
+                                            "DeleteSubscribedLibrary", "SyncLibrary", "UpdateSession", "AddLibraryItem",
                                             "UpdateLibraryItem", "DeleteLibraryItem")),
     *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")), "DVPortgroup.Modify", "DVPortgroup.Delete", "Host.Config.Network", "Host.Config.AdvancedConfig",
     "Namespaces.Configure", "Network.Assign", "Resource.AssignVMToPool", "StorageProfile.View", "VApp.ApplicationConfig",

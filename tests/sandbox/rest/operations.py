@@ -104,8 +104,9 @@ def _operation(rest: Any, types: Any) -> Operation:
     template, _, query = rest._url_template.partition("?")
     given = types["input_type"].definition
     body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
-    names = frozenset(rest._query_parameters.values())
-    return Operation(rest.http_method, template, query.removeprefix("action="), names, body, types["output_type"].definition)
+    kind, _, action = query.partition("=")
+    names = frozenset(rest._query_parameters.values()) | ({kind} if kind and not action else set())  # `?action=find`, but `?library_id`
+    return Operation(rest.http_method, template, action, names, body, types["output_type"].definition)
 
 
 def _rest_of(given: Any, rest: Any) -> Any:

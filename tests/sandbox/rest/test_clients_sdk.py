@@ -113,6 +113,19 @@ def test_all_that_is_said_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_p
     assert recorder.seen() >= {f"GET {classes}", f"POST {classes}", f"PATCH {classes}/{{vm_class}}", f"DELETE {classes}/{{vm_class}}"}
 
 
+def test_all_that_is_said_in_the_life_of_content_libraries_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    libraries = {"releases": {"datastore": "shared", "subscription": {"thumbprint": ":".join(["AB"] * 20)}}, "own": {"datastore": "local"}}
+    site = yaml.safe_load(EXAMPLES["content_library"].read_text()) | {"content_library": libraries}
+    run(site, tmp_path, sandbox, recorder)
+    libraries["releases"]["subscription"] = {"url": "https://mirror.small.test/lib.json", "on_demand": False}
+    libraries["own"]["description"] = "changed"
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    kinds = {f"{verb} /content/{kind}-library{rest}" for kind in ("local", "subscribed") for verb, rest in (("POST", ""), ("PATCH", "/{libraryId}"), ("DELETE", "/{libraryId}"))}
+    assert recorder.seen() >= {"GET /content/library", "GET /content/library/{libraryId}", "GET /content/library/item", "GET /vcenter/datastore", *kinds}
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

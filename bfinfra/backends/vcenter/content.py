@@ -1,0 +1,128 @@
+"""Content libraries as such: local, or subscribed to another one. Source: com.vmware.content (vmware-vcenter 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bfinfra.backends.vcenter import faults
+from bfinfra.model.errors import Missing
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+
+LIBRARIES = "/api/content/library"
+LOCAL = "/api/content/local-library"
+SUBSCRIBED = "/api/content/subscribed-library"
+ITEMS = "/api/content/library/item"
+DATASTORES = "/api/vcenter/datastore"
+AT_ONCE = 8  # details read side by side: the API has no bulk form
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a library follows. `thumbprint`: SHA-1 of the publisher's certificate, "" = by the store; `on_demand`: files come when they are used."""
+
+    url: str
+    on_demand: bool = True
+    automatic_sync: bool = True
+    thumbprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """`datastore`: its id where one was read, its name where one is made; `synced`: it was, at least once."""
+
+    name: str
+    datastore: str
+    description: str = ""
+    subscription: Subscription | None = None
+    id: str = ""
+    synced: bool = True
+
+
+class ContentLibraries:
+    """The libraries of one vCenter. Raises RemoteError."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def list(self) -> list[Library]:
+        """All of them, each in a request of its own; one that went in between is left out, and all where the API isn't there."""
+        try:
+            ids = self._ids(LIBRARIES)
+        except Missing:
+            return []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return [library for library in pool.map(self._one, ids) if library is not None]
+
+    def datastores(self) -> Mapping[str, str]:
+        """Datastores: id → name."""
+        try:
+            return {str(each["datastore"]): str(each["name"]) for each in self._rest.get(DATASTORES)}
+        except (KeyError, TypeError):
+            raise faults.malformed("the datastores can't be read", self._rest.server, "no list of ids and names") from None
+
+    def items(self, library: str) -> tuple[str, ...]:
+        """The items in a library, `name (description)`, in order."""
+        ids = self._ids(ITEMS, {"library_id": library})
+        found = (self._rest.get(f"{ITEMS}/{quote(identity)}") for identity in ids)
+        return tuple(sorted(faults.safe(f"{each.get('name')} ({each.get('description')})") for each in found))
+
+    def create(self, wanted: Library) -> None:
+        """Make one. Missing where there is no such datastore."""
+        stores = [identity for identity, name in self.datastores().items() if name == wanted.datastore]
+        if not stores:
+            raise Missing(f"there is no datastore {wanted.datastore}", server=self._rest.server, next="correct the name")
+        body = {"name": wanted.name, "description": wanted.description, "storage_backings": [{"type": "DATASTORE", "datastore_id": stores[0]}]}
+        if wanted.subscription is None:
+            self._rest.post(LOCAL, {**body, "type": "LOCAL"})
+        else:
+            self._rest.post(SUBSCRIBED, {**body, "type": "SUBSCRIBED", "subscription_info": _subscription(wanted.subscription)})
+
+    def update(self, identity: str, wanted: Library) -> None:
+        """Set the description and the subscription."""
+        body: dict[str, Any] = {"description": wanted.description}
+        if wanted.subscription is None:
+            self._rest.patch(f"{LOCAL}/{quote(identity)}", body)
+        else:
+            self._rest.patch(f"{SUBSCRIBED}/{quote(identity)}", {**body, "subscription_info": _subscription(wanted.subscription)})
+
+    def delete(self, identity: str, *, subscribed: bool) -> None:
+        """Remove one with all that is in it; one that is gone already is fine."""
+        try:
+            if subscribed:
+                self._rest.delete(f"{SUBSCRIBED}/{quote(identity)}")
+            else:
+                self._rest.delete(f"{LOCAL}/{quote(identity)}")
+        except Missing:
+            return
+
+    def _ids(self, path: str, params: Mapping[str, str] | None = None) -> Iterable[str]:
+        found = self._rest.get(path, params=params)
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise faults.malformed("the content libraries can't be read", self._rest.server, "no list of ids")
+        return found
+
+    def _one(self, identity: str) -> Library | None:
+        try:
+            info = self._rest.get(f"{LIBRARIES}/{quote(identity)}")
+        except Missing:
+            return None
+        try:
+            said = info.get("subscription_info")
+            follows = Subscription(said["subscription_url"], bool(said.get("on_demand")), bool(said.get("automatic_sync_enabled")), said.get("ssl_thumbprint") or "") if said else None
+            store = next((each.get("datastore_id") or "" for each in info.get("storage_backings") or ()), "")
+            return Library(info["name"], store, info.get("description") or "", follows, identity, follows is None or bool(info.get("last_sync_time")))
+        except (KeyError, TypeError, AttributeError):
+            raise faults.malformed("a content library can't be read", self._rest.server, "no name in it") from None
+
+
+def _subscription(wanted: Subscription) -> dict[str, Any]:
+    return {
+        "subscription_url": wanted.url, "authentication_method": "NONE", "automatic_sync_enabled": wanted.automatic_sync, "on_demand": wanted.on_demand,
+        **({"ssl_thumbprint": wanted.thumbprint} if wanted.thumbprint else {}),
+    }

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, made, plan
+from pydantic import ValidationError
+from sandbox.asking import Rest
+
+from bfinfra.backends.vcenter.content import Subscription
+from bfinfra.kinds.content_library import RELEASES, ContentLibrary, Create, Delete, Facts, Spec, State, Update
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Ready
+from bfinfra.model.mark import Mark
+
+MARK = Mark("site", "content_library/releases")
+
+
+def written(**changes: Any) -> Spec:
+    return Spec.model_validate({"datastore": "shared", "subscription": {}, **changes})
+
+
+def steps(spec: Spec | None, state: State | None) -> Any:
+    return ContentLibrary.steps("releases", spec, state, Around(MARK, facts=Facts(("shared", "local"))))
+
+
+def standing(spec: Spec, **changes: Any) -> State:
+    (step,) = steps(spec, None)
+    return State(mark=Mark.decode(step.library.description), library=replace(step.library, id="lib-1", **changes))
+
+
+def test_by_default_it_follows_vmwares_library_of_releases():
+    (step,) = steps(written(), None)
+    assert isinstance(step, Create)
+    assert step.library.subscription == Subscription(RELEASES)
+    assert Mark.decode(step.library.description) == MARK.seal(written().applied())
+
+
+def test_a_mirror_and_what_somebody_changed_are_one_field():
+    assert steps(written(), standing(written())) == ()
+    (step,) = steps(written(subscription={"url": "https://mirror/lib.json"}), standing(written()))
+    assert (type(step), step.library.id, step.changes) == (Update, "lib-1", (Change("subscription.url", RELEASES, "https://mirror/lib.json"),))
+    (step,) = steps(written(), standing(written(), subscription=Subscription(RELEASES, on_demand=False)))
+    assert step.changes == (Change("subscription.on_demand", False, True),)
+    (step,) = steps(None, standing(written()))
+    assert (type(step), step.subscribed) == (Delete, True)
+
+
+@pytest.mark.parametrize(("wanted", "field", "says"), [
+    (written(datastore="local"), "datastore", "can't move"), (written(subscription=None), "subscription", "can't become"),
+])
+def test_what_a_library_can_not_become_is_refused(wanted, field, says):
+    with pytest.raises(Refusal, match=says) as refused:
+        steps(wanted, standing(written()))
+    assert refused.value.field == field
+
+
+def test_a_datastore_that_is_not_there_is_refused_with_the_nearest():
+    with pytest.raises(Refusal, match="did you mean shared"):
+        steps(written(datastore="shard"), None)
+
+
+def test_it_is_ready_once_it_was_synchronised_unless_nobody_does_that():
+    kind = object.__new__(ContentLibrary)
+    assert kind.ready(written(), standing(written(), synced=False)).status is Ready.WAITING
+    assert kind.ready(written(), standing(written())).status is Ready.READY
+    by_hand = written(subscription={"automatic_sync": False})
+    assert kind.ready(by_hand, standing(by_hand, synced=False)).status is Ready.READY
+
+
+@pytest.mark.parametrize("changes", [{"subscription": {"url": "lib.json"}}, {"subscription": {"thumbprint": "AB"}}, {"datastore": None}])
+def test_what_can_not_be_is_an_error_in_the_file(changes):
+    with pytest.raises(ValidationError):
+        written(**changes)
+
+
+def test_a_namespace_of_the_same_file_gets_it_and_what_others_keep_in_it_is_named(sandbox, tmp_path):
+    given = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text())
+    given["supervisor_namespace"]["team-a"]["content_libraries"] = ["images"]
+    given["content_library"] = {"images": {"datastore": "shared"}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    rest = Rest(sandbox)
+    (library,) = rest.call("POST", "/api/content/library?action=find", {"name": "images"}).data
+    assert rest.call("POST", "/api/content/library/item", {"library_id": library, "name": "theirs", "type": "iso"}).status == 201
+    item = next(each for each in plan(path, sandbox, destroy=True).items if each.key.kind == "content_library")
+    assert item.contents == ("item theirs ()",)
+
+
