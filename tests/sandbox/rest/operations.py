@@ -45,11 +45,15 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Operation:
-    """`template`: `/vcenter/namespaces/instances/{namespace}`; `body`: the type that goes in, `answer`: the one that comes out."""
+    """`template`: `/vcenter/namespaces/instances/{namespace}`; `body`: the type that goes in, `answer`: the one that comes out.
+
+    `marker`: what the query must name, of two operations of one path.
+    """
 
     method: str
     template: str
     action: str
+    marker: str
     query: frozenset[str]
     body: Any
     answer: Any
@@ -59,7 +63,8 @@ class Operation:
 
     def takes(self, exchange: Exchange) -> bool:
         pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(self.template))
-        return self.method == exchange.method and self.action == exchange.query.get("action", "") and bool(re.fullmatch(pattern, exchange.path))
+        asked = self.method == exchange.method and self.action == exchange.query.get("action", "") and (not self.marker or self.marker in exchange.query)
+        return asked and bool(re.fullmatch(pattern, exchange.path))
 
 
 @functools.cache
@@ -76,7 +81,7 @@ def operations() -> tuple[Operation, ...]:
             for name, each in vars(module).items():
                 if name.endswith("Stub") and isinstance(each, type) and each is not ApiInterfaceStub and issubclass(each, ApiInterfaceStub):
                     each(None)
-    return tuple(sorted(found, key=lambda each: each.template.count("{")))  # .../instances/v2 before .../instances/{namespace}
+    return tuple(sorted(found, key=lambda each: (each.template.count("{"), not each.marker)))  # .../instances/v2 before .../instances/{namespace}
 
 
 def judged(exchange: Exchange) -> tuple[str, list[str]]:
@@ -104,9 +109,10 @@ def _operation(rest: Any, types: Any) -> Operation:
     template, _, query = rest._url_template.partition("?")
     given = types["input_type"].definition
     body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
-    kind, _, action = query.partition("=")
-    names = frozenset(rest._query_parameters.values()) | ({kind} if kind and not action else set())  # `?action=find`, but `?library_id`
-    return Operation(rest.http_method, template, action, names, body, types["output_type"].definition)
+    marker, _, action = query.partition("=")  # `?action=find`, or `?library_id`
+    marker = "" if action else marker
+    names = frozenset(rest._query_parameters.values()) | ({marker} - {""})
+    return Operation(rest.http_method, template, action, marker, names, body, types["output_type"].definition)
 
 
 def _rest_of(given: Any, rest: Any) -> Any:
