@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,10 +50,10 @@ class ContentLibraries:
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    def list(self) -> list[Library]:
+    def list(self) -> Sequence[Library]:
         """All of them, each in a request of its own; one that went in between is left out, and all where the API isn't there."""
         try:
-            ids = self._ids(LIBRARIES)
+            ids = self._list(LIBRARIES)
         except Missing:
             return []
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -68,7 +68,7 @@ class ContentLibraries:
 
     def items(self, library: str) -> tuple[str, ...]:
         """The items in a library, `name (description)`, in order."""
-        ids = self._ids(ITEMS, {"library_id": library})
+        ids = self._list(ITEMS, {"library_id": library})
         found = (self._rest.get(f"{ITEMS}/{quote(identity)}") for identity in ids)
         return tuple(sorted(faults.safe(f"{each.get('name')} ({each.get('description')})") for each in found))
 
@@ -101,7 +101,7 @@ class ContentLibraries:
         except Missing:
             return
 
-    def _ids(self, path: str, params: Mapping[str, str] | None = None) -> Iterable[str]:
+    def _list(self, path: str, params: Mapping[str, str] | None = None) -> Sequence[str]:
         found = self._rest.get(path, params=params)
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
             raise faults.malformed("the content libraries can't be read", self._rest.server, "no list of ids")
