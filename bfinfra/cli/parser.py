@@ -44,6 +44,7 @@ def build() -> Parser:
     _reading(verbs)
     _writing(verbs)
     _knowing(verbs)
+    _schedule(verbs)
     _sandbox(verbs)
     return parser
 
@@ -102,6 +103,23 @@ def _knowing(verbs: argparse._SubParsersAction[Parser]) -> None:
     lint.add_argument("--total-gpu-memory", type=_positive, default=0, metavar="MB", help="the plug-in's total_gpu_memory, which gpu-memory is held against")
     completion = _verb(verbs, "completion", "knowing", "print a completion script for a shell")
     completion.add_argument("shell", choices=SHELLS)
+
+
+def _schedule(verbs: argparse._SubParsersAction[Parser]) -> None:
+    inner = _verb(verbs, "schedule", "scheduling", "print what runs drift checks by itself; installs nothing").add_subparsers(
+        dest="what", metavar="systemd|cron|kubernetes", required=True, parser_class=Parser)
+    systemd = _verb(inner, "systemd", "scheduling", "a service and its timer; a check that finds drift fails the service")
+    systemd.add_argument("--user", metavar="NAME", help="who runs it; else a user that exists only while it runs")
+    systemd.add_argument("--out", metavar="FOLDER", help="write the units there, such as /etc/systemd/system")
+    cron = _verb(inner, "cron", "scheduling", "a line of a crontab, which mails what is new")
+    kubernetes = _verb(inner, "kubernetes", "scheduling", "a CronJob with its account, its rights and the site's files")
+    kubernetes.add_argument("--image", metavar="IMAGE", required=True, help="a container image with bfinfra in it")
+    kubernetes.add_argument("--namespace", metavar="NAME", help="where it shall run")
+    kubernetes.add_argument("--claim", metavar="NAME", help="a volume claim for what checks remember; else each is the first")
+    kubernetes.add_argument("--in-cluster", metavar="ADDRESS", help="the cluster of the site that it runs in: its account may read there what a check reads")
+    for verb in (systemd, cron, kubernetes):
+        verb.add_argument("--every", metavar="TIME", default="1h", help="15m, 1h, 6h, 1d, … (default 1h)")
+        _site(verb)
 
 
 def _sandbox(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -1,0 +1,119 @@
+"""`bfinfra schedule`: what it prints for systemd, cron and Kubernetes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bfinfra.cli.main import main
+from bfinfra.model.schedule import Schedule
+from bfinfra.render.schedule import Check, cron, systemd
+
+SITE = """\
+site: poc
+vcenter: {server: vc.test, username: me, password: {env: VCENTER_PASSWORD}, trust: {ca_file: certs/ca.pem}}
+kubernetes_cluster:
+  one: {kubeconfig: {file: secrets/one.kubeconfig}}
+namespace:
+  training: {cluster: one}
+"""
+KUBECONFIG = {
+    "apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+    "clusters": [{"name": "k", "cluster": {"server": "https://k.test:6443"}}], "users": [{"name": "u", "user": {"token": "planted-token"}}],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "certs").mkdir()
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "site.yaml").write_text(SITE)
+    (tmp_path / "certs/ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (tmp_path / "secrets/one.kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    monkeypatch.setenv("VCENTER_PASSWORD", "planted-password")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_timer_and_its_service_name_absolute_paths_and_where_secrets_come_from(folder, capsys):
+    assert main(["schedule", "systemd", "site.yaml", "--every", "6h", "--out", "."]) == 0
+    service, timer = (folder / f"bfinfra-drift-poc.{each}" for each in ("service", "timer"))
+    assert f"drift --news {folder}/site.yaml" in service.read_text()
+    assert "EnvironmentFile=/etc/bfinfra/poc.env" in service.read_text()
+    assert "# VCENTER_PASSWORD: one NAME=value a line" in service.read_text()
+    assert "OnCalendar=*-*-* 00/6:" in timer.read_text()
+    assert "systemctl enable --now bfinfra-drift-poc.timer" in capsys.readouterr().err
+
+
+def test_a_line_of_a_crontab_is_what_a_shell_reads_back(folder, capsys):
+    assert main(["schedule", "cron", "site.yaml", "--every", "15m"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    words = shlex.split(line.split(None, 5)[5])
+    assert words[-3:] == ["drift", "--news", f"{folder}/site.yaml"]
+
+
+def kubernetes(capsys: Any, *more: str) -> tuple[dict[str, Any], str]:
+    assert main(["schedule", "kubernetes", "site.yaml", "--image", "registry.test/bfinfra:1", *more]) == 0
+    said = capsys.readouterr()
+    return {each["kind"]: each for each in yaml.safe_load_all(said.out)}, said.err
+
+
+def test_a_cronjob_has_the_sites_files_and_gets_its_secrets_from_a_secret(folder, capsys):
+    found, said = kubernetes(capsys)
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == ["drift", "--forget", "/site/site.yaml"]
+    assert sorted(found["ConfigMap"]["data"].values()) == sorted([SITE, "-----BEGIN CERTIFICATE-----\n"])
+    sources = pod["volumes"][0]["projected"]["sources"]
+    assert [[item["path"] for item in source[kind]["items"]] for source, kind in zip(sources, ("configMap", "secret"), strict=True)] == [["site.yaml", "certs/ca.pem"], ["secrets/one.kubeconfig"]]
+    assert [each["name"] for each in pod["containers"][0]["env"] if "valueFrom" in each] == ["VCENTER_PASSWORD"]
+    assert "kubectl create secret generic bfinfra-drift-poc --from-literal=VCENTER_PASSWORD" in said
+    assert "planted" not in str(found) + said
+
+
+def test_a_pod_of_a_check_may_do_nothing_that_it_need_not(folder, capsys):
+    found, _ = kubernetes(capsys)
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert (pod["automountServiceAccountToken"], pod["securityContext"]["runAsNonRoot"]) == (False, True)
+    assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+    assert "ClusterRole" not in found
+
+
+def test_in_its_own_cluster_its_account_may_read_and_only_read(folder, capsys):
+    found, _ = kubernetes(capsys, "--in-cluster", "kubernetes_cluster/one", "--namespace", "ops", "--claim", "memory")
+    assert {verb for rule in found["ClusterRole"]["rules"] for verb in rule["verbs"]} <= {"get", "list"}
+    assert found["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", "name": "bfinfra-drift-poc", "namespace": "ops"}]
+    assert found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][1] == "--news"
+    assert main(["schedule", "kubernetes", "site.yaml", "--image", "x", "--in-cluster", "kubernetes_cluster/two"]) == 1
+    assert "there is: kubernetes_cluster/one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    (SITE.replace("{env: VCENTER_PASSWORD}", "{keyring: vcenter/me}"), "a keyring is of this machine"),
+    (SITE.replace("{env: VCENTER_PASSWORD}", "{command: [pass, vcenter]}"), "a command is of this machine"),
+    (SITE.replace("certs/ca.pem", "/etc/ssl/certs/ca.pem"), "outside of the site's folder"),
+])
+def test_what_a_container_can_not_have_is_told(folder, capsys, text, why):
+    (folder / "site.yaml").write_text(text)
+    assert main(["schedule", "kubernetes", "site.yaml", "--image", "x"]) == 1
+    assert why in capsys.readouterr().err
+
+
+def test_files_that_no_config_map_holds_are_told_by_name(folder, capsys):
+    (folder / "certs/ca.pem").write_text("x" * 1_000_000)
+    assert main(["schedule", "kubernetes", "site.yaml", "--image", "x"]) == 1
+    assert "certs/ca.pem" in capsys.readouterr().err
+
+
+CHECK = Check("poc", "/opt/my tools/bfinfra", ("/srv/100%/$HOME/a'b\"c.yaml",), Schedule.every("1h", "poc"))
+
+
+def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
+    command = next(line for line in systemd(CHECK)["bfinfra-drift-poc.service"].splitlines() if line.startswith("ExecStart="))
+    assert command == 'ExecStart="/opt/my tools/bfinfra" drift --news "/srv/100%%/$$HOME/a\'b\\"c.yaml"'
+    line = cron(CHECK)
+    assert r"100\%" in line
+    assert shlex.split(line.replace(r"\%", "%").split(None, 5)[5]) == [CHECK.program, "drift", "--news", *CHECK.sites]
