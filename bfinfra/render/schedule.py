@@ -31,6 +31,11 @@ RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
 SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+ProtectProc=invisible
+ProcSubset=pid
+RemoveIPC=yes
 UMask=0077
 """
 LARGEST = 900 << 10  # bytes that a ConfigMap takes, with room for its names
