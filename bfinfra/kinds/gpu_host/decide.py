@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bfinfra.kinds.gpu_host.cards import chosen, ours
@@ -33,7 +33,7 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
     cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
     wanted = dict.fromkeys(cards, True) | {a: on for a, on in state.before.items() if a not in cards and state.device(a)}
     found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
-    steps = [*_pending(name, state, mark, wanted, found)] or _effects(name, state, wanted, mark, found, spec)
+    steps = _effects(name, state, wanted, mark, found, spec)
     if state.mark is None or state.mark.applied != spec.applied():
         steps.append(Seal(name=name, moid=state.detail.moid, note=replace(_note(state, mark), mark=mark.seal(spec.applied())).encode(), changes=found))
     return steps
@@ -51,7 +51,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     spec = Spec(reboot=applied.get("reboot", "never"), reboot_in_use=bool(applied.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
     kept = state.mark or mark  # sealed: it says whether a reboot is allowed
-    steps = [*_pending(name, state, mark, wanted, found)] or _effects(name, state, wanted, kept, found, spec)
+    steps = _effects(name, state, wanted, kept, found, spec)
     owed = spec.reboot == "never" and any(getattr(state.device(a), "active", on) != on for a, on in wanted.items())
     return [*steps, Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else "")]
 
@@ -72,6 +72,8 @@ def owed(spec: Spec, state: State) -> list[str]:
 
 
 def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input
+    if state.rebooting:
+        return _pending(name, state, wanted, lambda: _restart(name, state, mark, found, spec))
     unset = _unset(wanted, state)
     steps: list[Step] = []
     if unset:
@@ -80,22 +82,25 @@ def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes
         steps.append(Set(name=name, moid=state.detail.moid, wanted={a: wanted[a] for a in unset}, note=note, changes=found))
     inert = [a for a, on in wanted.items() if _active(state, a) != on]
     if inert and spec.reboot == "if_needed" and (unset or not state.tried):
-        _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
-        running = [h for h in state.detail.holders if h.on]
-        steps += [ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found) for vm in running]
-        steps += _reboot(name, state, mark, found)
+        steps += _restart(name, state, mark, found, spec)
     return steps
 
 
-def _pending(name: str, state: State, mark: Mark, wanted: Wanted, found: Changes) -> Sequence[Step]:
-    """What is left of a reboot that was begun."""
-    if not state.rebooting:
-        return ()
+def _pending(name: str, state: State, wanted: Wanted, restart: Callable[[], list[Step]]) -> list[Step]:
+    """What is left of a reboot that was begun; somebody may have started a VM since."""
     if state.back:
-        return (_leave(name, state, wanted),)
+        return [_leave(name, state, wanted)]
     if state.detail.connected and state.detail.boot:
-        return _reboot(name, state, mark, found)
-    return (Await(name=name, moid=state.detail.moid), Leave(name=name, moid=state.detail.moid, note="", stay=state.stays))
+        return restart()
+    return [Await(name=name, moid=state.detail.moid), Leave(name=name, moid=state.detail.moid, note="", stay=state.stays)]
+
+
+def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) -> list[Step]:
+    """This site's servers down, then the host. Refusal where a VM runs that must not go down."""
+    _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
+    running = [h for h in state.detail.holders if h.on]
+    down = [ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found) for vm in running]
+    return [*down, *_reboot(name, state, mark, found)]
 
 
 def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
