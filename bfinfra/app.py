@@ -28,6 +28,7 @@ from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
 
 if TYPE_CHECKING:
+    from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
     from bfinfra.backends.certificate import Shown
     from bfinfra.backends.transport import Filling, Seam
     from bfinfra.doctor.ground import Ground
@@ -227,6 +228,18 @@ def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Show
         if ground.login is not None:
             raise ground.login
         return [door.look(ground) for found in (doors.supervisors, doors.guests) for door in found(ground)]
+
+
+def host_keys(site: Site, *, around: Setting = THE_WORLD) -> list[HostKeys]:
+    """The SSH host keys of each machine that the site names, held against what it pins. Nobody logs in."""
+    machines = {key: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
+    if not machines:
+        return []
+    from bfinfra.backends.ansible import hostkeys
+    from bfinfra.backends.transport import Seam as Transport
+
+    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None)
+    return [hostkeys.look(seam, spec.machine(key.name), str(key)) for key, spec in machines.items()]
 
 
 def certificate(server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD) -> Shown:

@@ -10,6 +10,8 @@ from bfinfra.cli import where
 from bfinfra.cli.screen import Screen
 from bfinfra.model.errors import BfinfraError
 from bfinfra.render import certificate as render
+from bfinfra.render import host_keys
+from bfinfra.render.style import Style
 
 if TYPE_CHECKING:
     import argparse
@@ -22,13 +24,17 @@ def trust(args: argparse.Namespace) -> int:
     """1 where a server is not trusted."""
     named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
     if named:
-        found = [app.certificate(args.sites[0], around=app.Setting(sandbox=where.sandbox(args) if args.world else None))]
+        found, machines = [app.certificate(args.sites[0], around=app.Setting(sandbox=where.sandbox(args) if args.world else None))], []
     else:
         site, setting = where.site(args)
-        found = app.certificates(site, around=setting)
+        found, machines = app.certificates(site, around=setting), app.host_keys(site, around=setting)
         found += _inside(site, setting, Screen.of(args))
-    Screen.of(args).show(lambda style: render.text(found, style) or "the site names no server", lambda: render.data(found))
-    return 1 if any(each.objection for each in found) else 0
+
+    def text(style: Style) -> str:
+        return "\n\n".join(filter(None, (render.text(found, style), host_keys.text(machines, style)))) or "the site names no server"
+
+    Screen.of(args).show(text, lambda: {**render.data(found), "machines": host_keys.data(machines)})
+    return 1 if any(each.objection for each in found) or any(each.objection for each in machines) else 0
 
 
 def _inside(site: Site, setting: app.Setting, screen: Screen) -> list[Shown]:

@@ -13,7 +13,7 @@ from bfinfra.model.kind import Kind, Spec
 
 INSIDE = frozenset({"bitfusion_device_plugin", "mpi_job", "mpi_operator", "namespace", "registry_credential", "tanzu_cluster", "token_secret", "workload"})
 """Kinds whose objects are in clusters and nowhere else: where no cluster stands there is none of them."""
-SOURCES = frozenset({"bitfusion_token", "kubernetes_cluster"})
+SOURCES = frozenset({"bitfusion_token", "kubernetes_cluster", "linux_host"})
 """Kinds that are only read: there is nothing of them but what a file says."""
 
 

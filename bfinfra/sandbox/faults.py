@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "*")
+DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "ssh", "*")
 DEEDS = ("delay", "status", "retry_after", "reset", "half", "expire", "soap", "task", "message", "kill", "when")
 
 

@@ -14,6 +14,7 @@ from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.linux import LinuxMachines
 from bfinfra.sandbox.rest import RestState, content_door, rest_door
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
@@ -42,6 +43,7 @@ class Parts:
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
         self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
         self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)
+        self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()})
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)
@@ -53,21 +55,25 @@ class Parts:
             self.listeners.open(f"{host}:443", self._esx_door, "esx")
         self.supervisors.open()
         self.elsewhere.open()
+        self.linux.open()
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save(), "elsewhere": self.elsewhere.save()}
+        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save(), "elsewhere": self.elsewhere.save(),
+                "linux": self.linux.save()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
         self.inventory.restore(data["inventory"])
         self.supervisors.restore(data["supervisors"])
         self.elsewhere.restore(data.get("elsewhere", {}))
+        self.linux.restore(data.get("linux", {}))
         self.rest.restore(data["rest"])
 
     def dump(self) -> Any:
         """The whole world without generated ids and times: two equal worlds dump equal."""
-        found = {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump(), "elsewhere": self.elsewhere.dump()}
+        found = {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump(), "elsewhere": self.elsewhere.dump(),
+                 "linux": self.linux.dump()}
         return json.loads(json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate"))
 
     def reset(self) -> None:
@@ -79,6 +85,7 @@ class Parts:
         self.rest.reset()
         self.supervisors.reset()
         self.elsewhere.reset()
+        self.linux.reset()
         self.tally.clear()
 
     def expire(self) -> None:

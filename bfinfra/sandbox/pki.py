@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 Key = ec.EllipticCurvePrivateKey
@@ -52,6 +52,20 @@ class Pki:
         """The host's certificate as PEM, without its key."""
         text = self.leaf(host).read_text()
         return text[text.index("-----BEGIN CERTIFICATE") :]
+
+    def ssh_key(self, name: str) -> str:
+        """A private key of SSH under this name, made once."""
+        path = self._folder / f"ssh-{re.sub(r'[^A-Za-z0-9.-]', '_', name)}"
+        with self._lock:
+            if not path.exists():
+                key = ed25519.Ed25519PrivateKey.generate()
+                _write(path, key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()))
+        return path.read_text()
+
+    def ssh_public(self, name: str) -> str:
+        """Its public key: type and base64."""
+        public = serialization.load_ssh_private_key(self.ssh_key(name).encode(), None).public_key()
+        return public.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
         """What a server for this host needs."""

@@ -80,7 +80,7 @@ class _Endpoints:
 
     def _write(self, _: dict[str, int]) -> None:
         with self._lock:
-            addresses = {address: f"127.0.0.1:{port}" for address, port in sorted(self._parts.listeners.ports().items())}
+            addresses = {address: f"127.0.0.1:{port}" for address, port in sorted({**self._parts.listeners.ports(), **self._parts.linux.ports}.items())}
             shown = handout.variables(self._parts.world, self._pki.ca_file.resolve(), self._files.kubeconfig, addresses, self._parts.supervisors.logins())
             config = handout.kubeconfig(self._parts.kubernetes(), addresses, self._pki.ca_pem)
             self._files.write({**handout.secrets(self._parts.world), **shown}, config)
@@ -92,5 +92,11 @@ def _files(world: World, state: Path, pki: Pki) -> None:
     clusters = {name: (each.address, each.token) for name, each in world.kubernetes_clusters.items()}
     made, wanted = state / "files.made", hashlib.sha256(f"{world.files} {clusters} {pki.ca_pem}".encode()).hexdigest()
     if not made.exists() or made.read_text() != wanted:
-        make_files(world.files, state / "files", pki.ca_pem, world.kubernetes_clusters)
+        make_files(world.files, state / "files", pki.ca_pem, world.kubernetes_clusters, lambda: _ssh(world, pki))
         made.write_text(wanted)
+
+
+def _ssh(world: World, pki: Pki) -> tuple[str, str]:
+    """The private key that lets into the world's Linux machines, and the known_hosts of them all."""
+    hosts = (f"{each.address if each.port == 22 else f'[{each.address}]:{each.port}'} {pki.ssh_public(f'host-{name}')}\n" for name, each in world.linux_machines.items())
+    return pki.ssh_key("client"), "".join(hosts)

@@ -196,6 +196,19 @@ class KubernetesCluster:
 
 
 @dataclass(frozen=True)
+class LinuxMachine:
+    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where there is one. `os`: as os-release names it; `gpus`: bytes of each."""
+
+    address: str
+    port: int = 22
+    os: str = "ubuntu"
+    version: str = "20.04"
+    users: tuple[str, ...] = ("root",)
+    password: Any = field(default=None, repr=False)
+    gpus: tuple[Bytes, ...] = ()
+
+
+@dataclass(frozen=True)
 class Workload:
     """What a container of a matching image does. `output`: what it prints, None for what the kind of image prints by default."""
 
@@ -235,6 +248,7 @@ class World:
     registries: Mapping[str, Registry] = field(default_factory=dict)
     images: Mapping[str, Workload] = field(default_factory=dict)
     kubernetes_clusters: Mapping[str, KubernetesCluster] = field(default_factory=dict)
+    linux_machines: Mapping[str, LinuxMachine] = field(default_factory=dict)
 
     @property
     def hosts(self) -> dict[str, Host]:
@@ -276,10 +290,11 @@ def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
         users = tuple(replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users)
         registries = {host: replace(each, password=passwords.of(each.password, host, env)) for host, each in world.registries.items()}
         others = {name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env)) for name, each in world.kubernetes_clusters.items()}
+        machines = {name: replace(each, password=each.password and passwords.of(each.password, name, env)) for name, each in world.linux_machines.items()}
     except BadWorld as error:
         raise BadWorld(f"{at}: {error}") from None
     durations = {**DURATIONS, **world.durations}
-    return replace(world, env=env, users=users, registries=registries, kubernetes_clusters=others, durations=durations)
+    return replace(world, env=env, users=users, registries=registries, kubernetes_clusters=others, linux_machines=machines, durations=durations)
 
 
 def _problems(world: World) -> list[str]:

@@ -36,6 +36,33 @@ class HostKey:
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a machine shows: type and fingerprint of each key; `objection`: why it is not trusted, "" = it is."""
+
+    server: str
+    what: str
+    keys: tuple[tuple[str, str], ...]
+    objection: str
+
+
+def look(seam: Seam, machine: Machine, what: str) -> Shown:
+    """The keys of a machine, held against what the site pins. Unreachable. Nobody logs in."""
+    found = shown(seam, machine.address, machine.port)
+    try:
+        pinned = known(seam, machine)
+    except Untrusted as error:
+        pinned, objection = "", error.problems[0].what
+    else:
+        objection = "" if _holds(pinned, found) else "none of these keys is in the known_hosts file"
+    return Shown(machine.server, what, tuple((key.type, key.sha256) for key in found), objection)
+
+
+def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
+    """Whether the file holds one of the keys; whether under the machine's name, ssh itself decides (names may be hashed)."""
+    return any(f"{key.type} {key.key}" in pinned for key in found)
+
+
 def shown(seam: Seam, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
     host, real = seam.where(address, port)

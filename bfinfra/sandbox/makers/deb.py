@@ -1,27 +1,29 @@
-"""Debian packages with nothing but a name in them: they stand where a site names a client package."""
+"""Debian packages with nothing but a name, and programs where they are given: they stand where a site names a client package."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from bfinfra.sandbox.makers.ova import member
 
 TIME = 1_625_209_648
 
 
-def make_deb(path: Path, *, package: str, version: str, architecture: str = "amd64") -> None:
-    """Write a .deb that dpkg reads; the same arguments give the same bytes."""
+def make_deb(path: Path, *, package: str, version: str, architecture: str = "amd64", programs: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a .deb that dpkg reads; the same arguments give the same bytes. `programs`: name in /usr/bin → its text."""
     control = (
         f"Package: {package}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: sandbox <root@localhost>\n"
-        "Section: misc\nPriority: optional\nDescription: stand-in for a Bitfusion client\n"
+        "Section: misc\nPriority: optional\nDescription: stand-in for a client of remote GPUs\n"
     )
     note = f"{package} {version}: a stand-in, it runs nothing\n"
     parts = (
         ("debian-binary", b"2.0\n"), ("control.tar.gz", _tar({"./control": control})),
-        ("data.tar.gz", _tar({f"./usr/share/doc/{package}/README": note})),
+        ("data.tar.gz", _tar({f"./usr/share/doc/{package}/README": note, **{f"./usr/bin/{name}": text for name, text in programs.items()}})),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"!<arch>\n" + b"".join(_entry(name, data) for name, data in parts))
@@ -35,5 +37,7 @@ def _tar(files: dict[str, str]) -> bytes:
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, text in files.items():
-            tar.addfile(member(name, len(text.encode())), io.BytesIO(text.encode()))
+            info = member(name, len(text.encode()))
+            info.mode = 0o755 if name.startswith("./usr/bin/") else info.mode
+            tar.addfile(info, io.BytesIO(text.encode()))
     return out.getvalue()

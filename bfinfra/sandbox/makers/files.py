@@ -18,8 +18,9 @@ from bfinfra.sandbox.world import File, KubernetesCluster
 Maker = Callable[..., None]
 
 
-def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: Mapping[str, KubernetesCluster] = MappingProxyType({})) -> None:
-    """Make every file under the folder; `clusters`: those that a kubeconfig may lead to. BadWorld names a file whose path, maker or options are wrong."""
+def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: Mapping[str, KubernetesCluster] = MappingProxyType({}),
+               ssh: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+    """Make every file under the folder; `clusters`: those that a kubeconfig may lead to; `ssh`: key and known_hosts of the Linux machines. BadWorld names a file whose path, maker or options are wrong."""
 
     def make_ca(path: Path) -> None:
         make_text(path, text=ca_pem)
@@ -30,8 +31,16 @@ def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: M
         found = clusters[cluster]
         make_kubeconfig(path, name=cluster, address=found.address, token=found.token, ca_pem=ca_pem)
 
+    def make_ssh_key(path: Path) -> None:
+        make_text(path, text=ssh()[0])
+        path.chmod(0o600)
+
+    def make_known_hosts(path: Path) -> None:
+        make_text(path, text=ssh()[1])
+
     makers: dict[str, Maker] = {
-        "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access,
+        "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access, "ssh_key": make_ssh_key,
+        "known_hosts": make_known_hosts,
     }
     for name, file in files.items():
         path = PurePosixPath(name)

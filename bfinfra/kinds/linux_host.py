@@ -1,0 +1,102 @@
+"""A Linux machine that is there already, by SSH: a place for clients and servers of remote GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.errors import BfinfraError, RemoteError
+from bfinfra.model.kind import Need, Readiness, Ready, Seen
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site
+from bfinfra.model.ssh import Account, HostAddress, HostTrust, Machine
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import Answer, LinuxHosts
+
+LOOK = {"release": ("cat", "/etc/os-release"), "architecture": ("uname", "-m"), "kernel": ("uname", "-r")}
+
+
+class Spec(kind.Spec):
+    """What a user writes for one machine."""
+
+    address: HostAddress
+    """Its name or address."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    """Where its SSH server listens."""
+    trust: HostTrust
+    """The host key that it must show."""
+    user: Account = "root"
+    """Who logs in."""
+    key: Secret | None = None
+    """Reference to that user's private key, without a passphrase."""
+    password: Secret | None = None
+    """Reference to that user's password, where there is no key."""
+    root: bool = True
+    """Work as root, by sudo where the user isn't root."""
+    sudo_password: Secret | None = None
+    """Reference to the password that sudo asks for, where it does."""
+    python: str = "/usr/bin/python3"
+    """The interpreter there for Ansible's modules."""
+
+    @model_validator(mode="after")
+    def _lets_in(self) -> Spec:
+        if self.key is None and self.password is None:
+            raise ValueError("give key or password")
+        return self
+
+    def machine(self, name: str) -> Machine:
+        """As the backend takes it."""
+        return Machine(name, self.address, self.user, self.trust, self.port, self.key, self.password, self.sudo_password, self.root, self.python)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A machine that answered. `os`: id and version of its distribution, such as `ubuntu 20.04`."""
+
+    machine: Machine
+    os: str
+    architecture: str
+    kernel: str
+
+
+class LinuxHost(kind.Source[Spec, State]):
+    """A Linux machine, by SSH."""
+
+    document = Document.FLEXDIRECT
+
+    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
+        self._hosts = hosts
+        # A destroy wants nothing, and yet must get into the machines that the file names.
+        self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
+        specs = {**self._named, **wanted} if others else wanted
+        asked = {spec.machine(name): LOOK for name, spec in specs.items() if spec is not None}
+        states, unreadable = {}, {}
+        for machine, found in self._hosts.read(asked).items():
+            if isinstance(found, RemoteError) and len(asked) == 1:
+                raise found  # the caller tries again
+            if isinstance(found, BfinfraError):
+                unreadable[machine.name] = str(found)
+            else:
+                states[machine.name] = _state(machine, found)
+        return Seen(states, unreadable=unreadable)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """It answered."""
+        return Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+
+
+def _state(machine: Machine, found: Mapping[str, Answer]) -> State:
+    lines = (line.partition("=") for line in found["release"].text.splitlines() if "=" in line)
+    release = {name: value.strip().strip("\"'") for name, _, value in lines}
+    os = " ".join(filter(None, (release.get("ID", "unknown"), release.get("VERSION_ID", ""))))
+    return State(machine=machine, os=os, architecture=found["architecture"].text.strip(), kernel=found["kernel"].text.strip())

@@ -1,0 +1,99 @@
+"""All Linux machines of a world: each behind its SSH port, counted and disturbed like every other door."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.faults import Faults, Interrupted
+from bfinfra.sandbox.linux import gpus
+from bfinfra.sandbox.linux.machine import Machine
+from bfinfra.sandbox.linux.programs import Programs
+from bfinfra.sandbox.linux.shell import Call, understood
+from bfinfra.sandbox.linux.ssh import Door, SshPort
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.pki import Pki
+    from bfinfra.sandbox.tally import Tally
+    from bfinfra.sandbox.world import LinuxMachine
+
+MIB = 2**20
+NAME = "ssh"
+PASSING = ("put", "folder", "clear", "chmod", "read", "refused")
+"""What Ansible's connection does around a module writes only below /tmp."""
+
+
+class LinuxMachines:
+    """The world's `linux_machines`, by name."""
+
+    def __init__(self, written: Mapping[str, LinuxMachine], pki: Pki, faults: Faults, tally: Tally, bitfusion: Callable[[], Mapping[str, Sequence[int]]]) -> None:
+        self._written, self._pki, self._faults, self._tally = written, pki, faults, tally
+        self._lock = threading.RLock()
+        self._programs = Programs(self._serving, bitfusion)
+        self.all = {name: _fresh(name, each) for name, each in written.items()}
+        self.ports: dict[str, int] = {}
+
+    def open(self) -> None:
+        """Be reachable: `address:port` → the port on loopback."""
+        for name, each in self._written.items():
+            passwords = {user: str(each.password) for user in each.users if each.password}
+            door = Door(self._pki.ssh_key(f"host-{name}"), self._pki.ssh_public("client"), passwords, each.users, self._answering(name))
+            self.ports[f"{each.address}:{each.port}"] = SshPort(door).port
+
+    def reset(self) -> None:
+        """As new."""
+        with self._lock:
+            self.all = {name: _fresh(name, each) for name, each in self._written.items()}
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart."""
+        return {name: each.save() for name, each in self.all.items()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """As it was saved."""
+        for name, each in self.all.items():
+            if name in data:
+                each.restore(data[name])
+
+    def dump(self) -> dict[str, Any]:
+        """By name."""
+        with self._lock:
+            return {name: each.dump() for name, each in self.all.items()}
+
+    def run(self, name: str, line: str, stdin: bytes = b"") -> str:
+        """What somebody on the machine itself does, as root: uncounted. KeyError where there is no such machine."""
+        with self._lock:
+            return understood(line, stdin, "root", self._programs).act(self.all[name]).text
+
+    def _answering(self, name: str) -> Callable[[str, bytes, str], tuple[str, int] | None]:
+        def answer(line: str, stdin: bytes, user: str) -> tuple[str, int] | None:
+            call = understood(line, stdin, user, self._programs)
+            try:
+                return self._counted(name, call)
+            except Interrupted:
+                return None
+
+        return answer
+
+    def _counted(self, name: str, call: Call) -> tuple[str, int]:
+        """Tried on a copy first: whether it writes is known before its fault rules are asked."""
+        with self._lock:
+            trial = self.all[name].copy()
+            call.act(trial)
+            writes = call.name not in PASSING and trial.save() != self.all[name].save()
+        self._tally.count(NAME, call.name, writes=writes)
+        with self._faults.around(NAME, call.name, name, writes=writes) as effect:
+            if effect.message:
+                return f"{effect.message}\n", 1
+            with self._lock:
+                done = call.act(self.all[name])
+        return done.text, done.code
+
+    def _serving(self) -> dict[str, Machine]:
+        found = ((gpus.serving(machine, self._written[name].address), machine) for name, machine in self.all.items())
+        return {address: machine for address, machine in found if address}
+
+
+def _fresh(name: str, written: LinuxMachine) -> Machine:
+    return Machine.fresh(name, (written.os, written.version), tuple(size // MIB for size in written.gpus), written.users)

@@ -1,0 +1,147 @@
+"""The programs that the machines know: small ones that read, those of packages, and what FlexDirect and Bitfusion clients say."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import posixpath
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bfinfra.sandbox.linux import gpus
+from bfinfra.sandbox.linux.machine import Machine, Node, Package
+
+UNKNOWN = 127
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command prints, both streams together, and how it ends."""
+
+    text: str
+    code: int = 0
+
+
+@dataclass(frozen=True)
+class Programs:
+    """`servers`: FlexDirect servers that answer now, "address:port" → the machine; `bitfusion`: Bitfusion servers likewise, with the MiB of their GPUs."""
+
+    servers: Callable[[], Mapping[str, Machine]] = dict
+    bitfusion: Callable[[], Mapping[str, Sequence[int]]] = field(default=dict)
+
+    def run(self, machine: Machine, argv: Sequence[str], user: str, stdin: str = "") -> Output:
+        """Run one. 127 and its name where there is none such."""
+        name = posixpath.basename(argv[0]) if argv else ""
+        if name in ("flexdirect", "bitfusion"):
+            if machine.read(f"/usr/bin/{name}") is None:
+                return Output(f"{name}: command not found\n", UNKNOWN)
+            return gpus.flexdirect(machine, argv[1:], self.servers(), stdin) if name == "flexdirect" else gpus.bitfusion(machine, argv[1:], user, self.bitfusion())
+        act = READING.get(name) or (DEBIAN.get(name) if machine.debian else None)
+        if act is None:
+            return Output(f"{name}: the sandbox's machines have no such program\n", UNKNOWN)
+        return act(machine, list(argv[1:]), user)
+
+
+def _cat(machine: Machine, words: list[str], _: str) -> Output:
+    said, code = "", 0
+    for path in words:
+        content = machine.read(path)
+        said += f"cat: {path}: No such file or directory\n" if content is None else content.decode(errors="replace")
+        code |= content is None
+    return Output(said, code)
+
+
+def _id(machine: Machine, words: list[str], user: str) -> Output:
+    who = words[1] if len(words) > 1 else user
+    if who not in machine.users:
+        return Output(f"id: '{who}': no such user\n", 1)
+    said = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(words[0] if words else "", "")
+    return Output(f"{said}\n") if said else Output("id: only -un and -Gn here\n", UNKNOWN)
+
+
+def _uname(_: Machine, words: list[str], __: str) -> Output:
+    return Output({"-m": "x86_64\n", "-r": "5.4.0-generic\n"}.get(" ".join(words), "uname: only -m and -r here\n"))
+
+
+def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
+    said, code = "", 0
+    for path in words:
+        digest = machine.digest(path)
+        said += f"{digest}  {path}\n" if digest else f"sha256sum: {path}: No such file or directory\n"
+        code |= not digest
+    return Output(said, code)
+
+
+def _systemctl(machine: Machine, words: list[str], _: str) -> Output:
+    if words[:1] == ["show"] and len(words) == 3 and words[1].startswith("--property="):
+        unit = machine.services.get(words[2])
+        known = f"/etc/systemd/system/{words[2]}" in machine.files
+        values = {"LoadState": "loaded" if known else "not-found", "ActiveState": "active" if unit and unit.active else "inactive",
+                  "UnitFileState": ("enabled" if unit and unit.enabled else "disabled") if known else "", "NeedDaemonReload": "no"}
+        names = words[1].removeprefix("--property=").split(",")
+        return Output("".join(f"{name}={values.get(name, '')}\n" for name in names))
+    return Output(f"systemctl {' '.join(words)}: the sandbox's machines only show units\n", UNKNOWN)
+
+
+def _rmdir(machine: Machine, words: list[str], _: str) -> Output:
+    for path in (word for word in words if not word.startswith("-")):
+        if not list(machine.below(path)):
+            machine.remove(path)
+    return Output("")
+
+
+def _dpkg_query(machine: Machine, words: list[str], _: str) -> Output:
+    if words[:1] != ["-S"] or len(words) != 2:
+        return Output("dpkg-query: only -S here\n", UNKNOWN)
+    owner = next((name for name, each in machine.packages.items() if words[1] in each.files), "")
+    return Output(f"{owner}: {words[1]}\n") if owner else Output(f"dpkg-query: no path found matching pattern {words[1]}\n", 1)
+
+
+def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
+    verb, *rest = [word for word in words if not word.startswith("-")]
+    if verb == "purge":
+        for name in rest:
+            for path in (machine.packages.pop(name, None) or Package("")).files:
+                machine.remove(path)
+        return Output("")
+    if verb != "install" or not all(word.endswith(".deb") for word in rest):
+        return Output("apt-get: the sandbox's machines install .deb files only\n", 100)
+    return next((done for path in rest if (done := _install(machine, path, _contents_of_deb)).code), Output(""))
+
+
+def _install(machine: Machine, path: str, contents: Callable[[bytes], tuple[str, str, dict[str, Node]]]) -> Output:
+    try:
+        name, version, files = contents(machine.read(path) or b"")
+    except (ValueError, KeyError, OSError, tarfile.TarError):
+        return Output(f"E: Invalid archive: {path}\n", 100)
+    for each, node in files.items():
+        for depth in range(1, each.count("/")):
+            machine.files.setdefault("/".join(each.split("/")[: depth + 1]), Node(None, 0o755))
+        machine.files[each] = node
+    machine.packages[name] = Package(version, tuple(files))
+    return Output(f"Setting up {name} ({version}) ...\n")
+
+
+def _contents_of_deb(data: bytes) -> tuple[str, str, dict[str, Node]]:
+    """Name, version and files of a .deb that the sandbox made."""
+    if not data.startswith(b"!<arch>\n"):
+        raise ValueError("no archive")
+    members, at = {}, 8
+    while at < len(data):
+        name, size = data[at : at + 16].decode().strip(), int(data[at + 48 : at + 58])
+        members[name] = data[at + 60 : at + 60 + size]
+        at += 60 + size + size % 2
+    control = _untar(members["control.tar.gz"])["/control"].content or b""
+    fields = dict(line.split(": ", 1) for line in control.decode().splitlines() if ": " in line)
+    return fields["Package"], fields["Version"], _untar(members["data.tar.gz"])
+
+
+def _untar(data: bytes) -> dict[str, Node]:
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data))) as tar:
+        return {each.name.removeprefix("."): Node(tar.extractfile(each).read(), each.mode & 0o777) for each in tar.getmembers() if each.isfile()}  # type: ignore[union-attr]  # files have content
+
+
+Act = Callable[[Machine, list[str], str], Output]
+READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "rmdir": _rmdir}
+DEBIAN: dict[str, Act] = {"dpkg-query": _dpkg_query, "apt-get": _apt_get}

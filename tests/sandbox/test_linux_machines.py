@@ -1,0 +1,68 @@
+"""The sandbox's Linux machines, asked by OpenSSH's own client and by Ansible: what they do, and what they refuse by name."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from bfinfra.backends.ansible import LinuxHosts
+from bfinfra.backends.transport import Seam
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.ssh import HostTrust, Machine, Play
+from bfinfra.sandbox import Running
+
+TASKS = [
+    {"name": "folder", "ansible.builtin.file": {"path": "/etc/bitfusionio", "state": "directory"}},
+    {"name": "file", "ansible.builtin.copy": {"content": "10.5.0.1\n", "dest": "/etc/bitfusionio/servers.conf", "mode": "0644"}},
+    {"name": "package", "ansible.builtin.copy": {"src": "{{ package }}", "dest": "/var/cache/flexdirect.deb"}},
+    {"name": "install", "ansible.builtin.command": {"argv": ["apt-get", "install", "--yes", "/var/cache/flexdirect.deb"], "creates": "/usr/bin/flexdirect"}},
+    {"name": "broken", "ansible.builtin.lineinfile": {"path": "/etc/hosts", "line": "x"}, "when": "broken | default(false)"},
+]
+
+
+def ssh(sandbox: Running, user: str, *words: str, known: str = "ssh/known_hosts") -> subprocess.CompletedProcess[str]:
+    """OpenSSH's client with nobody's settings."""
+    found = sandbox.lookup("10.5.0.11", 22)
+    assert found
+    options = {"HostName": found[0], "Port": found[1], "HostKeyAlias": "10.5.0.11", "UserKnownHostsFile": sandbox.files / known, "BatchMode": "yes",
+               "IdentityFile": sandbox.files / "ssh/id_ed25519", "IdentitiesOnly": "yes", "StrictHostKeyChecking": "yes"}
+    command = ["ssh", "-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}")), f"{user}@machine", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+
+
+def machine(sandbox: Running, name: str, address: str) -> Machine:
+    trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
+    return Machine(name, address, "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519")))
+
+
+def test_openssh_logs_in_under_the_pinned_key_and_what_it_asks_beyond_the_known_is_refused(sandbox: Running) -> None:
+    home = ssh(sandbox, "ubuntu", "/bin/sh -c 'echo ~ubuntu && sleep 0'")
+    assert (home.stdout, home.returncode) == ("/home/ubuntu\n", 0)
+    refused = ssh(sandbox, "ubuntu", "rm -rf /etc")
+    assert refused.returncode == 127
+    assert "the sandbox's machines don't do this: rm -rf /etc" in refused.stdout
+    assert ssh(sandbox, "nobody", "true").returncode == 255
+    (sandbox.files / "ssh/empty").write_text("")
+    assert "Host key verification failed" in ssh(sandbox, "ubuntu", "true", known="ssh/empty").stderr
+
+
+def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_write_nothing(sandbox: Running, tmp_path: Path) -> None:
+    (tmp_path / "roles/example/tasks").mkdir(parents=True)
+    (tmp_path / "roles/example/tasks/main.yml").write_text(yaml.safe_dump(TASKS))
+    one, two = machine(sandbox, "gpu-01", "10.5.0.1"), machine(sandbox, "cpu-01", "10.5.0.11")
+    package = {"package": str(sandbox.files / "flexdirect_1.11_amd64.deb")}
+    hosts = LinuxHosts(Seam(route=sandbox.lookup))
+    try:
+        fails = hosts.play(Play("example", {one: package, two: {**package, "broken": True}}, roles=tmp_path / "roles"))
+        assert fails.changed == {"gpu-01": 4, "cpu-01": 4}
+        assert fails.failed == {"cpu-01": "broken: the sandbox's machines have no module lineinfile; they have stat, copy, file, command, systemd_service, systemd, user"}
+        before, written = sandbox.world(), sandbox.tally()["written"]
+        assert before["linux"]["gpu-01"]["packages"]["flexdirect"]["version"] == "1.11"
+        again = hosts.play(Play("example", {one: package, two: package}, roles=tmp_path / "roles"), check=True)
+        assert (again.changed, again.failed) == ({"gpu-01": 0, "cpu-01": 0}, {})
+        assert (sandbox.world(), sandbox.tally()["written"]) == (before, written)
+    finally:
+        hosts.close()
