@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import refs
-from bfinfra.backends.vcenter.tree import is_a
+from bfinfra.backends.vcenter.tree import is_a, kind_of
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
 
 Passthrough = vim.vm.device.VirtualPCIPassthrough
+Card = vim.vm.device.VirtualEthernetCard
+Hard = vim.vm.device.VirtualDisk
 Grouped = vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo
 Spec = vim.vm.device.VirtualDeviceSpec
 
 
-def attached(hardware: Iterable[Any] | None) -> tuple[Attached, ...]:
-    """The PCI devices among a VM's devices, by key."""
-    found = [_attached(d.key, d.backing) for d in hardware or () if is_a(d, Passthrough)]
-    return tuple(sorted(found, key=lambda a: a.key))
+class Devices(NamedTuple):
+    """What counts of a VM's devices, each sort by key."""
+
+    pci: tuple[Attached, ...]
+    nics: tuple[Nic, ...]
+    disks: tuple[Disk, ...]
+
+
+def found(hardware: Iterable[Any] | None) -> Devices:
+    """The PCI devices, the network adapters and the disks among a VM's devices, of which most are neither."""
+    sorts: dict[type[Any] | None, list[Any]] = {Passthrough: [], Card: [], Hard: [], None: []}
+    for device in hardware or ():
+        sorts[_sort(kind_of(device))].append(device)
+    pci, nics, disks = (sorted(sorts[sort], key=lambda d: int(d.key)) for sort in (Passthrough, Card, Hard))
+    return Devices(tuple(_attached(d.key, d.backing) for d in pci), tuple(map(_nic, nics)), tuple(map(_disk, disks)))
+
+
+@functools.cache
+def _sort(kind: Any) -> type[Any] | None:
+    return next((each for each in (Passthrough, Card, Hard) if issubclass(kind, each)), None)
 
 
 def _attached(key: int, backing: Any) -> Attached:
@@ -31,14 +50,9 @@ def _attached(key: int, backing: Any) -> Attached:
     return Attached(key, "static", getattr(backing, "id", "") or "")
 
 
-def nics(hardware: Iterable[Any] | None) -> tuple[Nic, ...]:
-    """The network adapters, by key; the `network` of one on a distributed port group is the group's key."""
-    found = [
-        Nic(d.key, _label(d), _network(d.backing), d.macAddress or "", is_a(d.backing, Grouped))
-        for d in hardware or ()
-        if is_a(d, vim.vm.device.VirtualEthernetCard)
-    ]
-    return tuple(sorted(found, key=lambda n: n.key))
+def _nic(card: Any) -> Nic:
+    """The `network` of one on a distributed port group is the group's key."""
+    return Nic(card.key, _label(card), _network(card.backing), card.macAddress or "", is_a(card.backing, Grouped))
 
 
 def _network(backing: Any) -> str:
@@ -47,14 +61,9 @@ def _network(backing: Any) -> str:
     return refs.moid(getattr(backing, "network", None))
 
 
-def disks(hardware: Iterable[Any] | None) -> tuple[Disk, ...]:
-    """The disks, by key; capacities in bytes."""
-    found = [
-        Disk(d.key, _label(d), d.capacityInBytes or (d.capacityInKB or 0) * 1024)
-        for d in hardware or ()
-        if is_a(d, vim.vm.device.VirtualDisk)
-    ]
-    return tuple(sorted(found, key=lambda d: d.key))
+def _disk(disk: Any) -> Disk:
+    """Its capacity in bytes."""
+    return Disk(disk.key, _label(disk), disk.capacityInBytes or (disk.capacityInKB or 0) * 1024)
 
 
 def _label(device: Any) -> str:

@@ -16,6 +16,7 @@ from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.vcenter.tree import number, texts, truth
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.model.errors import Exists, Rejected
 
@@ -168,19 +169,21 @@ def _detail(row: Row, keys: Mapping[int, str]) -> HostDetail:
 
 
 def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice, ...]:
-    info = {p.id: p for p in passthrough}
-    return tuple(
-        PciDevice(
-            address=d.id,
-            vendor=d.vendorId & 0xFFFF,  # vSphere sends PCI ids as signed shorts
-            device=d.deviceId & 0xFFFF,
-            name=d.deviceName or "",
-            display=(d.classId & 0xFF00) == 0x0300 or (d.classId & 0xFF00) == 0x1200,
-            capable=bool(getattr(info.get(d.id), "passthruCapable", False)),
-            enabled=bool(getattr(info.get(d.id), "passthruEnabled", False)),
-            active=bool(getattr(info.get(d.id), "passthruActive", False)),
-        )
-        for d in sorted(pci, key=lambda d: str(d.id))
+    info = {each.get("id"): each for each in map(texts, passthrough)}
+    return tuple(_device(each, info.get(each.get("id"), {})) for each in sorted(map(texts, pci), key=lambda d: d.get("id", "")))
+
+
+def _device(pci: Mapping[str, str], passthrough: Mapping[str, str]) -> PciDevice:
+    sort = number(pci, "classId") & 0xFF00
+    return PciDevice(
+        address=pci.get("id", ""),
+        vendor=number(pci, "vendorId") & 0xFFFF,  # vSphere sends PCI ids as signed shorts
+        device=number(pci, "deviceId") & 0xFFFF,
+        name=pci.get("deviceName", ""),
+        display=sort in (0x0300, 0x1200),
+        capable=truth(passthrough, "passthruCapable"),
+        enabled=truth(passthrough, "passthruEnabled"),
+        active=truth(passthrough, "passthruActive"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.hardware import config_spec, needed
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
+from bfinfra.backends.vcenter.tree import texts
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
 from bfinfra.model.errors import Busy, Missing, Rejected
 
@@ -172,8 +173,8 @@ def with_devices(content: Any, machines: Sequence[Any], keys: Sequence[str]) -> 
     """Those of these VMs that have PCI devices; part of a read that is under way."""
 
     def held(row: Row) -> Machine | None:
-        hardware = row["config.hardware.device"]
-        return _machine(row, keys) if devices.attached(hardware) else None
+        hardware = devices.found(row["config.hardware.device"])
+        return _machine(row, keys, hardware) if hardware.pci else None
 
     return _grouped([found for found in properties.of(content, machines, _paths(keys), held) if found], content)
 
@@ -194,9 +195,9 @@ def _extra(keys: Iterable[str]) -> list[str]:
     return [f'config.extraConfig["{key}"]' for key in keys]
 
 
-def _machine(row: Row, keys: Iterable[str]) -> Machine:
+def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = None) -> Machine:
     """The networks of adapters on distributed port groups are still the groups' keys."""
-    hardware = row["config.hardware.device"]
+    hardware = hardware or devices.found(row["config.hardware.device"])
     extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
     return Machine(
         moid=row.moid,
@@ -212,20 +213,20 @@ def _machine(row: Row, keys: Iterable[str]) -> Machine:
         memory=(row["config.hardware.memoryMB"] or 0) << 20,
         reserved=bool(row["config.memoryReservationLockedToMax"]),
         firmware=row["config.firmware"] or "",
-        pci=devices.attached(hardware),
-        nics=devices.nics(hardware),
-        disks=devices.disks(hardware),
+        pci=hardware.pci,
+        nics=hardware.nics,
+        disks=hardware.disks,
         extra=extra,
-        properties={full_key(p): p.value or p.defaultValue or "" for p in row["config.vAppConfig.property"] or ()},
+        properties={full_key(p): p.get("value") or p.get("defaultValue") or "" for p in map(texts, row["config.vAppConfig.property"] or ())},
         ip=row["guest.ipAddress"] or "",
         tools=row["guest.toolsRunningStatus"] == "guestToolsRunning",
         tasks=tuple(row["recentTask"] or ()),
     )
 
 
-def full_key(info: Any) -> str:
+def full_key(info: Mapping[str, str]) -> str:
     """`class.id.instance` of a vApp property, the parts that are set."""
-    return ".".join(part for part in (info.classId, info.id, info.instanceId) if part)
+    return ".".join(filter(None, map(info.get, ("classId", "id", "instanceId"))))
 
 
 def _option(value: Any) -> str:
