@@ -13,6 +13,7 @@ from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.door import Door
+from bfinfra.backends.vcenter.host_settings import HostSettings
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.library import Libraries
@@ -44,6 +45,7 @@ class VCenter:
         self.inventory = Inventories(self.session)
         self.grants = Grants(self.session, self.inventory)
         self.hosts = Hosts(self.session, self.tasks)
+        self.host_settings = HostSettings(self.session)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.libraries = Libraries(self.rest, seam, settings)

@@ -15,7 +15,7 @@ ESXI = vim.AboutInfo(
     name="VMware ESXi", fullName="VMware ESXi 8.0.3 build-24022510", vendor="VMware, Inc.", version="8.0.3", build="24022510",
     osType="vmnix-x86", productLineId="embeddedEsx", apiType="HostAgent", apiVersion="8.0.3.0",
 )
-OPTIONS = (("Net.PVRDMAVmknic", ""), ("UserVars.SuppressShellWarning", "0"), ("Misc.LogDir", "[] /scratch/log"))
+OPTIONS = (("Net.PVRDMAVmknic", ""), ("Config.HostAgent.log.level", "info"), ("UserVars.SuppressShellWarning", "0"), ("Misc.LogDir", "[] /scratch/log"))
 DISPLAY = 0x0300  # PCI base class of display controllers; 0x0302 is a 3D controller
 
 

@@ -44,6 +44,7 @@ def update(call: Call, this: Managed, args: Any) -> None:
     """Set options. InvalidName for one that a host doesn't have."""
     host = call.inventory.objects.get(this.hidden.get("host", ""))
     if host is not None:
+        call.need("Host.Config.AdvancedConfig", host)
         need_connected(host)
     found = {each.key: each for each in options(call.inventory, this)}
     for each in args.changedValue:

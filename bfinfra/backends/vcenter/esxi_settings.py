@@ -1,0 +1,36 @@
+"""What is set on hosts besides their devices, as plain values. Light: reading a site imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Value = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotedHost:
+    """A host and the custom attributes on it whose names begin as asked for."""
+
+    moid: str
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Vmk:
+    """A VMkernel adapter. `group`: key of its distributed port group, "" for none; `address`: `192.168.0.24/24`, or dhcp."""
+
+    device: str
+    group: str
+    address: str
+    mtu: int
+
+
+@dataclass(frozen=True, slots=True)
+class VmkPlan:
+    """What an adapter is to be; `switch`: UUID of the distributed switch of its port group."""
+
+    switch: str
+    group: str
+    address: str
+    mtu: int

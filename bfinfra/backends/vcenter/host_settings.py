@@ -1,0 +1,112 @@
+"""Settings of hosts: advanced options, firewall rule sets, VMkernel adapters. Bulk reads, and one small method per write."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from pyVmomi import vim
+
+from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter.esxi_settings import NotedHost, Value, Vmk, VmkPlan
+from bfinfra.backends.vcenter.properties import Row
+from bfinfra.backends.vcenter.session import SoapSession
+
+DHCP = "dhcp"
+NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"]}
+
+
+class HostSettings:
+    """Settings of the hosts of one vCenter; notes on hosts are written by Hosts."""
+
+    def __init__(self, session: SoapSession) -> None:
+        self._session = session
+
+    def noted(self, prefix: str, *, everyone: bool) -> dict[str, NotedHost]:
+        """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none where there is no such attribute at all."""
+
+        def read(content: Any) -> dict[str, NotedHost]:
+            defined = {d.key: d.name for d in properties.one(content, content.customFieldsManager, ["field"])["field"] or () if d.name.startswith(prefix)}
+            if not defined and not everyone:
+                return {}
+            rows = properties.below(content, content.rootFolder, NOTED, properties.whole)
+            return {unquote(row["name"] or ""): NotedHost(row.moid, _notes(row, defined)) for row in rows}
+
+        return self._session.read(read)
+
+    def options(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, Value]]:
+        """Values of advanced options by host and key; what a host doesn't have is left out."""
+        paths = {key: f'config.option["{key}"].value' for key in dict.fromkeys(keys)}
+
+        def make(row: Row) -> tuple[str, dict[str, Value]]:
+            return row.moid, {key: row[path] for key, path in paths.items() if row[path] is not None}
+
+        return dict(self._hosts(moids, list(paths.values()), make))
+
+    def rulesets(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, bool]]:
+        """Whether the firewall's rule sets are on, by host and key; what a host doesn't have is left out."""
+        paths = {key: f'config.firewall.ruleset["{key}"].enabled' for key in dict.fromkeys(keys)}
+
+        def make(row: Row) -> tuple[str, dict[str, bool]]:
+            return row.moid, {key: bool(row[path]) for key, path in paths.items() if row[path] is not None}
+
+        return dict(self._hosts(moids, list(paths.values()), make))
+
+    def vmks(self, moids: Iterable[str]) -> dict[str, tuple[Vmk, ...]]:
+        """The VMkernel adapters by host."""
+        return dict(self._hosts(moids, ["config.network.vnic"], lambda row: (row.moid, tuple(_vmk(nic) for nic in row["config.network.vnic"] or ()))))
+
+    def set_option(self, moid: str, key: str, value: str) -> None:
+        """Set an advanced option; the text becomes what the option is: a number, a truth value, a text."""
+        now = self.options([moid], [key]).get(moid, {}).get(key)
+        typed: Value = value == "True" if isinstance(now, bool) else type(now)(value) if isinstance(now, int) else value
+        changed = vim.option.OptionValue(key=key, value=typed)
+        self._session.write(lambda content: _system(content, moid, "advancedOption").UpdateOptions([changed]))
+
+    def set_ruleset(self, moid: str, key: str, *, on: bool) -> None:
+        """Switch a rule set of the firewall on or off."""
+
+        def write(content: Any) -> None:
+            system = _system(content, moid, "firewallSystem")
+            (system.EnableRuleset if on else system.DisableRuleset)(key)
+
+        self._session.write(write)
+
+    def add_vmk(self, moid: str, plan: VmkPlan) -> None:
+        """A new VMkernel adapter; the host says which number it gets."""
+        self._session.write(lambda content: _system(content, moid, "networkSystem").AddVirtualNic("", _nic(plan)))
+
+    def change_vmk(self, moid: str, device: str, plan: VmkPlan) -> None:
+        """Address and size of frames of one that stands."""
+        self._session.write(lambda content: _system(content, moid, "networkSystem").UpdateVirtualNic(device, _nic(plan)))
+
+    def remove_vmk(self, moid: str, device: str) -> None:
+        """Take one away."""
+        self._session.write(lambda content: _system(content, moid, "networkSystem").RemoveVirtualNic(device))
+
+    def _hosts(self, moids: Iterable[str], paths: list[str], make: Any) -> list[Any]:
+        listed = list(dict.fromkeys(moids))
+        return self._session.read(lambda content: properties.of(content, [refs.refer(content, vim.HostSystem, moid) for moid in listed], paths, make)) if listed and paths else []
+
+
+def _system(content: Any, moid: str, name: str) -> Any:
+    path = f"configManager.{name}"
+    return properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path]
+
+
+def _notes(row: Row, defined: Mapping[int, str]) -> dict[str, str]:
+    return {defined[v.key]: v.value for v in row["customValue"] or () if v.key in defined and v.value}
+
+
+def _vmk(nic: Any) -> Vmk:
+    ip, port = nic.spec.ip, nic.spec.distributedVirtualPort
+    address = DHCP if ip is None or ip.dhcp or not ip.ipAddress else f"{ip.ipAddress}/{ipaddress.ip_network(f'0.0.0.0/{ip.subnetMask}').prefixlen}"
+    return Vmk(nic.device, (port.portgroupKey or "") if port is not None else "", address, nic.spec.mtu or 1500)
+
+
+def _nic(plan: VmkPlan) -> Any:
+    interface = None if plan.address == DHCP else ipaddress.ip_interface(plan.address)
+    ip = vim.host.IpConfig(dhcp=True) if interface is None else vim.host.IpConfig(dhcp=False, ipAddress=str(interface.ip), subnetMask=str(interface.netmask))
+    return vim.host.VirtualNic.Specification(ip=ip, mtu=plan.mtu, distributedVirtualPort=vim.dvs.PortConnection(switchUuid=plan.switch, portgroupKey=plan.group))

@@ -1,0 +1,128 @@
+"""Options and firewall rules of hosts are put back as they were; adapters have an address each."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from pydantic import ValidationError
+from rights.given import administrator
+
+from bfinfra.backends.vcenter.esxi_settings import Vmk
+from bfinfra.kinds import host_option, vmkernel_adapter
+from bfinfra.kinds._host_notes import Note
+from bfinfra.kinds._host_settings import Setting
+from bfinfra.kinds.host_option import HostOption
+from bfinfra.kinds.vmkernel_adapter import Adapter, VmkernelAdapter
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+
+MARK = Mark("s", "host_option/pvrdma")
+KEY = "Net.PVRDMAVmknic"
+
+
+def option(**changes):
+    return host_option.Spec(**{"key": KEY, "value": "vmk3", "hosts": ["a"], **changes})
+
+
+def standing(now, note=None, host="a", key=KEY):
+    return host_option.State(mark=note.mark if note else None, settings=(Setting(host, "host-1", key, now, note),))
+
+
+def decided(spec, state, **needs):
+    return HostOption.steps("pvrdma", spec, state, Around(MARK, needs, facts=("a", "b")))
+
+
+@pytest.mark.parametrize("before", ["", "vmk0", "a b=c", "ümlaut", "%20"])
+def test_what_was_there_before_is_noted_and_put_back(before):
+    (step,) = decided(option(), standing(before))
+    note = Note.decode(step.note)
+    assert note and note.before == before
+    (back,) = decided(None, standing("vmk3", note))
+    assert (back.value, back.same) == (before, False)
+
+
+def test_a_second_change_remembers_the_first_value():
+    (step,) = decided(option(value="vmk4"), standing("vmk3", Note(MARK, "vmk0")))
+    assert Note.decode(step.note).before == "vmk0"
+
+
+def test_what_somebody_put_back_already_only_loses_its_note():
+    (back,) = decided(None, standing("vmk0", Note(MARK, "vmk0")))
+    assert back.same
+    assert back.changes == ()
+
+
+def test_another_key_is_set_after_which_the_first_is_put_back():
+    state = host_option.State(mark=MARK, settings=(*standing("vmk3", Note(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")))
+    first, second = decided(option(key="Net.Other", value="1"), state)
+    assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")
+
+
+def test_the_adapters_device_is_the_value_once_it_stands():
+    key = Key("vmkernel_adapter", "roce")
+    spec = option(value=None, adapter="roce")
+    (step,) = decided(spec, standing(""), adapter=Need(key, None, None))
+    assert step.value == Later(key, "device on a")
+    state = vmkernel_adapter.State(port_group="p", adapters={"a": Adapter("host-1", Vmk("vmk3", "k", "dhcp", 1500), None)})
+    (step,) = decided(spec, standing(""), adapter=Need(key, None, state))
+    assert step.value == "vmk3"
+
+
+@pytest.mark.parametrize(("spec", "state", "says"), [
+    (option(hosts=["c"]), None, "no host c"), (option(), standing(None), "has no Net.PVRDMAVmknic"),
+    (option(), standing("x", Note(Mark("other", "host_option/x"), "")), "set by another"),
+])
+def test_what_can_not_be_set_is_refused(spec, state, says):
+    with pytest.raises(Refusal, match=says):
+        decided(spec, state)
+
+
+def test_value_or_adapter():
+    with pytest.raises(ValidationError, match="value or adapter"):
+        option(adapter="x")
+    with pytest.raises(ValidationError, match="prefix"):
+        vmkernel_adapter.Spec(port_group="p", hosts={"a": "192.168.0.24"})
+
+
+def adapters(vmk=None, note=None):
+    return vmkernel_adapter.State(mark=note.mark if note else None, port_group="p", adapters={"a": Adapter("host-1", vmk, note)})
+
+
+def of_adapters(state, **changes):
+    mark = Mark("s", "vmkernel_adapter/roce")
+    spec = vmkernel_adapter.Spec(**{"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000, **changes})
+    return VmkernelAdapter.steps("roce", spec, state, Around(mark, {"port_group": Need(Key("port_group", "p"), None, None)}, facts=("a",)))
+
+
+def test_an_adapter_is_compared_field_by_field():
+    note = Note(Mark("s", "vmkernel_adapter/roce").seal({"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}))
+    assert of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.24/24", 9000), note)) == []
+    (step,) = of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.99/24", 1500), note))
+    assert {change.field for change in step.changes} == {"hosts.a", "mtu"}
+
+
+def test_an_adapter_that_somebody_made_there_is_left_alone():
+    with pytest.raises(Refusal, match="already"):
+        of_adapters(adapters(Vmk("vmk5", "k", "dhcp", 1500)))
+
+
+def test_the_option_follows_the_adapter_and_is_put_back_before_it_goes(sandbox, tmp_path):
+    site = yaml.safe_load(EXAMPLES["vmkernel_adapter"].read_text())
+    site["host_option"] = {"pvrdma": {"key": KEY, "adapter": "roce", "hosts": ["esx1.small.test"]}}
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    outcome = apply(tmp_path / "site.yaml", sandbox)
+    assert made(outcome), endings(outcome)
+    assert value(sandbox) == "vmk1"
+    assert plan(tmp_path / "site.yaml", sandbox).pending == ()
+    outcome = apply(tmp_path / "site.yaml", sandbox, destroy=True)
+    assert made(outcome), endings(outcome)
+    assert value(sandbox) == ""
+
+
+def value(sandbox):
+    with administrator(sandbox) as si:
+        host = si.content.searchIndex.FindByInventoryPath("/dc/host/farm/esx1.small.test")
+        return host.configManager.advancedOption.QueryOptions(KEY)[0].value
