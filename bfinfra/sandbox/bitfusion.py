@@ -49,14 +49,14 @@ class BitfusionServers:
                 self._listeners.open(address, _door(server), "bitfusion")
 
     def _server(self, vm: Managed) -> Server | None:
-        """What the machine serves; None for one that is no Bitfusion server or has no GPU."""
+        """What the machine serves; None for one that is no Bitfusion server. One without GPUs keeps its cluster's quorum."""
         with self._inventory.lock:
             config = vm["config"]
             products = config.vAppConfig.product if config.vAppConfig else []
             product = next((each for each in products if "bitfusion" in (each.name or "").lower()), None)
             memory = tuple(_memory(self._inventory, vm, each) for each in config.hardware.device)
         gpus = tuple(SEEN.get(each, each) for each in memory if each)
-        return Server(str(config.instanceUuid), _version(product), gpus) if product and gpus else None
+        return Server(str(config.instanceUuid), _version(product), gpus) if product else None
 
 
 def _memory(inventory: Inventory, vm: Managed, device: Any) -> int:

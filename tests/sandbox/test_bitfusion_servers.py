@@ -69,7 +69,12 @@ def test_it_answers_claims_while_it_is_on(farm: Farm) -> None:
     client.close()
 
 
-@pytest.mark.parametrize("what", [{"product": "Photon"}, {"gpu": None}, {"ip": None}])
+@pytest.mark.parametrize("what", [{"product": "Photon"}, {"ip": None}])
 def test_a_machine_that_is_no_server_answers_nothing(what: dict[str, Any], farm: Farm) -> None:
     farm.inventory.powered(farm.machine(**what), on=True)
     assert farm.listeners.ports() == {}
+
+
+def test_one_without_gpus_keeps_its_clusters_quorum(farm: Farm) -> None:
+    farm.inventory.powered(farm.machine(gpu=None), on=True)
+    assert [each.memory for each in farm.servers.running.values()] == [()]

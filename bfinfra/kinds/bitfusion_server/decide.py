@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bfinfra.kinds.bitfusion_server import groups
 from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import Facts, State, identity
@@ -18,6 +19,7 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     """What is left to do, the next thing first."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
+    groups.check(name, spec, around)
     if state is not None and state.importing:
         return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
     if state is None:

@@ -50,7 +50,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors. Without others: the wanted's VMs alone."""
-        return self._looks.observe(wanted, needs, others=others)
+        return self._looks.observe(wanted, {key: need for key, need in needs.items() if key.kind == "gpu_host"}, others=others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -102,6 +102,8 @@ class Spec(kind.Spec):
     """Deploy from a content library, which gets the appliance where it doesn't hold it yet."""
     host: Annotated[str, Ref("gpu_host")]
     """The host whose GPUs it serves."""
+    first: Annotated[str, Ref("bitfusion_server")] | None = None
+    """The first server of its group, which is made and ready before this one; a group is 1, 3 or more servers."""
     gpus: Annotated[int, Field(ge=0, le=16)]
     """How many; 0 for a server that only keeps the cluster's quorum."""
     attach: Literal["static", "dynamic", "vgpu"] = "static"

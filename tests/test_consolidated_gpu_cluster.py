@@ -1,0 +1,77 @@
+"""The site of the consolidated GPU cluster on the sandbox: one Bitfusion cluster, three kinds of Kubernetes that use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import apply, endings, made, plan, world
+
+import bfinfra.sandbox
+
+SPECS = Path(__file__).parents[1] / "specs"
+SITE = SPECS / "consolidated-gpu-cluster.yaml"
+
+
+@pytest.fixture(scope="module")
+def consolidated(tmp_path_factory):
+    """Its world without waiting times, the site applied to it."""
+    state = tmp_path_factory.mktemp("consolidated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        running = bfinfra.sandbox.start(SPECS / "worlds/consolidated-gpu-cluster.yaml", state / "sandbox", pace=0)
+        running.before = world(running)
+        running.outcome = apply(SITE, running)
+        yield running
+        bfinfra.sandbox.stop(state / "sandbox")
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = SITE.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    (tmp_path / "manifests").symlink_to(SPECS / "manifests")
+    path = tmp_path / "site.yaml"
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
+    assert made(consolidated.outcome), endings(consolidated.outcome)
+    notes = {str(key): ended.note for key, ended in consolidated.outcome.endings.items()}
+    for cluster in ("guest", "supervisor", "tkgi"):
+        assert "ocked 1 GPUs with partial memory 0.5" in notes[f"workload/pytorch-{cluster}"]
+
+
+def test_a_second_apply_writes_nothing(consolidated):
+    before = consolidated.tally()["written"]
+    assert set(endings(apply(SITE, consolidated)).values()) == {"kept"}
+    assert consolidated.tally()["written"] == before
+
+
+@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+    ("memory: 16GiB", "memory: 24GiB", "bitfusion_server/bf-03", {"memory"}),
+    ("ml-large: {cpus: 8", "ml-large: {cpus: 16", "vm_class/ml-large", {"cpus"}),
+    ("subscription: {} ", "subscription: {on_demand: false} ", "content_library/kubernetes-releases", {"subscription.on_demand"}),
+    ("content_libraries: [kubernetes-releases]", "content_libraries: []", "supervisor_namespace/hpc2", {"content_libraries"}),
+    ("training: {count: 2", "training: {count: 3", "tanzu_cluster/hpc2-dev-cluster5", {"workers.training.count"}),
+    ("version: v1.20\n", "version: v1.21\n", "tanzu_cluster/hpc2-dev-cluster5", {"version"}),
+    ("supervisor: {cluster: hpc2, token: hpc,", "supervisor: {cluster: hpc2, form: single, token: hpc,", "token_secret/supervisor", {"form"}),
+])
+def test_one_field_changed_in_the_file_is_what_the_plan_names(consolidated, tmp_path, old, new, key, fields):
+    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), consolidated).pending}
+    assert {change.field for change in pending.pop(key).named} == fields
+    assert set(pending) <= {"workload/pytorch-supervisor"}  # its Job mounts the token's Secrets, whose names the form decides
+
+
+def test_a_second_server_alone_is_no_group(consolidated, tmp_path):
+    text = SITE.read_text()
+    third = text[text.index("  bf-03:"): text.index("bitfusion_token:")]
+    path = edited(tmp_path, third, "\n")
+    path.write_text(path.read_text().replace("[bf-01, bf-02, bf-03]", "[bf-01, bf-02]"))
+    assert "bf-01 and bf-02 are a group of 2 servers" in str(plan(path, consolidated).problems)
+
+
+def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(consolidated):
+    gone = apply(SITE, consolidated, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(consolidated) == consolidated.before
