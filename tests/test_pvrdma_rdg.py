@@ -1,0 +1,83 @@
+"""The site of the guide for PVRDMA on the sandbox: applied once; then any one field changed in the file, or in the world, is what the plan names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import apply, endings, made, plan, world
+from rights.given import administrator
+
+import bfinfra.sandbox
+
+SPECS = Path(__file__).parents[1] / "specs"
+SITE = SPECS / "pvrdma-rdg.yaml"
+
+
+@pytest.fixture(scope="module")
+def rdg(tmp_path_factory):
+    """The guide's world without waiting times, the site applied to it."""
+    state = tmp_path_factory.mktemp("rdg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        running = bfinfra.sandbox.start(SPECS / "worlds/pvrdma-rdg.yaml", state / "sandbox", pace=0)
+        running.before = world(running)
+        running.outcome = apply(SITE, running)
+        yield running
+        bfinfra.sandbox.stop(state / "sandbox")
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = SITE.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    path = tmp_path / "site.yaml"
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def test_it_applies_whole(rdg):
+    assert made(rdg.outcome), endings(rdg.outcome)
+    notes = {str(key): ended.note for key, ended in rdg.outcome.endings.items()}
+    assert notes["mpi_job/tensorflow-benchmarks"] == "1205.60 images/sec on 4 processes over roce"
+
+
+def test_a_second_apply_writes_nothing(rdg):
+    before = rdg.tally()["written"]
+    assert set(endings(apply(SITE, rdg)).values()) == {"kept"}
+    assert rdg.tally()["written"] == before
+
+
+@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+    ("    mtu: 9000\n    uplinks", "    mtu: 1500\n    uplinks", "distributed_switch/roce", {"mtu"}),
+    ("sc2esx27: [vmnic2]}", "sc2esx27: [vmnic3]}", "distributed_switch/roce", {"hosts.sc2esx27"}),
+    ("vlan: 31, ports: 16", "vlan: 32, ports: 16", "port_group/high-speed", {"vlan"}),
+    ("sc2esx26: 192.168.0.26/24", "sc2esx26: 192.168.0.126/24", "vmkernel_adapter/pvrdma", {"hosts.sc2esx26"}),
+    ("    adapter: pvrdma\n", "    value: vmk0\n", "host_option/pvrdma", {"adapter", "value", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
+    ("    ruleset: pvrdma\n", "    ruleset: pvrdma\n    enabled: false\n", "host_firewall_rule/pvrdma", {"enabled", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
+    ("workers: 4", "workers: 3", "mpi_job/tensorflow-benchmarks", {"workers"}),
+    ("transport: roce", "transport: tcp", "mpi_job/tensorflow-benchmarks", {"transport"}),
+])
+def test_one_field_changed_in_the_file_is_what_the_plan_names(rdg, tmp_path, old, new, key, fields):
+    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), rdg).pending}
+    assert {change.field for change in pending.pop(key).named} == fields
+    assert not pending
+
+
+def test_what_somebody_changes_on_a_host_is_drift_and_is_put_right(rdg):
+    with administrator(rdg) as si:
+        host = si.content.searchIndex.FindByInventoryPath("/lab/host/workload/sc2esx25")
+        host.configManager.firewallSystem.DisableRuleset("pvrdma")
+        device = next(nic.device for nic in host.config.network.vnic if nic.spec.ip.ipAddress == "192.168.0.25")
+        host.configManager.networkSystem.RemoveVirtualNic(device)
+    named = {str(item.key): {change.field for change in item.named} for item in plan(SITE, rdg).pending}
+    option = {"host_option/pvrdma": {"hosts.sc2esx25"}}  # what the new adapter will be called is not known yet
+    assert named == option | {"host_firewall_rule/pvrdma": {"hosts.sc2esx25"}, "vmkernel_adapter/pvrdma": {"hosts.sc2esx25"}}
+    outcome = apply(SITE, rdg)
+    assert made(outcome), endings(outcome)
+    assert plan(SITE, rdg).pending == ()
+
+
+def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(rdg):
+    gone = apply(SITE, rdg, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(rdg) == rdg.before
