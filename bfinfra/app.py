@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.engine.observe import World, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
-from bfinfra.kinds import INSIDE, SOURCES
+from bfinfra.kinds import INSIDE, ON_MACHINES, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
     from bfinfra.engine.saved import Saved
+    from bfinfra.kinds.flexdirect_host.health import Examined
     from bfinfra.model.events import Ended, Ending, Sink
     from bfinfra.model.finding import Finding
     from bfinfra.sandbox import Running
@@ -185,6 +186,21 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
         seam.close()
 
 
+def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
+    """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
+    from bfinfra.backends.ansible import LinuxHosts
+    from bfinfra.backends.transport import Seam as Transport
+    from bfinfra.kinds.flexdirect_host.health import examine
+
+    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None)
+    hosts = LinuxHosts(seam)
+    try:
+        return examine(site.resources, hosts)
+    finally:
+        hosts.close()
+        seam.close()
+
+
 def history(site: str) -> Iterator[dict[str, Any]]:
     """The journal's lines, oldest first."""
     from bfinfra.engine import journal
@@ -294,7 +310,7 @@ def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World
 def _asked(site: Site) -> list[str]:
     """The kinds that may have something to show, as far as a site tells."""
     used = {key.kind for key in site.resources}
-    idle = (SOURCES - used) | (frozenset() if used & INSIDE else INSIDE)
+    idle = (SOURCES - used) | (frozenset() if used & INSIDE else INSIDE) | (frozenset() if "linux_host" in used else ON_MACHINES)
     return [name for name in kind_names() if name not in idle]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, world
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, unhurried, world
 
 import bfinfra.app as app
 from bfinfra.engine import graph
@@ -45,7 +45,7 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
     stop(state / "state")
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", unhurried(EXAMPLES))
 def test_what_looks_at_a_kind_writes_nothing(kind: str, sandbox: Running) -> None:
     looked_at_only(EXAMPLES[kind], sandbox)
     assert made(apply(EXAMPLES[kind], sandbox))
@@ -63,7 +63,7 @@ def test_what_looks_at_the_whole_poc_writes_nothing(tmp_path: Path, monkeypatch:
         stop(tmp_path / "sandbox")
 
 
-@pytest.mark.parametrize("kind", [kind for kind, path in EXAMPLES.items() if "vcenter:\n" in path.read_text()])
+@pytest.mark.parametrize("kind", unhurried(kind for kind, path in EXAMPLES.items() if "vcenter:\n" in path.read_text()))
 def test_a_reader_can_look_and_can_change_nothing(kind: str, sandbox: Running, tmp_path: Path) -> None:
     """What a reader may not even see is told as unreadable, and is never taken for absent."""
     assert made(apply(EXAMPLES[kind], sandbox))

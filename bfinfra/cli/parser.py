@@ -66,6 +66,7 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
     graph = _sites(_verb(verbs, "graph", "reading", "show what waits for what"), SITES)
     graph.add_argument("--dot", action="store_true", help="for Graphviz")
     _site(_verb(verbs, "doctor", "rights", "look for whatever would stop an apply, and say what to do; never writes"))
+    _site(_verb(verbs, "health", "health", "say what flexdirect health says on each machine; never writes; ends with 1 where one is worse than the site accepts"))
     privileges = _site(_verb(verbs, "privileges", "rights", "say which rights an account needs for this site; asks nobody"))
     privileges.add_argument("--for", dest="uses", action="append", choices=USES, help="plan, apply (creates and changes) or destroy (deletes and replaces); repeat; default all")
     privileges.add_argument("--as", dest="form", choices=("govc", "rbac"), help="govc: commands that give the rights on vCenter; rbac: a manifest that kubectl applies")

@@ -21,8 +21,12 @@ class BadChange(ValueError):
 def change(parts: Parts, body: Any) -> Any:
     """Make {"address", "method", "path", "body", "content_type"} as an administrator; what the door answers. BadChange.
 
+    Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
+
     `address`: "vcsa.aiml.local:443" for vCenter's REST API, the address of a Kubernetes API for that one.
     """
+    if isinstance(body, dict) and set(body) >= {"machine", "path"}:
+        return _on_machine(parts, str(body["machine"]), str(body["path"]), body.get("text"))
     match body:
         case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
             door, headers = parts.as_administrator(address)
@@ -36,3 +40,10 @@ def change(parts: Parts, body: Any) -> Any:
     answer = door(Request(method, pure, query, headers, io.BytesIO(data), address))
     text = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     return {"status": answer.status, "body": text.decode(errors="replace")}
+
+
+def _on_machine(parts: Parts, machine: str, path: str, text: str | None) -> None:
+    try:
+        parts.linux.put(machine, path, text)
+    except KeyError:
+        raise BadChange(f"there is no Linux machine {machine}; there are {', '.join(parts.linux.all) or 'none'}") from None

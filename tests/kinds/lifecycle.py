@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import multiprocessing
 import os
 import pkgutil
 import re
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import bfinfra
 import bfinfra.app as app
+import bfinfra.kinds as registry
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import Patience
@@ -35,6 +40,16 @@ _forks.set_forkserver_preload([  # everything that an apply imports, once: most 
     "bfinfra.app", "bfinfra.sandbox", *LATE,
     *(each.name for part in PARTS for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")),
 ])
+
+
+def by_ansible(kind: str) -> bool:
+    """Whether its writes go through Ansible, which takes a second or more of processor a run."""
+    return "LinuxHosts" in {str(p.annotation) for p in inspect.signature(registry.kind(kind)).parameters.values()} and registry.kind(kind).makes
+
+
+def unhurried(kinds: Iterable[str]) -> list[Any]:
+    """Kinds as parameters of tests that write much: those by Ansible run with --peers only; tests/kinds/test_by_ansible.py has their share of every run."""
+    return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
 
 
 def setting(sandbox: Running) -> app.Setting:

@@ -223,3 +223,19 @@ def content_library(sandbox: Running, folder: Path, name: str) -> Look:
     store = next(each["datastore"] for each in rest.get("/api/vcenter/datastore") if each["name"] == "shared")
     made = rest.call("POST", "/api/content/local-library", {"name": name, "type": "LOCAL", "storage_backings": [{"type": "DATASTORE", "datastore_id": store}]})
     return lambda: rest.get(f"/api/content/library/{made.data}")
+
+
+def on_machine(sandbox: Running, machine: str, path: str, text: str) -> Look:
+    """A file that somebody wrote there."""
+    sandbox.change({"machine": machine, "path": path, "text": text})
+    return lambda: sandbox.world()["linux"][machine]["files"][path]
+
+
+@stranger("flexdirect_host", at="flexdirect", inside="what else is on a machine is no part of it")
+def flexdirect_host(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+@stranger("flexdirect_pool", at="T4", inside="a list holds lines only")
+def flexdirect_pool(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "cpu-01", f"/etc/bitfusionio/{name}_servers.conf", "10.5.0.9\n")

@@ -6,7 +6,7 @@ What each kind does in particular is tested in its own file.
 from __future__ import annotations
 
 import pytest
-from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, world
+from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, unhurried, world
 
 import bfinfra.kinds as registry
 from bfinfra import app
@@ -18,6 +18,7 @@ from bfinfra.model.kind import Source
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
 every_kind = pytest.mark.parametrize("kind", names())
+lived_through = pytest.mark.parametrize("kind", unhurried(names()))
 
 
 @every_kind
@@ -30,7 +31,7 @@ def test_every_kind_says_which_document_it_is_from(kind):
     assert isinstance(registry.kind(kind).document, Document), f"write document = Document.… in the kind {kind}"
 
 
-@every_kind
+@lived_through
 def test_it_applies_and_then_agrees(kind, sandbox):
     first = apply(EXAMPLES[kind], sandbox)
     assert made(first), endings(first)
@@ -51,7 +52,7 @@ def test_planning_writes_nothing(kind, sandbox):
     assert world(sandbox) == before
 
 
-@every_kind
+@lived_through
 def test_it_goes_without_a_trace(kind, sandbox):
     before = world(sandbox)
     apply(EXAMPLES[kind], sandbox)
@@ -68,7 +69,7 @@ def test_every_step_says_what_it_does(kind, sandbox):
             assert "{" not in step.title()
 
 
-@every_kind
+@lived_through
 def test_every_step_is_one_that_the_kind_says_it_takes(kind, sandbox):
     for item in [*plan(EXAMPLES[kind], sandbox).pending, *_after(kind, sandbox)]:
         assert {type(step) for step in item.steps} <= set(registry.kind(item.key.kind).acts), item.key
@@ -112,7 +113,7 @@ def test_killed_at_any_write_the_next_apply_finishes(kind, sandbox, tmp_path):
         assert plan(EXAMPLES[kind], sandbox).pending == ()
 
 
-@every_kind
+@lived_through
 def test_killed_while_it_is_destroyed_the_next_destroy_finishes(kind, sandbox, tmp_path):
     before = world(sandbox)
     apply(EXAMPLES[kind], sandbox)

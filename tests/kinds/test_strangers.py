@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, world
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, unhurried, world
 from kinds.strangers import entry
 
 import bfinfra.app as app
@@ -21,7 +21,7 @@ from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
 MADE = [kind for kind in names() if kind_named(kind).makes]
-every_made_kind = pytest.mark.parametrize("kind", MADE)
+every_made_kind = pytest.mark.parametrize("kind", unhurried(MADE))
 
 
 def renamed(kind: str, folder: Path, site: str) -> Path:

@@ -21,7 +21,7 @@ PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SYSTEMD = Path("/lib/systemd/systemd")
 PATIENCE = 20  # seconds to boot
 OWN = ("etc/ssh/machine", "etc/systemd/system/machine", "etc/passwd", "etc/group", "etc/gshadow", "etc/shadow", "etc/subuid", "etc/subgid",
-       "etc/machine-id", "etc/.pwd.lock")
+       "etc/machine-id", "etc/systemd/system/networking.service", "etc/systemd/system/NetworkManager.service", "etc/systemd/system/systemd-", "var/cache/ldconfig", "etc/.pwd.lock")
 
 
 class Unfit(RuntimeError):
@@ -82,6 +82,7 @@ def running(folder: Path, *names: str) -> Iterator[list[Real]]:
     """So many machines, booted side by side; they and all that they wrote are gone at the end."""
     check()
     with contextlib.ExitStack() as stack:
+        folder.mkdir(exist_ok=True)
         keys = folder / "key"
         _keygen(keys, "client")
         started = [stack.enter_context(_machine(folder / name, name, number, keys)) for number, name in enumerate(names)]

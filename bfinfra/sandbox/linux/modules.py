@@ -16,7 +16,8 @@ from typing import Any
 from bfinfra.sandbox.linux.machine import Machine, Node, Service
 from bfinfra.sandbox.linux.programs import Output, Programs
 
-IGNORED = ("_ansible", "_original", "content", "follow", "backup", "force", "unsafe_writes", "validate", "directory_mode", "local_follow", "checksum", "decrypt")
+IGNORED = ("content", "follow", "backup", "force", "unsafe_writes", "validate", "directory_mode", "local_follow", "checksum", "decrypt")
+"""Of copy and file: what changes nothing here."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ def sent(program: bytes) -> Sent | str:
         arguments = json.loads(params)["ANSIBLE_MODULE_ARGS"]
     except (SyntaxError, ValueError, KeyError, IndexError):
         return "the sandbox's machines run no Python; modules of ansible-core 2.19 they know by what is sent"
-    given = {key: value for key, value in arguments.items() if not key.startswith(IGNORED) and value is not None}
+    given = {key: value for key, value in arguments.items() if not key.startswith("_") and key not in IGNORED and value is not None}
+    if "_raw_params" in arguments:
+        given["cmd"] = arguments["_raw_params"]
     return Sent(str(name).rpartition(".")[2], given, bool(arguments.get("_ansible_check_mode")))
 
 
@@ -111,7 +114,7 @@ def _file(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
 
 def _command(machine: Machine, call: Sent, programs: Programs) -> dict[str, Any]:
     given = call.arguments
-    argv = [str(word) for word in given.get("argv") or shlex.split(given.get("_raw_params", ""))]
+    argv = [str(word) for word in given.get("argv") or shlex.split(given.get("cmd", ""))]
     if (path := given.get("creates")) and posixpath.normpath(path) in machine.files:
         return {"cmd": argv, "rc": 0, "stdout": f"skipped, since {path} exists", "stderr": "", "msg": "Did not run command"}
     if (path := given.get("removes")) and posixpath.normpath(path) not in machine.files:

@@ -84,6 +84,15 @@ def _systemctl(machine: Machine, words: list[str], _: str) -> Output:
     return Output(f"systemctl {' '.join(words)}: the sandbox's machines only show units\n", UNKNOWN)
 
 
+def _grep(machine: Machine, words: list[str], _: str) -> Output:
+    """Every line of the files below a folder whose names end so: `-rs "" FOLDER --include=*ENDING`."""
+    if len(words) != 4 or words[:2] != ["-rs", ""] or not words[3].startswith("--include=*"):
+        return Output("grep: only -rs '' FOLDER --include=*ENDING here\n", UNKNOWN)
+    paths = [path for path in machine.below(words[2]) if path.endswith(words[3].removeprefix("--include=*")) and machine.read(path) is not None]
+    lines = [f"{path}:{line}\n" for path in paths for line in (machine.read(path) or b"").decode(errors="replace").splitlines()]
+    return Output("".join(lines), 0 if lines else 1)
+
+
 def _rmdir(machine: Machine, words: list[str], _: str) -> Output:
     for path in (word for word in words if not word.startswith("-")):
         if not list(machine.below(path)):
@@ -102,8 +111,9 @@ def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
     verb, *rest = [word for word in words if not word.startswith("-")]
     if verb == "purge":
         for name in rest:
-            for path in (machine.packages.pop(name, None) or Package("")).files:
-                machine.remove(path)
+            for path in reversed((machine.packages.pop(name, None) or Package("")).files):
+                if not list(machine.below(path)):
+                    machine.remove(path)
         return Output("")
     if verb != "install" or not all(word.endswith(".deb") for word in rest):
         return Output("apt-get: the sandbox's machines install .deb files only\n", 100)
@@ -115,11 +125,13 @@ def _install(machine: Machine, path: str, contents: Callable[[bytes], tuple[str,
         name, version, files = contents(machine.read(path) or b"")
     except (ValueError, KeyError, OSError, tarfile.TarError):
         return Output(f"E: Invalid archive: {path}\n", 100)
+    made = list(machine.packages[name].files) if name in machine.packages else []
     for each, node in files.items():
-        for depth in range(1, each.count("/")):
-            machine.files.setdefault("/".join(each.split("/")[: depth + 1]), Node(None, 0o755))
-        machine.files[each] = node
-    machine.packages[name] = Package(version, tuple(files))
+        above = ("/".join(each.split("/")[: depth + 1]) for depth in range(1, each.count("/")))
+        for place, found in (*((folder, Node(None, 0o755)) for folder in above if folder not in machine.files), (each, node)):
+            machine.files[place] = found
+            made.append(place)
+    machine.packages[name] = Package(version, tuple(dict.fromkeys(made)))
     return Output(f"Setting up {name} ({version}) ...\n")
 
 
@@ -143,5 +155,5 @@ def _untar(data: bytes) -> dict[str, Node]:
 
 
 Act = Callable[[Machine, list[str], str], Output]
-READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "rmdir": _rmdir}
+READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir}
 DEBIAN: dict[str, Act] = {"dpkg-query": _dpkg_query, "apt-get": _apt_get}

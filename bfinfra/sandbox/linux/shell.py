@@ -6,7 +6,7 @@ import functools
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bfinfra.sandbox.linux import modules
 from bfinfra.sandbox.linux.machine import Machine, Node
@@ -14,7 +14,7 @@ from bfinfra.sandbox.linux.programs import Output, Programs
 
 PIECE = re.compile(r"printf '\\036%s\\n' (\d+)\n(.*?) 2>&1 < /dev/null\nprintf '\\035%s\\n' \$\?", re.DOTALL)
 FOLDER = re.compile(r'\( umask 77 && mkdir -p "` echo (\S+) `"&& mkdir "` echo (\S+) `" && echo (\S+)="` echo \2 `" \)')
-BECOME = re.compile(r"echo (BECOME-SUCCESS-\w+) ; (.*)", re.DOTALL)
+BECOME = re.compile(r"echo BECOME-SUCCESS-\w+ ; (.*)", re.DOTALL)
 HOME = re.compile(r"echo ~(\w*)")
 CHMOD = re.compile(r"chmod [ugo+rwx,=]+( \S+)+")
 REMOVE = re.compile(r"rm -f -r (\S+) > /dev/null 2>&1")
@@ -47,13 +47,12 @@ def understood(line: str, stdin: bytes, user: str, programs: Programs) -> Call:
 def _script(script: str, stdin: bytes, user: str, programs: Programs) -> Call:
     script = script.removesuffix(" && sleep 0").strip()
     if become := BECOME.fullmatch(script):
-        word, inner = become[1], _script(become[2], stdin, user, programs)
-        return Call(inner.name, lambda machine: _after(f"{word}\n", inner.act(machine)))
+        return _script(become[1], stdin, user, programs)
     if script.startswith("sudo "):
         return understood(script, stdin, user, programs)
     if pieces := PIECE.findall(script):
         return Call("read", lambda machine: _read(machine, pieces, user, programs))
-    if re.fullmatch(r"\S*/python3?[\d.]*", script):
+    if re.fullmatch(r"([A-Z_]+=\S* )*\S*/python3?[\d.]*", script):
         return _module(stdin, programs)
     return next((Call(name, functools.partial(act, words=(user, *match.groups()))) for pattern, name, act in AROUND if (match := pattern.fullmatch(script))), _refused(script))
 
@@ -72,10 +71,6 @@ def _words(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return []
-
-
-def _after(text: str, output: Output) -> Output:
-    return replace(output, text=text + output.text)
 
 
 def _read(machine: Machine, pieces: list[tuple[str, str]], user: str, programs: Programs) -> Output:

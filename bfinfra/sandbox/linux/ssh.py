@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import threading
 import traceback
@@ -13,6 +14,7 @@ from typing import Any
 
 READY = "echo "  # of the connection that stays: `echo WORD; exec cat`
 PENDING = 64
+BECOME = re.compile(r"echo (BECOME-SUCCESS-\w+) ;")
 
 Answered = Callable[[str, bytes, str], tuple[str, int] | None]
 """Command line, what came on its standard input, user → what it printed and its exit code; None: the connection breaks."""
@@ -97,6 +99,8 @@ async def _session(process: Any, answer: Answered) -> None:
             pass
         process.exit(0)
         return
+    if become := BECOME.search(line):
+        process.stdout.write(become[1].encode() + b"\n")  # Ansible sends nothing before it has seen that
     stdin = await process.stdin.read() if line.startswith("dd ") or "python" in line else b""  # Ansible leaves it open where nothing is sent
     user = process.get_extra_info("username")
     try:

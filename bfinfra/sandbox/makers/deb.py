@@ -6,7 +6,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from bfinfra.sandbox.makers.ova import member
@@ -36,6 +36,10 @@ def _entry(name: str, data: bytes) -> bytes:
 def _tar(files: dict[str, str]) -> bytes:
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for folder in sorted({str(above) for name in files for above in PurePosixPath(name).parents}):
+            info = member(f"./{folder}/" if folder != "." else "./", 0)
+            info.type, info.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(info)
         for name, text in files.items():
             info = member(name, len(text.encode()))
             info.mode = 0o755 if name.startswith("./usr/bin/") else info.mode

@@ -1,0 +1,1 @@
+"""FlexDirect's own texts: health reports and server lists. Pure."""

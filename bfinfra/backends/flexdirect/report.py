@@ -1,0 +1,77 @@
+"""What `flexdirect health` prints, as data: a report a server and one of localhost, each with its checks and its totals. Pure. (Guide, steps 2 and 7.)
+
+A check is a status in brackets and a text that may be wrapped. Printed guides tear both apart, so statuses and texts that stand on lines of their own are paired in
+their order; a report whose totals don't fit what it lists says so, and is never taken for a good one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from bfinfra.model.health import Check, Health, Report, Status
+
+HEADER = re.compile(r"\s*Health report for (?:server:\s*(?P<server>\S+)|localhost)\s*")
+MARKED = re.compile(r"\s*\[\s*(?P<status>PASS|MARGINAL|FATAL|SKIPPED)\s*\]?\s*(?P<text>.*)")
+TOTAL = re.compile(r"\s*(?P<status>PASS|MARGINAL|FATAL|SKIPPED):\s*(?P<count>\d+)\s*")
+BEGINS = re.compile(r"\s*(Check|Cannot)\b")
+LONGEST = 4000  # lines
+
+
+def parse(text: str) -> Health:
+    """The reports in a text; whatever stands before the first is not looked at."""
+    pages: list[tuple[str, list[str]]] = []
+    for line in text.splitlines()[:LONGEST]:
+        if header := HEADER.fullmatch(line):
+            pages.append((header["server"] or "", []))
+        elif pages and line.strip():
+            pages[-1][1].append(line)
+    found = [_report(server, lines) for server, lines in pages]
+    return Health(tuple(report for report, _ in found), found[-1][1] if found else ())
+
+
+def _report(server: str, lines: list[str]) -> tuple[Report, tuple[str, ...]]:
+    totals = {Status(total["status"]): int(total["count"]) for line in lines if (total := TOTAL.fullmatch(line))}
+    last = max((number for number, line in enumerate(lines) if TOTAL.fullmatch(line)), default=len(lines))
+    body = [line for line in lines[:last] if not TOTAL.fullmatch(line)]
+    torn = any((marked := MARKED.fullmatch(line)) and not marked["text"] for line in body)
+    checks, loose = (_torn if torn else _whole)(body)
+    return Report(server, checks, totals, (*loose, *_objections(checks, totals))), tuple(line.strip() for line in lines[last + 1 :])
+
+
+def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
+    """Status and text on one line; what has no status goes on with the line before."""
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if marked := MARKED.fullmatch(line):
+            found.append((marked["status"], [marked["text"].strip()]))
+        elif found:
+            found[-1][1].append(line.strip())
+    return tuple(Check(Status(status), " ".join(words)) for status, words in found), []
+
+
+def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
+    """Statuses and texts on lines of their own, in the same order."""
+    statuses: list[str] = []
+    texts: list[list[str]] = []
+    for line in lines:
+        marked = MARKED.fullmatch(line)
+        if marked:
+            statuses.append(marked["status"])
+        text = marked["text"].strip() if marked else line.strip()
+        if text and (BEGINS.match(text) or not texts):
+            texts.append([text])
+        elif text:
+            texts[-1].append(text)
+    loose = [] if len(statuses) == len(texts) else [f"{len(statuses)} statuses stand beside {len(texts)} checks"]
+    return tuple(Check(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)), loose
+
+
+def _objections(checks: tuple[Check, ...], totals: dict[Status, int]) -> Iterator[str]:
+    if not totals:
+        yield "it has no totals"
+    counted = Counter(check.status for check in checks)
+    for status, announced in totals.items():
+        if counted[status] != announced:
+            yield f"{announced} {status} are announced, {counted[status]} are listed"

@@ -1,0 +1,1 @@
+"""FlexDirect on Linux machines: GPU servers with their scheduler, CPU hosts without. (Guide, steps 1 to 4.)"""

@@ -1,0 +1,69 @@
+"""Health of machines with FlexDirect: what they say, and whether that is good enough. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.flexdirect.report import parse
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.health import Health, Status
+from bfinfra.model.refs import Key
+from bfinfra.model.ssh import Machine
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import LinuxHosts
+
+COMMAND = {"health": ("flexdirect", "health")}
+PATIENCE = 120  # seconds
+LIMITS = {"pass": Status.PASS, "marginal": Status.MARGINAL, "any": Status.UNCLEAR}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A machine of a flexdirect_host; `limit`: the worst that its site accepts; `problem`: why it can't be asked."""
+
+    key: Key
+    machine: str
+    health: Health
+    limit: Status
+    problem: str = ""
+
+    @property
+    def good(self) -> bool:
+        """It answered, and is no worse than accepted."""
+        return not self.problem and not worse(self.health.worst, self.limit)
+
+    @property
+    def why(self) -> str:
+        """What isn't good enough, the first few."""
+        bad = [f"{check.status} {check.text}" for each in self.health.reports for check in each.checks if worse(check.status, self.limit)]
+        unclear = [objection for each in self.health.reports for objection in each.objections]
+        return self.problem or "; ".join([*bad, *unclear][:4]) or "it says nothing that is a report"
+
+
+def worse(status: Status, limit: Status) -> bool:
+    """Beyond what is accepted."""
+    return list(Status).index(status) > list(Status).index(limit)
+
+
+def ask(wanted: Mapping[Machine, tuple[Key, str]], hosts: LinuxHosts) -> list[Examined]:
+    """Each machine once, side by side; by machine its resource and what that accepts."""
+    answers, found = hosts.read(dict.fromkeys(wanted, COMMAND), PATIENCE), []
+    for machine, (key, accepted) in wanted.items():
+        answer = answers[machine]
+        if isinstance(answer, BfinfraError):
+            found.append(Examined(key, machine.name, Health(()), LIMITS[accepted], str(answer)))
+        else:
+            found.append(Examined(key, machine.name, parse(answer["health"].text), LIMITS[accepted]))
+    return found
+
+
+def examine(resources: Mapping[Key, Any], hosts: LinuxHosts) -> list[Examined]:
+    """Every machine that a site's flexdirect_hosts name."""
+    wanted = {}
+    for key, spec in resources.items():
+        for host in spec.hosts if key.kind == "flexdirect_host" else ():
+            wanted[resources[Key("linux_host", host)].machine(host)] = key, spec.health
+    return ask(wanted, hosts)

@@ -1,0 +1,59 @@
+"""What a user writes for FlexDirect on machines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.model import kind
+from bfinfra.model.kind import Part
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+
+PORT = 56001
+Device = Annotated[str, StringConstraints(pattern=r"^\d{1,3}$")]
+Address = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f.:]{2,45}$")]
+
+
+class Scheduler(Part):
+    """`flexdirect resource_scheduler`, under systemd."""
+
+    gpus: Annotated[int, Field(ge=1, le=64)] | None = None
+    """How many GPUs it gives out (-n); all where neither this nor devices is given."""
+    devices: tuple[Device, ...] = ()
+    """Numbers of the GPUs that it gives out (-d), instead of how many."""
+    port: Annotated[int, Field(ge=1, le=65535)] = PORT
+    """Where it listens (-s)."""
+    address: Address | None = None
+    """On which of the machine's addresses it listens (-l); on all where nothing is said."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Scheduler:
+        if self.gpus is not None and self.devices:
+            raise ValueError("give gpus or devices, not both")
+        return self
+
+
+class Spec(kind.Spec):
+    """What a user writes for machines that are alike."""
+
+    hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
+    """The machines."""
+    package: LocalFile
+    """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""
+    license: Secret | None = None
+    """Reference to the license; licensing is done on each machine."""
+    license_by: Literal["argument", "stdin"] = "argument"
+    """How `flexdirect init` gets it: `-l LICENSE`, as its makers do unattended (others on that machine can see it for a moment), or as its answer."""
+    scheduler: Scheduler | None = None
+    """On GPU servers."""
+    health: Literal["pass", "marginal", "any"] = "marginal"
+    """The worst that `flexdirect health` may say on each machine for it to be ready; any: it isn't asked."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Spec:
+        if len(set(self.hosts)) != len(self.hosts):
+            raise ValueError("a machine stands there twice")
+        return self

@@ -1,0 +1,74 @@
+"""How FlexDirect stands on machines, and what is looked at to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from bfinfra.model import kind
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Ref
+from bfinfra.model.ssh import Machine
+
+if TYPE_CHECKING:
+    from bfinfra.kinds._linux import Answers
+
+UNIT = "flexdirect-scheduler.service"
+RECORD = "/var/lib/bfinfra/flexdirect_host"
+LOOK = {
+    "record": ("cat", RECORD), "package": ("cat", f"{RECORD}.package"), "program": ("sha256sum", "/usr/bin/flexdirect"),
+    "license": ("sha256sum", "/etc/bitfusionio/lic/host_id"), "unit": ("cat", f"/etc/systemd/system/{UNIT}"),
+    "service": ("systemctl", "show", "--property=ActiveState,UnitFileState", UNIT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """FlexDirect on one machine. `package`: SHA-256 of what was installed, "" where the program is gone or another; `license`: digest of the one it was given; `file`: name of the package."""
+
+    mark: Mark | None
+    package: str = ""
+    program: bool = False
+    licensed: bool = False
+    license: str = ""
+    file: str = ""
+    unit: str = ""
+    service: str = ""
+
+    @property
+    def there(self) -> bool:
+        """Whether there is anything of it."""
+        return bool(self.mark or self.program or self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """`on`: by machine; only where there is something of it."""
+
+    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
+    on: Mapping[str, Installed]
+    machines: Mapping[str, Machine] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read; `licensed`: machines that have the license as it is now."""
+
+    machines: Mapping[str, Machine]
+    packages: Mapping[str, str]
+    licensed: Mapping[str, frozenset[str]]
+
+
+def read(answers: Answers) -> Installed:
+    """From what a machine said."""
+    record = answers["record"].text if answers["record"].ok else ""
+    stamped = answers["package"].text.split() if answers["package"].ok else []
+    program = answers["program"].text.split()[0] if answers["program"].ok else ""
+    noted = dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("license=", "package=")))
+    shown = dict(line.split("=", 1) for line in answers["service"].text.splitlines() if "=" in line)
+    service = {("active", "enabled"): "running", ("active", "disabled"): "running, not enabled"}.get((shown.get("ActiveState", ""), shown.get("UnitFileState", "")), "stopped")
+    return Installed(
+        mark=Mark.decode(record), package=stamped[0] if len(stamped) == 2 and stamped[1] == program else "", program=bool(program),
+        licensed=answers["license"].ok, license=noted.get("license", ""), file=noted.get("package", ""), unit=answers["unit"].text if answers["unit"].ok else "", service=service,
+    )

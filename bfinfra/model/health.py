@@ -1,0 +1,55 @@
+"""Health reports of GPU servers and their clients: checks, totals, verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """From good to bad; UNCLEAR: the report doesn't add up."""
+
+    SKIPPED = "SKIPPED"
+    PASS = "PASS"  # noqa: S105 - a status
+    MARGINAL = "MARGINAL"
+    FATAL = "FATAL"
+    UNCLEAR = "UNCLEAR"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of a report, unwrapped."""
+
+    status: Status
+    text: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of one server, "" = localhost. `totals` as printed; `objections`: in what they don't fit the checks."""
+
+    server: str
+    checks: tuple[Check, ...]
+    totals: dict[Status, int] = field(default_factory=dict)
+    objections: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Status:
+        """Its verdict."""
+        if self.objections:
+            return Status.UNCLEAR
+        found = {check.status for check in self.checks} | {status for status, count in self.totals.items() if count}
+        return max(found, key=list(Status).index, default=Status.UNCLEAR)
+
+
+@dataclass(frozen=True)
+class Health:
+    """All that one run says. `notes`: lines after the last report, such as "All cuda versions are the same"."""
+
+    reports: tuple[Report, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Status:
+        """The worst of its reports; UNCLEAR where there is none."""
+        return max((report.worst for report in self.reports), key=list(Status).index, default=Status.UNCLEAR)

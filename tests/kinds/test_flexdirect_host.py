@@ -1,0 +1,95 @@
+"""FlexDirect on machines, decided without any: what differs is set up, what restarts disrupts, what is not ours is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from bfinfra.kinds.flexdirect_host import decide
+from bfinfra.kinds.flexdirect_host.decide import Remove, Restart, SetUp, unit_text
+from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
+from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around
+from bfinfra.model.mark import Mark
+from bfinfra.model.ssh import HostTrust, Machine
+
+PACKAGE = "ab" * 32
+MARK = Mark("site", "flexdirect_host/v100")
+MACHINES = {name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for number, name in enumerate(("one", "two"), 1)}
+
+
+def spec(**how) -> Spec:
+    return Spec.model_validate({"hosts": ["one", "two"], "package": "flexdirect.deb", "license": {"env": "LICENSE"}, "scheduler": {"gpus": 2}, **how})
+
+
+def installed(wanted: Spec, **how) -> Installed:
+    found = {"mark": MARK.seal(wanted.applied()), "package": PACKAGE, "program": True, "licensed": True, "file": "flexdirect.deb",
+             "unit": unit_text(wanted.scheduler), "service": "running", **how}
+    return Installed(**found)
+
+
+def state(**on: Installed) -> State:
+    mark = next((each.mark for each in on.values() if each.mark), None)
+    return State(mark=mark, hosts=tuple(on), on=on, machines={name: MACHINES[name] for name in on})
+
+
+def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), package=PACKAGE):
+    facts = Facts(MACHINES, {"v100": package}, {"v100": frozenset(licensed)})
+    return decide.steps(wanted, now, Around(MARK, facts=facts))
+
+
+def test_nothing_stands_everything_is_set_up_in_one_play():
+    (step,) = steps(spec(), None, licensed=())
+    assert type(step) is SetUp
+    assert step.title() == "set FlexDirect up on one, two"
+    assert step.todo == {name: {"install": True, "init": True, "unfinished": True} for name in ("one", "two")}
+
+
+def test_what_agrees_is_left_and_what_differs_is_done_where_it_differs():
+    wanted = spec()
+    assert steps(wanted, state(one=installed(wanted), two=installed(wanted))) == ()
+    (step,) = steps(wanted, state(one=installed(wanted), two=installed(wanted, service="stopped")))
+    assert (type(step), step.names) == (SetUp, "two")
+    assert [(change.field, change.now, change.wanted) for change in step.changes] == [("on.two.service", "stopped", "running")]
+
+
+def test_other_gpus_restart_the_scheduler_and_that_disrupts():
+    before, wanted = spec(), spec(scheduler={"devices": ["0", "2"], "port": 56002, "address": "10.0.0.1"})
+    (step,) = steps(wanted, state(one=installed(before), two=installed(before)))
+    assert type(step) is Restart
+    assert "ExecStart=/usr/bin/flexdirect resource_scheduler -d 0,2 -l 10.0.0.1 -s 56002\n" in step.unit
+
+
+def test_another_license_is_given_again_and_another_package_installed():
+    wanted = spec()
+    (step,) = steps(wanted, state(one=installed(wanted), two=installed(wanted)), licensed=("one",))
+    assert step.todo == {"two": {"install": False, "init": True, "unfinished": True}}
+    (step,) = steps(wanted, state(one=installed(wanted), two=installed(wanted)), package="cd" * 32)
+    assert {host: todo["install"] for host, todo in step.todo.items()} == {"one": True, "two": True}
+
+
+def test_a_machine_that_leaves_the_file_is_cleared_and_a_destroy_clears_all():
+    both, one = spec(), spec(hosts=["one"])
+    *_, step = steps(one, state(one=installed(one), two=installed(both)))
+    assert (type(step), step.names, step.packages) == (Remove, "two", {"two": "flexdirect.deb"})
+    (step,) = steps(None, state(one=installed(both), two=installed(both)))
+    assert step.names == "one, two"
+
+
+@pytest.mark.parametrize(("now", "why"), [
+    (state(one=installed(spec()), two=Installed(None, program=True)), "FlexDirect stands on two already"),
+    (state(one=installed(spec()), two=installed(spec(), mark=Mark("other", "flexdirect_host/x"))), "two belongs to flexdirect_host/x of the site other"),
+])
+def test_what_is_not_ours_on_one_machine_stops_all(now, why):
+    with pytest.raises(Refusal, match=why):
+        steps(spec(), now)
+
+
+def test_no_secret_stands_in_a_step():
+    (step,) = steps(spec(), None, licensed=())
+    assert "{env: LICENSE}" in f"{step.license}"
+
+
+def test_scheduler_gives_out_a_number_or_devices():
+    with pytest.raises(ValueError, match="not both"):
+        Scheduler(gpus=1, devices=("0",))
