@@ -93,3 +93,13 @@ def test_no_secret_stands_in_a_step():
 def test_scheduler_gives_out_a_number_or_devices():
     with pytest.raises(ValueError, match="not both"):
         Scheduler(gpus=1, devices=("0",))
+
+
+@pytest.mark.parametrize(("os", "fits"), [("ubuntu 20.04", True), ("ubuntu", True), ("ubuntu 20", False), ("centos 7", False)])
+def test_host_and_container_have_the_same_operating_system(os, fits):
+    facts = Facts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
+    if fits:
+        assert decide.steps(spec(os=os), None, Around(MARK, facts=facts))
+    else:
+        with pytest.raises(Refusal, match=r"one runs ubuntu 20\.04, and the containers are"):
+            decide.steps(spec(os=os), None, Around(MARK, facts=facts))

@@ -82,6 +82,9 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
 def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> None:
     if not facts.packages.get(name):
         raise Refusal(f"the package {spec.package.text} can't be read", field="package", next="download it, or correct the path")
+    if wrong := sorted(f"{host} runs {facts.os[host]}" for host in spec.hosts if spec.os and host in facts.os and not f"{facts.os[host]} ".startswith(f"{spec.os} ")):
+        raise Refusal(f"{', '.join(wrong)}, and the containers are {spec.os}", field="os", why="FlexDirect wants the same operating system on host and container",
+                      next="name hosts of that system, or images of theirs")
     for peer, (other, _) in around.peers.items():
         if other is not None and (both := sorted(set(other.hosts) & set(spec.hosts))):
             raise Refusal(f"flexdirect_host/{peer} is on {', '.join(both)} too", field="hosts", next="name each machine once")

@@ -47,7 +47,8 @@ class FlexdirectHost(kind.Kind[Spec, State]):
                 mark = next((each.mark for each in on.values() if each.mark), None)
                 states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()})
+        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()},
+                      {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod

@@ -49,6 +49,8 @@ class Spec(kind.Spec):
     """How `flexdirect init` gets it: `-l LICENSE`, as its makers do unattended (others on that machine can see it for a moment), or as its answer."""
     scheduler: Scheduler | None = None
     """On GPU servers."""
+    os: Annotated[str, StringConstraints(pattern=r"^[a-z]+( [0-9.]+)?$")] | None = None
+    """Distribution, or it and its version, of the containers that use it, such as ubuntu 20.04: host and container must have the same."""
     health: Literal["pass", "marginal", "any"] = "marginal"
     """The worst that `flexdirect health` may say on each machine for it to be ready; any: it isn't asked."""
 

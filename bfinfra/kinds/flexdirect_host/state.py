@@ -53,11 +53,15 @@ class State(kind.State):
 
 @dataclass(frozen=True)
 class Facts:
-    """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read; `licensed`: machines that have the license as it is now."""
+    """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read; `licensed`: machines that have the license as it is now.
+
+    `os`: distribution and version, by machine.
+    """
 
     machines: Mapping[str, Machine]
     packages: Mapping[str, str]
     licensed: Mapping[str, frozenset[str]]
+    os: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(answers: Answers) -> Installed:

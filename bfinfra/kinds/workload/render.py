@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, marked
+from bfinfra.kinds.workload import flexdirect
 from bfinfra.kinds.workload.manifests import Manifest, identity, pod_spec
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.model.errors import Refusal
@@ -63,7 +64,9 @@ def _one(document: Manifest, spec: Spec, filling: Filling) -> Rendered:
     manifest["metadata"]["namespace"] = filling.namespace
     if pod := pod_spec(manifest):
         container = pod["containers"][0]
-        if spec.gpus:
+        if spec.gpus and spec.by == "flexdirect":
+            flexdirect.attach(pod, container, spec, identity(manifest))
+        elif spec.gpus:
             _gpus(container, spec, identity(manifest))
         if filling.token:
             _mount(pod, container, filling.token, identity(manifest))

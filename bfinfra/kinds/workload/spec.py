@@ -12,6 +12,7 @@ from bfinfra.model import kind
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Ref
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.units import Bytes
 
 
 class Spec(kind.Spec):
@@ -30,8 +31,13 @@ class Spec(kind.Spec):
     """Remote GPUs for the first container of each Pod and Job."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of each GPU's memory."""
-    by: Literal["env", "command"] = "env"
-    """env: as NUM_GPUS and PARTIAL_GPU, for images that start Bitfusion themselves; command: `bitfusion run` before the command."""
+    gpu_memory: Bytes | None = None
+    """Memory on each GPU, instead of a share of it; with by: flexdirect only."""
+    by: Literal["env", "command", "flexdirect"] = "env"
+    """env: as NUM_GPUS and PARTIAL_GPU, for images that start Bitfusion themselves; command: `bitfusion run` before the command.
+
+    flexdirect: `flexdirect run` before the command or args, and the node's /etc/bitfusionio mounted.
+    """
     token_secret: Annotated[str, Ref("token_secret")] | None = None
     """Token to mount at /etc/bitfusion, for images without one of their own."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
@@ -49,8 +55,10 @@ class Spec(kind.Spec):
 
     @model_validator(mode="after")
     def _gpus(self) -> Spec:
-        if self.by == "command" and self.gpus is None:
-            raise ValueError("by: command needs gpus")
+        if self.by != "env" and self.gpus is None:
+            raise ValueError(f"by: {self.by} needs gpus")
+        if self.gpu_memory is not None and (self.by != "flexdirect" or self.fraction is not None):
+            raise ValueError("gpu_memory: goes with by: flexdirect, and without fraction")
         if self.fraction is not None and self.gpus is None:
             raise ValueError("fraction: needs gpus")
         return self
