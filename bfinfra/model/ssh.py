@@ -75,6 +75,7 @@ class Machine:
 class Play:
     """A role of Ansible and the machines that it runs on, each with its variables. `tasks`: file of the role; `roles`: its folder, where it isn't one of bfinfra's own.
 
+    `texts`: secret texts by name, found as the secrets are.
     `secrets`: for all of them; the role finds them as `bfinfra_secrets.NAME`, and its tasks that use them say `no_log: true`.
     `limit`: seconds for the whole.
     """
@@ -83,5 +84,6 @@ class Play:
     machines: Mapping[Machine, Mapping[str, Any]]
     tasks: str = "main"
     secrets: Mapping[str, Secret] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     limit: int = 1800
     roles: Path | None = None

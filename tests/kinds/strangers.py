@@ -239,3 +239,8 @@ def flexdirect_host(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("flexdirect_pool", at="T4", inside="a list holds lines only")
 def flexdirect_pool(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "cpu-01", f"/etc/bitfusionio/{name}_servers.conf", "10.5.0.9\n")
+
+
+@stranger("bitfusion_client", at="bitfusion", inside="what else is on a machine is no part of it")
+def bitfusion_client(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "cpu-01", f"/usr/bin/{name}", "theirs\n")

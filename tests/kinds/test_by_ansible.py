@@ -13,7 +13,7 @@ from bfinfra.kinds import names
 from bfinfra.sandbox import Running
 
 SLOW = [kind for kind in names() if by_ansible(kind)]
-MIDDLE = {"flexdirect_host": 5, "flexdirect_pool": 1}
+MIDDLE = {"bitfusion_client": 6, "flexdirect_host": 5, "flexdirect_pool": 1}
 """The write at which it is killed: one in the midst of what it does."""
 
 

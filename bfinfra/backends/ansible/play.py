@@ -143,7 +143,8 @@ def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:
 
 def _secrets(wanted: Play, there: Mapping[Machine, Connection]) -> dict[str, Any]:
     sudo = {machine.name: machine.sudo_password.reveal() for machine in there if machine.sudo_password}
-    return {SECRETS: {name: secret.reveal() for name, secret in wanted.secrets.items()}, "bfinfra_sudo": sudo}
+    given = {name: secret.reveal() for name, secret in wanted.secrets.items()}
+    return {SECRETS: {**wanted.texts, **given}, "bfinfra_sudo": sudo}
 
 
 def _settings(place: Path, roles: Path) -> dict[str, str]:
