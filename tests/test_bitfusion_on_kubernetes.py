@@ -1,0 +1,68 @@
+"""The site of the document on the sandbox: applied from empty, again without a write, one field changed, destroyed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import apply, endings, made, plan, world
+
+import bfinfra.sandbox
+
+SPECS = Path(__file__).parents[1] / "specs"
+SITE = SPECS / "bitfusion-on-kubernetes.yaml"
+PLUGIN = "bitfusion_device_plugin/k8s"
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    """The document's world without waiting times, the site applied to it."""
+    state = tmp_path_factory.mktemp("on-kubernetes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        running = bfinfra.sandbox.start(SPECS / "worlds/bitfusion-on-kubernetes.yaml", state / "sandbox", pace=0)
+        running.before = world(running)
+        running.outcome = apply(SITE, running)
+        yield running
+        bfinfra.sandbox.stop(state / "sandbox")
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = SITE.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    (tmp_path / "site.yaml").write_text(text.replace(old, new))
+    return tmp_path / "site.yaml"
+
+
+def test_it_applies_whole(there):
+    assert made(there.outcome), endings(there.outcome)
+    notes = {str(key): ended.note for key, ended in there.outcome.endings.items()}
+    assert notes[PLUGIN] == "4 nodes advertise bitfusion.io/gpu, 1000 each"
+
+
+def test_a_second_apply_writes_nothing(there):
+    before = there.tally()["written"]
+    assert set(endings(apply(SITE, there)).values()) == {"kept"}
+    assert there.tally()["written"] == before
+
+
+@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+    ("shares: 1000", "shares: 2000", PLUGIN, {"shares"}),
+    ("gpus: 1}", "gpus: 2.5}", PLUGIN, {"quotas"}),
+    ("repository: docker.io/bitfusiondeviceplugin", "repository: mirror.example.com/bitfusion", PLUGIN, {"images.repository"}),
+    ("    token_secret: k8s\n", "    token_secret: k8s\n    replicas: 2\n", PLUGIN, {"replicas"}),
+    ("    token_secret: k8s\n", "    token_secret: k8s\n    failure_policy: Fail\n", PLUGIN, {"failure_policy"}),
+    ("    token_secret: k8s\n", "    token_secret: k8s\n    namespaces: [tensorflow-benchmark]\n", PLUGIN, {"namespaces"}),
+    ("enforce: baseline", "enforce: privileged", "namespace/bwki", {"pod_security.enforce"}),
+    ("namespaces: [kube-system]", "namespaces: [kube-system, tensorflow-benchmark]", "token_secret/k8s", {"namespaces"}),
+])
+def test_one_field_changed_in_the_file_is_what_the_plan_names(there, tmp_path, old, new, key, fields):
+    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), there).pending}
+    assert set(pending) == {key}
+    assert {change.field for change in pending[key].named} == fields
+
+
+def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(there):
+    gone = apply(SITE, there, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(there) == there.before
