@@ -72,6 +72,14 @@ class Setting:
     patience: Patience = field(default_factory=Patience)
 
 
+@dataclass(frozen=True)
+class Rotation:
+    """`token`: a bitfusion_token's name, "" where the site uses only one. `restart`: also what holds the token before."""
+
+    token: str = ""
+    restart: bool = False
+
+
 THE_WORLD = Setting()
 HASTE = 10.0  # seconds that the doctor waits for an answer
 MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
@@ -117,7 +125,8 @@ def remember(found: Report) -> None:
 
 def apply(  # noqa: PLR0913 - each is a switch of the command line
     site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, saved: Saved | None = None, destroy: bool = False,
-    adopt: frozenset[Key] = frozenset(), options: Options | None = None, on_event: Sink = lambda _: None, around: Setting = THE_WORLD,
+    adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, options: Options | None = None, on_event: Sink = lambda _: None,
+    around: Setting = THE_WORLD,
 ) -> Outcome:
     """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard, run.
 
@@ -129,10 +138,14 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
+        if rotation:
+            bound.kinds["token_secret"] = _rotating(site, rotation, bound)
         world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         if adopt:
             found = _only(found, adopt, site, world)
+        elif rotation:
+            found = _cut(found, frozenset(_holding(site, rotation.token)))
         if saved:
             saved.check(found)
         allow = approve(found) if approve else guard.Allow()
@@ -154,6 +167,14 @@ def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None
     from bfinfra.engine.guard import Allow
 
     return apply(site, approve=approve or (lambda _: Allow(every_delete=True)), destroy=True, **how)
+
+
+def rotate(site: Site, token: str = "", *, restart: bool = False, **how: Any) -> Outcome:
+    """The apply of a token's Secrets, cut down to them, that also finds and replaces the copies which others made. What `apply` takes.
+
+    `token`: which, where the site has several; `restart`: start workloads anew that hold the one before. SiteError where the site has none.
+    """
+    return apply(site, rotation=Rotation(token, restart), **how)
 
 
 def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
@@ -267,13 +288,37 @@ def certificate(server: str, trust: Trust | None = None, *, what: str = "", arou
 
 
 def _only(found: Plan, keys: frozenset[Key], site: Site, world: World) -> Plan:
-    """The plan cut down to what is adopted, with the problems and the blind spots that are theirs."""
+    """The plan cut down to what is adopted."""
+    cut = _cut(found, keys)
+    if cut.problems or cut.unreadable:
+        return cut
+    return replace(cut, problems=tuple(problem for key in sorted(keys, key=str) if (problem := _nothing_to_adopt(key, site, world))))
+
+
+def _cut(found: Plan, keys: frozenset[Key]) -> Plan:
+    """The plan for these alone, with the problems and the blind spots that are theirs."""
     items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
-    problems = [p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys)]
+    problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
     unreadable = {where: why for where, why in found.unreadable.items() if where in {str(key) for key in keys}}
-    if not problems and not unreadable:
-        problems = [problem for key in sorted(keys, key=str) if (problem := _nothing_to_adopt(key, site, world))]
-    return replace(found, items=items, problems=tuple(problems), unreadable=unreadable, warnings=())
+    return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
+
+
+def _holding(site: Site, token: str) -> list[Key]:
+    """The token that is meant, and its token_secrets. SiteError where there is none, or several to choose from."""
+    used = {key: spec.token for key, spec in site.resources.items() if key.kind == "token_secret"}
+    names = sorted(set(used.values()))
+    if token not in names and (token or len(names) != 1):
+        what = f"no token_secret holds the token {token}" if token else "which token?" if names else "the site puts no token into any cluster"
+        raise SiteError(Problem(what, next=nearest(token, names) or (f"name one of {', '.join(names)}" if names else "write a token_secret")))
+    name = token or names[0]
+    return [Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)]
+
+
+def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> Any:
+    from bfinfra.kinds._rotation import Rotation as Rotating
+
+    _holding(site, rotation.token)
+    return Rotating(bound.provide("Clusters"), site, restart=rotation.restart)
 
 
 def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:

@@ -82,6 +82,10 @@ def _writing(verbs: argparse._SubParsersAction[Parser]) -> None:
     destroy = _run(_verb(verbs, "destroy", "writing", "delete everything that this site made"), SITES)
     adopt = _run(_verb(verbs, "adopt", "writing", "take over an object that stands there already"), SITES)
     adopt.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
+    inner = _verb(verbs, "token", "writing", "work with Bitfusion tokens").add_subparsers(dest="what", metavar="rotate", required=True, parser_class=Parser)
+    rotate = _run(_verb(inner, "rotate", "writing", "put the token that its source has now wherever it is held: kube-system first, then every namespace with a copy"),
+                  "a site's files or folders, then the token's name where it uses several")
+    rotate.add_argument("--restart", action="store_true", help="also start workloads anew that hold the token before")
     for verb in (apply, destroy, adopt):
         verb.add_argument("--allow-delete", action="append", default=[], metavar="ADDRESS|all",
                           help="delete or replace this without asking; repeat or separate by commas")

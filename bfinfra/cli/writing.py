@@ -1,4 +1,4 @@
-"""apply, destroy, adopt: plan, confirm, guard, run."""
+"""apply, destroy, adopt, token rotate: plan, confirm, guard, run."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ def adopt(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise BfinfraError(Problem(str(error))) from None
     return _run(args, adopt=frozenset({key}))
+
+
+def rotate(args: argparse.Namespace) -> int:
+    """Put the token that its source has now wherever it is held; the last word may be its name."""
+    args.verb, args.allow_delete, args.allow_disruption = "rotate", [], []
+    ask.must_be_able(args)
+    token = args.sites.pop() if len(args.sites) > 1 and not Path(args.sites[-1]).exists() else ""
+    return _run(args, rotation=app.Rotation(token, args.restart))
 
 
 def _run(args: argparse.Namespace, **how: Any) -> int:

@@ -115,9 +115,9 @@ T = TypeVar("T", bound=State)
 class Copies(kind.Kind[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
-    acts = (Write, Remove)
+    acts: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
     reads = (may("list", "secrets", rights.CLUSTERS),)
-    looks = (may("get", "secrets", "namespaces"),)
+    looks: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
     address: ClassVar[str]
     """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
@@ -270,7 +270,7 @@ def _state(objects: Sequence[Object], home: Home, content: Content | None) -> St
 
 
 def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
-    held = {obj["metadata"]["name"]: _values(obj) for obj in objects}
+    held = {obj["metadata"]["name"]: values_of(obj) for obj in objects}
     right = content is not None and all(
         name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
     )
@@ -278,7 +278,8 @@ def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
     return Copy(frozenset(held), right, common([mark_of(obj) for obj in bearing]))
 
 
-def _values(obj: Object) -> dict[str, bytes]:
+def values_of(obj: Object) -> dict[str, bytes]:
+    """What a Secret holds; what is no base64 counts as empty."""
     found = {}
     for key, text in (obj.get("data") or {}).items():
         try:

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from bfinfra.backends.bitfusion import Token, read_token
+from bfinfra.backends.kubernetes.marks import notes
 from bfinfra.kinds import _copies
-from bfinfra.kinds._copies import Content, State, Write
+from bfinfra.kinds._copies import Content, State, Write, values_of
+from bfinfra.kinds._sights import Object
 from bfinfra.model import kind
 from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.site import Site
 
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+FIRST = "kube-system"
+"""Where the device plug-in's webhook takes the token from: what is new is put there before anywhere else."""
 SINGLE = {"bitfusion-secret": ("ca.crt", "client.yaml", "servers.conf")}
 THREE = {
     "bitfusion-client-secret-ca.crt": ("ca.crt",),
     "bitfusion-client-secret-client.yml": ("client.yaml",),
     "bitfusion-client-secret-servers.conf": ("servers.conf",),
 }
+FILES = SINGLE["bitfusion-secret"]
+HISTORY = "bfinfra.io/token"
+"""On each Secret: file → digests of what it holds and held, the newest first. So the copies that others made of it are known, whenever they made them."""
+WRITTEN = "bfinfra.io/tokenWrittenAt"
+"""When what it holds was replaced, as the cluster's clock has it: pods that are older have what was there before."""
+KEPT = 8  # digests of each file
 FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three": THREE}
 
 
@@ -43,6 +60,10 @@ class TokenSecret(_copies.Copies[Spec, State]):
     document = Document.SINGAPORE_POC
     address = "token_secret"
 
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        super().__init__(clusters, site)
+        self._before: dict[tuple[Endpoint | Later, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]] = {}
+
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
         """The token's files, in the form's Secrets."""
         need = needs.get(Key("bitfusion_token", spec.token))
@@ -57,7 +78,24 @@ class TokenSecret(_copies.Copies[Spec, State]):
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
         applied = (state.mark.applied if state and state.mark else None) or {}
         token = spec.token if spec else applied.get("token", name)
-        return _copies.steps(name, spec, state, around, what=f"token {token}", source=source)
+        found = _copies.steps(name, spec, state, around, what=f"token {token}", source=source)
+        return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """Where content is replaced, it is noted what was there."""
+        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
+            cluster = self._clusters.at(step.home)
+            at = cluster.now()
+            standing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.standing}
+            self._before[step.home, step.namespace] = (at.isoformat() if at else "", {name: history(obj) for name, obj in standing.items() if obj})
+        super().run(step, report)
+
+    def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
+        body = super()._manifest(step, name, values)
+        when, before = self._before.get((step.home, step.namespace), ("", {}))
+        noted = {file: [*dict.fromkeys([digest(value), *before.get(name, {}).get(file, ())])][:KEPT] for file, value in values.items()}
+        body["metadata"]["annotations"] |= {HISTORY: json.dumps(noted, sort_keys=True)} | ({WRITTEN: when} if when else {})
+        return body
 
     def content(self, step: Write) -> Content:
         """The token, read again; refused where it isn't the one that the plan showed."""
@@ -77,3 +115,23 @@ def _read(path: str, digest: str) -> Token:
 def _content(token: Token, names: Sequence[str]) -> Content:
     keys = {**SINGLE, **THREE}
     return {name: {key: token.files[key].encode() for key in keys[name]} for name in names}
+
+
+def files_of(source: Mapping[str, str]) -> dict[str, bytes]:
+    """The files of the token that a step's source names."""
+    return {file: text.encode() for file, text in _read(source["path"], source["digest"]).files.items()}
+
+
+def digest(value: bytes) -> str:
+    """Half a SHA-256: what copies are known by. A token's files are long and random enough that nothing is told by it."""
+    return hashlib.sha256(value).hexdigest()[:32]
+
+
+def history(obj: Object) -> dict[str, list[str]]:
+    """File → digests of what a Secret of ours holds, and of what is noted that it held."""
+    try:
+        noted = json.loads(notes(obj).get(HISTORY, "{}"))
+    except ValueError:
+        noted = {}
+    before = noted if isinstance(noted, dict) else {}
+    return {file: [*dict.fromkeys([digest(value), *(str(each) for each in before.get(file) or ())])] for file, value in values_of(obj).items() if file in FILES}

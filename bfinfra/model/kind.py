@@ -274,9 +274,9 @@ class Kind(ABC, Generic[S, T]):
 
     def __init_subclass__(cls) -> None:
         """Note the two nouns."""
-        spec, state = typing.get_args(next(base for base in cls.__dict__["__orig_bases__"] if typing.get_args(base)))
-        if not isinstance(spec, TypeVar):
-            cls.Spec, cls.State = spec, state
+        given = next((args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None)
+        if given and not isinstance(given[0], TypeVar):
+            cls.Spec, cls.State = given
 
     @abstractmethod
     def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:

@@ -1,0 +1,104 @@
+"""Who holds the token's Secrets: pods that mount them, by what starts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import notes
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+Object = dict[str, Any]
+ROLLED = ("Deployment", "StatefulSet", "DaemonSet")
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A workload, or a pod that nothing would start again. `told`: it was told to start anew with this token; `late`: it has pods of before."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    told: bool
+    late: bool
+
+    @property
+    def controlled(self) -> bool:
+        """Whether it can be started anew, pod by pod."""
+        return self.kind in ROLLED
+
+
+def consumers(cluster: Cluster, where: str, pods: Sequence[Object], since: Mapping[tuple[str, str], str | None], token: tuple[str, str]) -> tuple[Consumer, ...]:
+    """Those with pods older than the content that they hold.
+
+    `since`: (namespace, Secret) → when its content was replaced, "" for as long as anybody knows, None where it is stale still. `token`: annotation and value.
+    """
+    found: dict[tuple[str, str, str], Consumer] = {}
+    owners: dict[tuple[str, str, str], Object] = {}
+    for pod in pods:
+        metadata = pod["metadata"]
+        space = metadata["namespace"]
+        if metadata.get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in ENDED:
+            continue
+        ages = [_older(metadata.get("creationTimestamp", ""), since[space, name]) for name in {*secrets_of(pod)} if (space, name) in since]
+        if not any(same for same, _ in ages):
+            continue
+        kind, name = _owner(cluster, pod, owners)
+        told = kind in ROLLED and notes((owners[kind, space, name].get("spec") or {}).get("template") or {}).get(token[0]) == token[1]
+        before = found.get((kind, space, name))
+        late = any(older for _, older in ages) or (before is not None and before.late)
+        found[kind, space, name] = Consumer(kind, space, name, where, told, late)
+    return tuple(found[key] for key in sorted(found))
+
+
+def secrets_of(pod: Mapping[str, Any]) -> Iterator[str]:
+    """The Secrets that a pod holds: volumes, projections, variables."""
+    spec = pod.get("spec") or {}
+    for volume in spec.get("volumes") or ():
+        yield (volume.get("secret") or {}).get("secretName", "")
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield (source.get("secret") or {}).get("name", "")
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        for each in container.get("env") or ():
+            yield ((each.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", "")
+        for each in container.get("envFrom") or ():
+            yield (each.get("secretRef") or {}).get("name", "")
+
+
+def _older(created: str, since: str | None) -> tuple[bool, bool]:
+    """Whether a pod may be, and whether it surely is, older than the content. Times are whole seconds."""
+    if since is None:
+        return True, True
+    try:
+        made, replaced = (datetime.fromisoformat(each) for each in (created, since))
+    except ValueError:
+        return False, False
+    return made <= replaced, made < replaced
+
+
+def _owner(cluster: Cluster, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
+    """Kind and name of what would start the pod anew; the pod itself where nothing would, or not so that one could wait for it."""
+    space, kind, name = pod["metadata"]["namespace"], *_controller(pod)
+    if kind == "ReplicaSet":
+        kind, name = _controller(_get(cluster, kind, name, space, known)) or (kind, name)
+    if kind in ROLLED:
+        _get(cluster, kind, name, space, known)
+    return (kind, name) if kind else ("Pod", str(pod["metadata"]["name"]))
+
+
+def _get(cluster: Cluster, kind: str, name: str, space: str, known: dict[tuple[str, str, str], Object]) -> Object:
+    key = kind, space, name
+    if key not in known:
+        known[key] = cluster.get("apps/v1", kind, name, space) or {"metadata": {}}
+    return known[key]
+
+
+def _controller(obj: Mapping[str, Any]) -> tuple[str, str]:
+    owner: Mapping[str, Any] = next((each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), {})
+    return str(owner.get("kind", "")), str(owner.get("name", ""))
