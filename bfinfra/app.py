@@ -132,20 +132,17 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
     BfinfraError before the first write; how each resource fared is in the Outcome.
     """
-    from bfinfra.engine import guard, journal
+    from bfinfra.engine import cut, guard, journal
     from bfinfra.engine.apply import Apply, Options
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
-        if rotation:
-            bound.kinds["token_secret"] = _rotating(site, rotation, bound)
+        only = _rotating(site, rotation, bound) if rotation else adopt
         world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
-        if adopt:
-            found = _only(found, adopt, site, world)
-        elif rotation:
-            found = _cut(found, frozenset(_holding(site, rotation.token)))
+        if only:
+            found = cut.adopting(found, only, site, world, bound.kinds) if adopt else cut.only(found, only, ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster"))
         if saved:
             saved.check(found)
         allow = approve(found) if approve else guard.Allow()
@@ -287,52 +284,13 @@ def certificate(server: str, trust: Trust | None = None, *, what: str = "", arou
     return look(Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None), server, trust or Trust(), what=what)
 
 
-def _only(found: Plan, keys: frozenset[Key], site: Site, world: World) -> Plan:
-    """The plan cut down to what is adopted."""
-    cut = _cut(found, keys)
-    if cut.problems or cut.unreadable:
-        return cut
-    return replace(cut, problems=tuple(problem for key in sorted(keys, key=str) if (problem := _nothing_to_adopt(key, site, world))))
+def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
+    """Bind what rotates in the place of what only applies; the resources that it is about."""
+    from bfinfra.kinds import _rotation
 
-
-def _cut(found: Plan, keys: frozenset[Key]) -> Plan:
-    """The plan for these alone, with the problems and the blind spots that are theirs."""
-    items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
-    problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
-    unreadable = {where: why for where, why in found.unreadable.items() if where in {str(key) for key in keys}}
-    return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
-
-
-def _holding(site: Site, token: str) -> list[Key]:
-    """The token that is meant, and its token_secrets. SiteError where there is none, or several to choose from."""
-    used = {key: spec.token for key, spec in site.resources.items() if key.kind == "token_secret"}
-    names = sorted(set(used.values()))
-    if token not in names and (token or len(names) != 1):
-        what = f"no token_secret holds the token {token}" if token else "which token?" if names else "the site puts no token into any cluster"
-        raise SiteError(Problem(what, next=nearest(token, names) or (f"name one of {', '.join(names)}" if names else "write a token_secret")))
-    name = token or names[0]
-    return [Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)]
-
-
-def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> Any:
-    from bfinfra.kinds._rotation import Rotation as Rotating
-
-    _holding(site, rotation.token)
-    return Rotating(bound.provide("Clusters"), site, restart=rotation.restart)
-
-
-def _nothing_to_adopt(key: Key, site: Site, world: World) -> Problem | None:
-    """Why there is nothing to take over, or None."""
-    if key not in site.resources:
-        from bfinfra.model.suggest import nearest
-
-        near = nearest(str(key), map(str, site.resources))
-        return Problem(f"the site has no {key}", why="what is adopted is brought in line with what the site says of it", next=near or "write it into the site")
-    if not kind_named(key.kind).makes:
-        return Problem(f"{key} needs no adoption", site.place(key) or "", "bfinfra doesn't make it, so it never belongs to somebody else", "bfinfra apply SITE")
-    if key not in world.states:
-        return Problem(f"there is no {key} yet", site.place(key) or "", "nothing stands there under its name", "bfinfra apply SITE makes it")
-    return None
+    keys = _rotation.about(site, rotation.token)
+    bound.kinds["token_secret"] = _rotation.Rotation(bound.provide("Clusters"), site, restart=rotation.restart)
+    return keys
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from bfinfra.kinds._sights import Object, place_of
 from bfinfra.kinds.token_secret import FILES, FORMS, WRITTEN, Spec, TokenSecret, digest, files_of, history
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Problem, SiteError
 from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Seen, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Places, may
 from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -90,6 +92,17 @@ class Restart(kind.Step):
     token: str
 
 
+def about(site: Site, token: str) -> frozenset[Key]:
+    """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or several to choose from."""
+    used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.address}
+    names = sorted(set(used.values()))
+    if token not in names and (token or len(names) != 1):
+        what = f"no token_secret holds the token {token}" if token else "which token?" if names else "the site puts no token into any cluster"
+        raise SiteError(Problem(what, next=nearest(token, names) or (f"name one of {', '.join(names)}" if names else "write a token_secret")))
+    name = token or names[0]
+    return frozenset({Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)})
+
+
 class Rotation(TokenSecret):
     """A Bitfusion token as Secrets, everywhere."""
 
@@ -112,7 +125,9 @@ class Rotation(TokenSecret):
                 new = {key: digest(value) for values in content.values() for key, value in values.items()}
                 mine = [key for key in answers.found if self._looks_after(key.name, spec.token) == name]
                 self._found[name] = self._judged(spec.token, new, {key: (answers.homes[key], *answers.found[key]) for key in answers.found}, mine)
-        return Seen(seen.states, dict(self._found), {**answers.unreadable, **seen.unreadable})
+        blind = next(iter(answers.unreadable.values()), "")  # who can't be asked may hold a copy: nothing is rotated half
+        unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
+        return Seen(seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable})
 
     def _looks_after(self, cluster: str, token: str) -> str:
         """The resource that replaces strays in a cluster: the first there with this token, else the first with it anywhere."""

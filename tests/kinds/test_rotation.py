@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import uuid
 
 import pytest
@@ -14,7 +15,7 @@ import bfinfra.app as app
 from bfinfra.cli import main
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.model.errors import SiteError
+from bfinfra.model.errors import BfinfraError, SiteError
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.token import make_token
 
@@ -206,3 +207,16 @@ def test_the_command_rotates_the_named_token_and_tells_what_it_did(site, cluster
     assert site.rotate().writes == 0
     assert main(["token", "rotate", str(site.folder / "site.yaml"), "nothing", "--yes"]) == 1
     assert "no token_secret holds the token nothing" in capsys.readouterr().err
+
+
+def test_a_cluster_that_can_not_be_asked_stops_the_rotation_before_its_first_write(site, cluster, tmp_path):
+    dead = json.loads((tmp_path / "kubeconfig").read_text())
+    dead["clusters"][0]["cluster"]["server"] = "https://localhost:1"
+    (tmp_path / "dead").write_text(json.dumps(dead))
+    site.resources["kubernetes_cluster"] = {"k": {"kubeconfig": {"file": "kubeconfig"}}, "dead": {"kubeconfig": {"file": "dead"}}}
+    before = held(cluster, "kube-system")
+    site.token("second")
+    with pytest.raises(BfinfraError, match="can't be read"):
+        site.rotate()
+    assert held(cluster, "kube-system") == before
+    del site.resources["kubernetes_cluster"]
