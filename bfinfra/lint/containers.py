@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bfinfra.lint.pods import Entries, Pod, child, entries, text
 from bfinfra.model.device_plugin import COUNTS, Release
-from bfinfra.model.remark import Remark, error, warning
+from bfinfra.model.remark import Remark, error
 from bfinfra.spec.yaml import Node
 
 POPULATE = "populate"
@@ -17,7 +17,6 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
     """All of them."""
     yield from _init(pod)
     yield from _order(pod, release)
-    yield from _patched(pod, release)
     for volume in _listed(pod.spec, "volumes"):
         name = child(entries(volume), "name")
         if name is not None and text(name) in VOLUMES:
@@ -49,13 +48,6 @@ def _order(pod: Pod, release: Release) -> Iterator[Remark]:
             yield error(f"the container {container.name} has a command and asks for no GPU", container.fields["command"].at,
                         f"release {release.version} refuses the pod: each container with a command must ask for {release.count}",
                         "leave its command to the image, or run it in a pod of its own")
-
-
-def _patched(pod: Pod, release: Release) -> Iterator[Remark]:
-    for _, container in pod.container_of_gpus():
-        if pod.switch in release.switch and not _listed(container.fields, "env"):
-            yield warning(f"the container {container.name} has no env", container.at, "the webhook replaces env, which newer API servers refuse where there is none",
-                          "give it one variable")
 
 
 def _listed(fields: Entries, name: str) -> list[Node]:
