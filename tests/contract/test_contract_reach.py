@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from contract import reach, table
 from contract.sides import plain
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, endings, made
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, endings, made, unhurried
 
 import bfinfra.app as app
 from bfinfra.backends import writes
@@ -44,7 +44,7 @@ def test_the_suite_asks_vcenter_nothing_that_is_not_in_the_sources() -> None:
     assert vcenter - reach.soap_methods() - reach.paths() == SUITE_ONLY
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", unhurried(EXAMPLES))
 def test_all_that_a_kind_asks_in_its_life_was_asked(kind: str, sandbox: Running) -> None:
     asked = life(EXAMPLES[kind], sandbox)
     assert asked - ASKED == set()
