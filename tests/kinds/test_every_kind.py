@@ -99,7 +99,7 @@ def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
         assert not unknown, f"{key}.places has no {unknown}"
 
 
-@every_kind
+@lived_through
 def test_killed_at_any_write_the_next_apply_finishes(kind, sandbox, tmp_path):
     """After each: what is there before the next one is the same; `script/torture crash` strikes before each, too."""
     apply(EXAMPLES[kind], sandbox)
