@@ -6,6 +6,7 @@ All of it goes to vCenter's own port: no host is spoken to.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from bfinfra.model.site import VCenterSettings
 ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
 OURS = "bfinfra keeps this appliance here, under its digest"
+VERSION = re.compile(r"; content version (\S+);")
 IDLE = 300  # seconds that a session lives at least without a sign of life
 STORING, LONGEST = 1800.0, 5.0  # seconds that a library may take to store what came; between two looks at that
 DEPLOYING = 7200.0  # seconds of a deployment: the answer comes when all disks are copied
@@ -80,18 +82,24 @@ class Libraries:
         return str(self._rest.post(ITEMS, {"library_id": library, "name": appliance.name, "type": "ovf", "description": _note(appliance)}))
 
     def _whole(self, item: str, appliance: Appliance) -> bool:
-        """Whether the item holds just these files. Rejected where it holds others: somebody changed it."""
+        """Whether the item holds just these files, as they were stored. Rejected where it holds others: somebody changed it."""
         held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
         if not held:
             return False
+        info = self._rest.get(f"{ITEMS}/{item}")
+        noted, version = VERSION.search(str(info.get("description", ""))), str(info.get("content_version", ""))
+        if noted and noted[1] != version:  # a server need not tell a digest of what it holds
+            raise self._changed(appliance, f"its content is of version {faults.safe(version)}, stored was {noted[1]}")
         for name, size in appliance.files.items():
             said = held.get(name, {}).get("checksum_info") or {}
             algorithm, wanted = appliance.digests.get(name, ("", ""))
             other = said.get("algorithm") == algorithm and said.get("checksum", "").lower() != wanted
             if name not in held or held[name].get("size") != size or other:
-                raise Rejected(f"the library's item {appliance.name} does not hold that appliance", server=self._rest.server, why=f"{faults.safe(name)} is missing or another one",
-                               next="delete the item; the next apply stores it anew")
+                raise self._changed(appliance, f"{faults.safe(name)} is missing or another one")
         return True
+
+    def _changed(self, appliance: Appliance, why: str) -> Rejected:
+        return Rejected(f"the library's item {appliance.name} does not hold that appliance", server=self._rest.server, why=why, next="delete the item; the next apply stores it anew")
 
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
         self._take_over(item, appliance)
@@ -105,6 +113,8 @@ class Libraries:
             raise
         if not self._whole(item, appliance):
             raise Malformed(f"the library's item {appliance.name} is empty", server=self._rest.server, why="the upload ended well")
+        version = str(self._rest.get(f"{ITEMS}/{item}").get("content_version", ""))
+        self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance, version)})
 
     def _take_over(self, item: str, appliance: Appliance) -> None:
         """End what a process that is no more left open. Busy where somebody is at work."""
@@ -160,5 +170,6 @@ class Libraries:
             self._rest.delete(f"{SESSIONS}/{session}")
 
 
-def _note(appliance: Appliance) -> str:
-    return f"{appliance.title}. {OURS}; stored by {process.me()}"
+def _note(appliance: Appliance, version: str = "") -> str:
+    """Of an item that is whole with the version of its content, which whatever is added or exchanged there changes."""
+    return f"{appliance.title}. {OURS}" + (f"; content version {version}" if version.isalnum() else "") + f"; stored by {process.me()}"

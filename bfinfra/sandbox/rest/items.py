@@ -104,7 +104,7 @@ def complete(call: Call, session: str) -> None:
             return
         item = _item(call.state, found["library_item_id"])
         item["files"] |= {name: {**each, "version": "1"} for name, each in found["files"].items()}
-        item |= {"content_version": "1", "version": "2", "cached": True, "size": sum(each["bytes_transferred"] for each in item["files"].values())}
+        item |= {"content_version": str(int(item["content_version"]) + 1), "version": str(int(item["version"]) + 1), "cached": True, "size": sum(each["bytes_transferred"] for each in item["files"].values())}
         found["state"] = "DONE"
 
 
