@@ -4,7 +4,7 @@ import datetime as dt
 import re
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -111,51 +111,58 @@ def records(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--record")) and all(mark.args[0] == "sandbox" for mark in request.node.iter_markers("lacks"))
 
 
-@pytest.fixture
-def vcenter(request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[VCenterSide]:
-    """A vCenter: the sandbox's, vcsim, or vcsim's cassette."""
+def one_of(
+    request: pytest.FixtureRequest, mode: str, backend: str, monkeypatch: pytest.MonkeyPatch, *,
+    sandbox: Callable[[Any], Side], live: Callable[[pytest.FixtureRequest], tuple[Side, Tape | None]], taped: Callable[[Tape], Side],
+) -> Iterator[Any]:
+    """The side that the mode asks for."""
     if mode == "sandbox":
         world = request.getfixturevalue("world_process")
         world.reset()
-        yield from running(request, sandbox_vcenter(world), None)
+        yield from running(request, sandbox(world), None)
     elif mode == "live":
-        peers, tape = request.getfixturevalue("own_vcsim"), None
-        side = live_vcsim(peers)
-        if records(request):
-            version = re.search(r"govmomi (v\S+)", GO_MOD.read_text())[1]
-            tape = tape_of(request, "vcenter", f"vcsim-{version}", Scrub({peers.vcsim: "vcsim.test"}, (peers.password, SECRET)), recording=True)
-            head(tape, VCSIM, version)
-            side.fillings = (tape.filling,)
-        yield from running(request, side, tape)
+        yield from running(request, *live(request))
     else:
-        tape = tape_of(request, "vcenter", "", Scrub({}, (SECRET,)), recording=False)
+        tape = tape_of(request, backend, "", Scrub({}, (SECRET,)), recording=False)
         with no_sockets(monkeypatch):
-            yield from running(request, taped_vcsim(tape), tape)
+            yield from running(request, taped(tape), tape)
+
+
+@pytest.fixture
+def vcenter(request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[VCenterSide]:
+    """A vCenter: the sandbox's, vcsim, or vcsim's cassette."""
+    yield from one_of(request, mode, "vcenter", monkeypatch, sandbox=sandbox_vcenter, live=on_vcsim, taped=taped_vcsim)
+
+
+def on_vcsim(request: pytest.FixtureRequest) -> tuple[VCenterSide, Tape | None]:
+    peers, tape = request.getfixturevalue("own_vcsim"), None
+    side = live_vcsim(peers)
+    if records(request):
+        version = re.search(r"govmomi (v\S+)", GO_MOD.read_text())[1]
+        tape = tape_of(request, "vcenter", f"vcsim-{version}", Scrub({peers.vcsim: "vcsim.test"}, (peers.password, SECRET)), recording=True)
+        head(tape, VCSIM, version)
+        side.fillings = (tape.filling,)
+    return side, tape
 
 
 @pytest.fixture
 def kubernetes(request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesSide]:
     """A Kubernetes API: the sandbox's, kube-apiserver, or its cassette."""
-    if mode == "sandbox":
-        world = request.getfixturevalue("world_process")
-        world.reset()
-        yield from running(request, sandbox_kubernetes(world), None)
-    elif mode == "live":
-        peers, tape, own = request.getfixturevalue("peers"), None, f"-{uuid.uuid4().hex[:8]}"
-        side = live_kubernetes(peers, own)
-        if records(request):
-            version = side.open().version()
-            side.seams.clear()
-            users = [config["users"][0]["user"] for config in side.configs.values()]
-            scrub = Scrub({api_address(side.configs["admin"]): "kubernetes.test:6443"}, (*(str(v) for user in users for v in user.values()), SECRET))
-            tape = tape_of(request, "kubernetes", f"{KUBE}-{version}", scrub, recording=True)
-            head(tape, KUBE, version, own)
-            side.fillings = (side.aged, tape.filling)
-        yield from running(request, side, tape)
-    else:
-        tape = tape_of(request, "kubernetes", "", Scrub({}, (SECRET,)), recording=False)
-        with no_sockets(monkeypatch):
-            yield from running(request, taped_kubernetes(tape), tape)
+    yield from one_of(request, mode, "kubernetes", monkeypatch, sandbox=sandbox_kubernetes, live=on_kube, taped=taped_kubernetes)
+
+
+def on_kube(request: pytest.FixtureRequest) -> tuple[KubernetesSide, Tape | None]:
+    peers, tape, own = request.getfixturevalue("peers"), None, f"-{uuid.uuid4().hex[:8]}"
+    side = live_kubernetes(peers, own)
+    if records(request):
+        version = side.open().version()
+        side.seams.clear()
+        users = [config["users"][0]["user"] for config in side.configs.values()]
+        scrub = Scrub({api_address(side.configs["admin"]): "kubernetes.test:6443"}, (*(str(v) for user in users for v in user.values()), SECRET))
+        tape = tape_of(request, "kubernetes", f"{KUBE}-{version}", scrub, recording=True)
+        head(tape, KUBE, version, own)
+        side.fillings = (side.aged, tape.filling)
+    return side, tape
 
 
 SECRET = "canary-of-the-contract-4711"

@@ -9,8 +9,8 @@ from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached
 from bfinfra.kinds.bitfusion_server import sizing
+from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.run import Runs
-from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
 from bfinfra.kinds.bitfusion_server.steps import PowerOn
 from bfinfra.model.errors import Conflict, Missing, Refusal
@@ -232,11 +232,11 @@ def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, e
     def gone(_):
         raise Missing("vm-1 is gone")
 
-    sights = Sights()
-    runs = Runs(SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)), Site("s", None, {}), None, sights)
+    moids = Moids()
+    runs = Runs(SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)), Site("s", None, {}), None, moids)
     with pytest.raises(Missing):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
-    sights.made("bf-01", "vm-1")
+    moids.made("bf-01", "vm-1")
     with pytest.raises(error):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
-    assert sights.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))
+    assert moids.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))

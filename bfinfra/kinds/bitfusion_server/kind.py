@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.bitfusion_server import decide, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
+from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.run import Runs
-from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.model import kind
@@ -40,9 +40,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
         self._seam = seam
-        packages, sights = Packages(seam), Sights()
-        self._looks = Looks(vcenter, site, packages, sights)
-        self._runs = Runs(vcenter, site, packages, sights)
+        packages, moids = Packages(seam), Moids()
+        self._looks = Looks(vcenter, site, packages, moids)
+        self._runs = Runs(vcenter, site, packages, moids)
 
     def begin(self, wanted: Mapping[str, Spec]) -> None:
         """The places and all marks, while the hosts are looked at."""

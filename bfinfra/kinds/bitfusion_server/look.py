@@ -11,8 +11,8 @@ from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
 from bfinfra.kinds.bitfusion_server import properties, state
+from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
-from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, SECRETS, Facts, SecretSeen, State
 from bfinfra.model.errors import BfinfraError, Problem
@@ -34,11 +34,11 @@ Hosts = Mapping[Key, Need]
 class Looks:
     """Looks at one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, sights: Sights) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
-        self._sights = sights
+        self._moids = moids
         self._inventory = Inventory()
         self._places = Ahead(vcenter.inventory.read, "places")
         self._marks = Ahead(self._briefs, "marks")
@@ -75,14 +75,14 @@ class Looks:
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {text: self._packages.look(of) for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()}
         secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states, ovas)
-        return Seen(states, Facts(self._inventory, ovas, secrets, self._sights.gone, damaged))
+        return Seen(states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged))
 
     def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
         """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known.
 
         Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there is one, but from a library.
         """
-        seen = self._sights.of(wanted)
+        seen = self._moids.of(wanted)
         if not seen:
             return None if seen is None or any(spec and spec.library for spec in wanted.values()) or self._elsewhere(wanted, hosts) else []
         found = self._vcenter.machines.read(sorted(seen), KEYS)
@@ -93,7 +93,7 @@ class Looks:
     def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
         """Whether a host shows a VM of theirs: another machine was at work."""
         holders = (holder for need in hosts.values() if need.state is not None for holder in need.state.detail.holders)
-        return any(_address(Mark.decode(holder.mark)) in wanted for holder in holders if holder.moid not in self._sights.gone)
+        return any(_address(Mark.decode(holder.mark)) in wanted for holder in holders if holder.moid not in self._moids.gone)
 
     def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
@@ -103,7 +103,7 @@ class Looks:
         if holders.keys() - {b.moid for b in briefs}:  # made since, or gone since: only what is asked for after the hosts can tell
             briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, others=others)
-        self._sights.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
+        self._moids.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
         known = [machine for moid in mine if others and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 

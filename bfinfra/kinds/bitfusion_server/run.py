@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Hardware, Import
 from bfinfra.kinds.bitfusion_server import steps
+from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
-from bfinfra.kinds.bitfusion_server.sights import Sights
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity, release
 from bfinfra.kinds.bitfusion_server.target import Target, surplus
 from bfinfra.model import kind, process
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class Runs:
     """Runs steps on one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, sights: Sights) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
-        self._sights = sights
+        self._moids = moids
 
     def deploy(self, step: steps.Deploy, report: Report) -> None:
         """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
@@ -67,7 +67,7 @@ class Runs:
             open=package.open,
             thin=target.thin,
         )
-        self._sights.lost(step.name)
+        self._moids.lost(step.name)
         with self._there(step.name, target.places):
             self._made(wanted, package, target, report)
 
@@ -77,7 +77,7 @@ class Runs:
         else:
             moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
             whole = Hardware(extra={IMPORTING: ""})
-        self._sights.made(wanted.name, moid)
+        self._moids.made(wanted.name, moid)
         with self._still(wanted.name, moid):
             self._vcenter.machines.reconfigure(moid, whole, "the note that the import is whole" if target.library is None else "the hardware of what was deployed")
 
@@ -115,7 +115,7 @@ class Runs:
         except Missing as error:
             if places <= self._vcenter.inventory.read().moids:
                 raise
-            self._sights.lost(name)
+            self._moids.lost(name)
             raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
     def small(self, step: kind.Step) -> None:
@@ -127,7 +127,7 @@ class Runs:
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):
-                self._sights.lost(step.name)
+                self._moids.lost(step.name)
                 self._discard(moid)
             case steps.Stop(moid=moid):
                 machines.stop(moid)
@@ -143,7 +143,7 @@ class Runs:
             case steps.Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)
-                self._sights.ended(step.name, moid)
+                self._moids.ended(step.name, moid)
 
     @contextlib.contextmanager
     def _still(self, name: str, moid: str) -> Iterator[None]:
@@ -151,9 +151,9 @@ class Runs:
         try:
             yield
         except Missing as error:
-            if moid not in self._sights.own or self._vcenter.machines.read([moid], []):
+            if moid not in self._moids.own or self._vcenter.machines.read([moid], []):
                 raise
-            self._sights.lost(name)
+            self._moids.lost(name)
             raise Conflict(error.problems[0].what, server=error.server, why="it was made just now, and somebody removed it") from None
 
     def _discard(self, moid: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
-from bfinfra.sandbox.rest.shapes import check
+from bfinfra.sandbox.rest.shapes import Shape, check
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.rest.state import Info
@@ -32,11 +32,7 @@ def categories(call: Call) -> list[str]:
 @route("POST", CATEGORY)
 def create_category(call: Call) -> str:
     """A new category; its id."""
-    call.need(f"{RIGHT}.CreateCategory", "the categories")
-    spec = check(call.spec, NEW_CATEGORY)
-    with call.state.lock:
-        _free(spec["name"], call.state.categories.values())
-        return _add(call.state.categories, "Category", spec.pop("category_id", ""), spec)
+    return _made(call, call.state.categories, "Category", NEW_CATEGORY, lambda _: call.state.categories.values())
 
 
 @route("GET", CATEGORY + "/{category}")
@@ -86,12 +82,12 @@ def tags_of(call: Call, category: str) -> list[str]:
 @route("POST", TAG)
 def create_tag(call: Call) -> str:
     """A new tag; its id. ALREADY_EXISTS where its category has one of that name."""
-    call.need(f"{RIGHT}.CreateTag", "the tags")
-    spec = check(call.spec, NEW_TAG)
-    with call.state.lock:
+
+    def rivals(spec: Info) -> Iterable[Info]:
         _found(call.state.categories, "The category", spec["category_id"])
-        _free(spec["name"], (each for each in call.state.tags.values() if each["category_id"] == spec["category_id"]))
-        return _add(call.state.tags, "Tag", spec.pop("tag_id", ""), spec)
+        return (each for each in call.state.tags.values() if each["category_id"] == spec["category_id"])
+
+    return _made(call, call.state.tags, "Tag", NEW_TAG, rivals)
 
 
 @route("GET", TAG + "/{tag}")
@@ -218,6 +214,15 @@ def _object(call: Call, thing: Info) -> Info:
     if thing["id"] not in call.inventory.objects:
         raise missing("The object", thing["id"])
     return thing
+
+
+def _made(call: Call, kept: dict[str, Info], what: str, shape: Shape, rivals: Callable[[Info], Iterable[Info]]) -> str:
+    """The id of a new one, whose name none of its rivals has."""
+    call.need(f"{RIGHT}.Create{what}", what)
+    spec = check(call.spec, shape)
+    with call.state.lock:
+        _free(spec["name"], rivals(spec))
+        return _add(kept, what, spec.pop(f"{what.lower()}_id", ""), spec)
 
 
 def _free(name: str, others: Iterable[Info]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 
-class Sights:
+class Moids:
     """Shared by a kind's threads: each server is looked at and changed by one of them at a time."""
 
     def __init__(self) -> None:
