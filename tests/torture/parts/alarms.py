@@ -1,0 +1,35 @@
+"""A site that was just applied never drifts.
+
+Each site is applied once, then checked again and again, a run of `bfinfra drift` each: whatever it finds is a false alarm. The world goes on meanwhile as it does:
+controllers write, clocks advance, sessions come and go. Kinds compare with what servers make of what was written, so defaults that a server fills in are no drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kinds.lifecycle import drift
+from torture.counting import Count, Effort
+from torture.parts.crash import undisturbed
+from torture.worlds import PLACES, Place, sandbox_of
+
+RUNS = 100
+
+
+def counts(effort: Effort) -> Iterator[Count]:
+    for place in effort.some(PLACES, 2):
+        if effort.wants(f"`{place.name}`, checked after its apply"):
+            yield checked(place, effort)
+
+
+def checked(place: Place, effort: Effort) -> Count:
+    count = Count(f"`{place.name}`, checked after its apply")
+    with sandbox_of(place, effort.folder, pace=0.01) as sandbox:
+        undisturbed(place, sandbox)
+        for number in range(effort.number(RUNS, 3)):
+            with count.trial(f"check {number}"):
+                found = drift(place.site, sandbox)
+                assert not found.blind, (found.problems, found.unreadable)
+                assert found.found == (), found.found
+                count.add("resources looked at", found.agreed)
+    return count
