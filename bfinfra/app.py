@@ -116,11 +116,28 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     return checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
 
 
-def remember(found: Report) -> None:
-    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended."""
+def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
+    """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was anything to tell. RemoteError."""
+    from bfinfra.backends.transport import Seam as Transport
+    from bfinfra.backends.webhook import post
+    from bfinfra.render.drift import message
+
+    hook = site.drift.notify
+    if hook is None or not (found.new or found.ended):
+        return False
+    seam = Transport(fillings=around.fillings)  # never led into the sandbox: whom it tells is outside of any world
+    try:
+        around.patience.read(lambda: post(seam, hook, message(found)))
+    finally:
+        seam.close()
+    return True
+
+
+def remember(found: Report, *, told: bool = True) -> None:
+    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless `told`, that again."""
     from bfinfra.engine import checks
 
-    checks.remember(found, checks.recall(found.site))
+    checks.remember(found, checks.recall(found.site), told=told)
 
 
 def apply(  # noqa: PLR0913 - each is a switch of the command line

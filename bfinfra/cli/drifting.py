@@ -14,6 +14,7 @@ from bfinfra.render.style import Style
 if TYPE_CHECKING:
     import argparse
 
+    from bfinfra.app import Setting
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 
@@ -31,9 +32,20 @@ def drift(args: argparse.Namespace) -> int:
         screen.show(lambda style: render.news(found, style) if args.news and not found.blind else render.text(found, style), lambda: render.data(found),
                     markdown=lambda style: render.markdown(found, style), lines=lambda: render.lines(found))
     _files(args, site, found, screen)
+    told = _told(site, found, setting, screen)
     if not args.forget:
-        _remember(found, screen)
+        _remember(found, screen, told=told)
     return 1 if found.blind else DIFFERENT if found.alarming else 0
+
+
+def _told(site: Site, found: Report, setting: Setting, screen: Screen) -> bool:
+    """Whether nothing is left to tell. What a webhook did not take, the next check tells again."""
+    try:
+        app.notify(site, found, around=setting)
+    except BfinfraError as error:
+        screen.say(f"the webhook was not told, the next check tells it: {error}")
+        return False
+    return True
 
 
 def _files(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:
@@ -56,9 +68,9 @@ def _write(name: str, text: str, screen: Screen) -> None:
     screen.say(f"wrote {name}")
 
 
-def _remember(found: Report, screen: Screen) -> None:
+def _remember(found: Report, screen: Screen, *, told: bool) -> None:
     """A check that can't keep what it saw is a check all the same: the next one takes everything for new."""
     try:
-        app.remember(found)
+        app.remember(found, told=told)
     except (BfinfraError, OSError) as error:
         screen.say(f"what was seen is not kept for the next check: {error}")

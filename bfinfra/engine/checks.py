@@ -18,10 +18,12 @@ MADE = ("create", "update", "replace", "keep")
 
 @dataclass(frozen=True)
 class Memory:
-    """`standing`: addresses; `since`: identity of what did not agree → seconds since the epoch."""
+    """`standing`: addresses; `since`: identity of what did not agree → seconds since the epoch; `untold`, `over`: what began and ended and nobody could be told."""
 
     standing: frozenset[str] = frozenset()
     since: Mapping[str, float] = field(default_factory=dict)
+    untold: frozenset[str] = frozenset()
+    over: frozenset[str] = frozenset()
 
 
 def recall(site: str) -> Memory:
@@ -29,7 +31,8 @@ def recall(site: str) -> Memory:
     try:
         found = json.loads(small(journal.place(site) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}
-        return Memory(frozenset(map(str, found["standing"])), since) if found["format_version"] == VERSION else Memory()
+        standing, untold, over = (frozenset(map(str, found[name])) for name in ("standing", "untold", "over"))
+        return Memory(standing, since, untold, over) if found["format_version"] == VERSION else Memory()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Memory()
 
@@ -48,15 +51,16 @@ def since(report: Report, memory: Memory, now: float | None = None) -> Report:
     at = time.time() if now is None else now
     found = tuple(replace(each, since=memory.since.get(each.identity, at)) for each in report.found)
     alarms = {each.identity for each in found if each.cause in ALARMING and not each.ignored}
-    ended = () if report.blind else tuple(sorted(set(memory.since) - alarms))
-    return replace(report, found=found, new=frozenset(alarms - set(memory.since)), ended=ended, at=at)
+    ended = set(memory.over) if report.blind else set(memory.since) - set(memory.untold) | memory.over
+    return replace(report, found=found, new=frozenset(alarms - set(memory.since) | alarms & memory.untold), ended=tuple(sorted(ended - alarms)), at=at)
 
 
-def remember(report: Report, memory: Memory) -> None:
-    """Keep what this check saw for the next one. BfinfraError, OSError."""
+def remember(report: Report, memory: Memory, *, told: bool = True) -> None:
+    """Keep what this check saw for the next one; unless it was `told`, what is new stays new. BfinfraError, OSError."""
     alarms = {each.identity: each.since for each in report.alarming}
     kept = {**memory.since, **alarms} if report.blind else alarms
     gone = {str(each.key) for each in report.found if each.cause is Cause.VANISHED}
     standing = {*report.standing, *gone, *(memory.standing if report.blind else ())}
-    found = {"format_version": VERSION, "standing": sorted(standing), "since": kept}
+    found = {"format_version": VERSION, "standing": sorted(standing), "since": kept,
+             "untold": [] if told else sorted(report.new), "over": [] if told else list(report.ended)}
     private.write(journal.folder(report.site) / FILE, json.dumps(found, indent=1) + "\n")

@@ -7,12 +7,15 @@ import enum
 import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bfinfra.model.errors import Problem, Warned
 from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+from bfinfra.model.trust import Trust
 
 
 class Cause(enum.StrEnum):
@@ -58,13 +61,35 @@ class Ignore(BaseModel):
         return below and fnmatch.fnmatchcase(str(found.key), self.address)
 
 
+def _https(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme != "https" or not parts.hostname or parts.username is not None:
+        raise ValueError("expected an address such as https://hooks.example.com/drift, without a user in it")
+    return value
+
+
+class Notify(BaseModel):
+    """A webhook that is told when drift begins and when it ends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    url: Annotated[str, AfterValidator(_https)]
+    """Where the message is posted."""
+    secret: Secret
+    """Signs it, so that the receiver knows who sent it."""
+    trust: Trust = Field(default_factory=Trust)
+    """Which certificate the server must show; the system's store where nothing is said."""
+
+
 class DriftSettings(BaseModel):
-    """How drift is judged."""
+    """How drift is judged, and whom it is told."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     ignore: tuple[Ignore, ...] = ()
     """What may differ for a while."""
+    notify: Notify | None = None
+    """Told once when drift begins and once when it ends."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -73,6 +75,15 @@ def data(found: Report) -> dict[str, Any]:
         problems=[problem(p) for p in found.problems], unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
         warnings=[problem(warned.problem) for warned in found.warnings],
     )
+
+
+def message(found: Report) -> dict[str, Any]:
+    """What a webhook is told: what began and what ended, without values that the files or servers hold. The same news has the same `id`."""
+    new = [each for each in found.alarming if each.identity in found.new]
+    began = [{"address": str(each.key), "field": each.field, "cause": str(each.cause), "by": each.by, "since": utc(each.since or found.at)} for each in new]
+    identity = hashlib.sha256(json.dumps([found.site, began, list(found.ended)]).encode()).hexdigest()
+    return document("drift_news", id=identity[:32], site=found.site, at=utc(found.at), drifted=bool(found.alarming), lasting=len(found.alarming) - len(began), began=began,
+                    ended=list(found.ended))
 
 
 def lines(found: Report) -> Iterable[dict[str, Any]]:

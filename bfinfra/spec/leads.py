@@ -20,6 +20,7 @@ def walk(site: Site, see: See) -> None:
     """Show everything to `see`, in the order of the files."""
     _walk((None, "vcenter"), site.vcenter, see)
     _walk((None, "pepper"), site.pepper, see)
+    _walk((None, "drift"), site.drift, see)
     for key, spec in site.resources.items():
         _walk((key, ""), spec, see)
 

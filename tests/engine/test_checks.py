@@ -11,6 +11,10 @@ from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.refs import Key
 
 ONE = Drifted(key=Key("tank", "one"), cause=Cause.DRIFT, field="colour")
+JUNK = {
+    "version": '{"format_version": 2, "standing": [], "since": {}, "untold": [], "over": []}', "type": '{"format_version": 1, "standing": 4, "since": {}, "untold": [], "over": []}',
+    "since": '{"since": {"a": "b"}}',
+}
 GONE = Drifted(key=Key("tank", "two"), cause=Cause.VANISHED)
 
 
@@ -30,7 +34,7 @@ def test_what_was_kept_is_recalled_and_lies_where_only_its_owner_reads(home):
     assert stat.S_IMODE((home / "drift.json").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("spoiled", ["", "{", "[]", '{"format_version": 2, "standing": [], "since": {}}', '{"format_version": 1, "standing": 4, "since": {}}', '{"since": {"a": "b"}}'])
+@pytest.mark.parametrize("spoiled", ["", "{", "[]", JUNK["version"], JUNK["type"], JUNK["since"]])
 def test_what_is_spoiled_counts_as_nothing(home, spoiled):
     journal.folder("s")
     (home / "drift.json").write_text(spoiled)
@@ -58,3 +62,15 @@ def test_what_an_apply_from_here_made_has_stood(home):
     journal.folder("s")
     (home / "journal.jsonl").write_text("".join(json.dumps({"run": "r", "event": "Ended", "key": k, "action": a, "ending": e, "at": 1}) + "\n" for k, a, e in lines))
     assert checks.stood("s", Memory()) == {"tank/a", "tank/d"}
+
+
+def test_what_nobody_could_be_told_stays_news_and_its_end_is_none_if_its_beginning_was_not_told():
+    memory = Memory()
+    for told, found, new, ended in (
+        (False, report(ONE), {ONE.identity}, ()), (True, report(ONE), {ONE.identity}, ()), (False, report(), set(), (ONE.identity,)), (True, report(), set(), (ONE.identity,)),
+        (True, report(), set(), ()), (False, report(ONE), {ONE.identity}, ()), (True, report(), set(), ()),
+    ):
+        seen = checks.since(found, memory)
+        assert (seen.new, seen.ended) == (new, ended)
+        checks.remember(seen, memory, told=told)
+        memory = checks.recall("s")
