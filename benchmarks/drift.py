@@ -5,6 +5,7 @@ whole processes, interleaved; bytecode is there, as after an installation. Round
 after its server has, and every new connection. What is compared:
 
 - bfinfra drift: Bitfusion servers and their hosts: GPUs, marks, sizes, properties, networks, power state; read, compared with the site, and said.
+- its survey alone: seconds from the first byte asked until all states are there, within such a process (within.py); its other columns are the whole process's.
 - bare read: the same properties, each once, by http.client and lxml (bare.py); nothing is made of them.
 - govc: `object.collect` of the VMs' name, power state, devices and mark, as JSON; hosts are not read, nothing is compared.
 - Ansible: community.vmware's vmware_vm_info: name, power state, address of each VM; no GPUs, no marks, nothing is compared. Up to 300 servers only,
@@ -41,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
 SIZES, TRIPS = (10, 300, 1000, 10000), (0, 20)  # servers, milliseconds
 MOST_FOR_ANSIBLE = 300
-BARE, OURS = "bare read", "bfinfra drift"
+BARE, OURS, WITHIN = "bare read", "bfinfra drift", "its survey alone"
 GOVC = ["object.collect", "-json", "-type", "m", "/", "name", "runtime.powerState", "config.hardware.device", f'config.extraConfig["{MARK}"]']
 ANSIBLE, PYTHON = shutil.which("ansible"), os.environ.get("BFINFRA_ANSIBLE_PYTHON")
 
@@ -69,6 +70,7 @@ def commands(server: Vcsim, folder: Path, servers: int) -> dict[str, tuple[list[
     host, _, port = server.address.rpartition(":")
     found = {
         OURS: ([sys.executable, "-m", "bfinfra", "drift", str(folder / "site")], {}),
+        WITHIN: ([sys.executable, str(ROOT / "benchmarks/within.py"), str(folder / "site")], {}),
         BARE: ([sys.executable, str(ROOT / "benchmarks/bare.py"), server.address, vcsims.USER, vcsims.PASSWORD], {}),
         "govc object.collect": ([str(vcsims.BIN / "govc"), *GOVC], server.govc),
     }
@@ -79,8 +81,8 @@ def commands(server: Vcsim, folder: Path, servers: int) -> dict[str, tuple[list[
     return found
 
 
-def once(command: Sequence[str], env: dict[str, str], found: Runs, path: Delay | None) -> None:
-    """One whole process; it must succeed."""
+def once(name: str, command: Sequence[str], env: dict[str, str], found: Runs, path: Delay | None) -> None:
+    """One whole process; it must succeed. What measures itself says its seconds."""
     before = path.counts() if path else {}
     with tempfile.NamedTemporaryFile("r") as used:
         launched = [sys.executable, "-S", str(ROOT / "benchmarks/once.py"), used.name, *command]
@@ -88,7 +90,7 @@ def once(command: Sequence[str], env: dict[str, str], found: Runs, path: Delay |
         if done.returncode:
             raise SystemExit(f"{command[0]} failed: {(done.stdout + done.stderr)[-2000:]}")
         numbers = json.load(used)
-    found.seconds.append(numbers["seconds"])
+    found.seconds.append(float(done.stdout) if name == WITHIN else numbers["seconds"])
     found.processor.append(numbers["processor"])
     found.memory = max(found.memory, numbers["memory"])
     if path:
@@ -104,7 +106,7 @@ def measured(server: Vcsim, folder: Path, servers: int, path: Delay | None, env:
         for name, (command, extra) in commands(server, folder, servers).items():
             runs = Runs() if each == 0 else found.setdefault(name, Runs())  # the first round writes bytecode and fills caches
             if each or servers <= 1000:
-                once(command, env | extra, runs, path)
+                once(name, command, env | extra, runs, path)
     return found
 
 

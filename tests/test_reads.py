@@ -10,7 +10,10 @@ import grown
 import pytest
 
 import bfinfra
+from bfinfra import app
 from bfinfra.backends.vcenter import properties
+from bfinfra.engine.observe import survey
+from bfinfra.engine.retry import Patience
 from bfinfra.sandbox import Running, start, stop
 
 MANY = 200
@@ -43,6 +46,18 @@ def test_a_plan_of_200_hosts_and_servers_asks_as_often_as_one_of_two_but_for_wha
     assert (few, many) == (2 * 2, 2 * MANY)
     assert often.keys() == as_often.keys()
     assert all(0 <= as_often[server] - often[server] <= PARTS for server in often)
+
+
+def test_hosts_and_servers_take_so_many_requests_and_no_more(large: Running, tmp_path: Path) -> None:
+    """Each is a round trip that a distant vCenter makes felt; other kinds' are their own."""
+    seen: dict[str, Counter[str]] = {}
+    site = bfinfra.load(grown.servers(tmp_path, 2), sandbox=large)
+    with app._bound(site, bfinfra.Setting(sandbox=large, fillings=(grown.counting(seen),)), read_only=True) as bound:
+        survey(bound.make(["gpu_host", "bitfusion_server"]), site.resources, Patience())
+    entry = {"GET /sdk/vimServiceVersions.xml": 1, "RetrieveServiceContent": 1, "Login": 1, "Logout": 1}
+    views = {"CreateContainerView": 3, grown.OF_ALL: 3}  # hosts' notes, places, marks
+    single = {"RetrievePropertiesEx": 3}  # what notes are called, twice; the hosts
+    assert seen == {"vc.small.test": entry | views | single}
 
 
 def test_a_plan_of_200_resources_in_a_cluster_asks_no_more_for_each(large: Running, tmp_path: Path) -> None:
