@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 ADDRESS = "port_group/"
+VM_MARK = "bfinfra.mark"
 
 
 class Spec(kind.Spec):
@@ -110,7 +111,8 @@ class PortGroupKind(kind.Kind[Spec, State]):
             own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{group.name}"
             if ((own and (others or group.name in wanted)) or wanted.get(group.name)) and group.switch in switches:
                 on = switches[group.switch]
-                states[group.name] = State(mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=tuple(f"VM {vm} is on it" for vm in group.vms))
+                contents = () if wanted.get(group.name) else self._strange(group)
+                states[group.name] = State(mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents)
         return Seen(states, found)
 
     @staticmethod
@@ -144,6 +146,11 @@ class PortGroupKind(kind.Kind[Spec, State]):
                 self._vcenter.switches.remove(moid, group=True)
             case _:
                 raise AssertionError(step)
+
+    def _strange(self, group: PortGroup) -> tuple[str, ...]:
+        """VMs on it that this site didn't make."""
+        machines = self._vcenter.machines.read(group.vms, [VM_MARK]) if group.vms else []
+        return tuple(f"VM {each.name} is on it" for each in machines if Mark.site_in(each.extra.get(VM_MARK), each.instance_uuid) != self._site)
 
 
 def _switch(spec: Spec, around: Around) -> str | Later:

@@ -117,4 +117,4 @@ def test_a_port_group_with_a_machine_on_it_is_named_before_it_goes(sandbox):
         spec = vim.vm.ConfigSpec(name="theirs", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName="[local]"), numCPUs=1, memoryMB=64, deviceChange=[change])
         WaitForTask(find("/dc/vm").CreateVM_Task(spec, find("/dc/host/farm/Resources"), find("/dc/host/farm/esx1.small.test")))
     held = {str(item.key): item.contents for item in plan(EXAMPLES["port_group"], sandbox, destroy=True).items}
-    assert held["port_group/high-speed"][0].startswith("VM ")
+    assert held["port_group/high-speed"] == ("VM theirs is on it",)
