@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.binding import bound_to, provided
 from bfinfra.engine.observe import World, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
@@ -82,7 +82,6 @@ class Rotation:
 
 THE_WORLD = Setting()
 HASTE = 10.0  # seconds that the doctor waits for an answer
-MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
 
 
 def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
@@ -213,7 +212,7 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
     from bfinfra.engine import journal
 
     seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None, fillings=around.fillings, patience=HASTE)
-    provide = _provide(site, seam)
+    provide = provided(site, seam)
     try:
         yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name))
     finally:
@@ -343,10 +342,10 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
         raise SiteError(*missing)
     route = around.sandbox.lookup if around.sandbox else None
     seam = Transport(read_only=read_only, route=route, fillings=around.fillings)
-    provide = _provide(site, seam)
+    provide = provided(site, seam)
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:
-        return {name: made for name in names if (made := _make(name, site, provide)) is not None}
+        return {name: made for name in names if (made := bound_to(name, site, provide)) is not None}
 
     try:
         if site.vcenter:
@@ -355,59 +354,3 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     finally:
         provide("ExitStack").close()
         seam.close()
-
-
-def _make(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
-    """The kind, or None where the site has no vCenter and no resource that needs one."""
-    cls = kind_named(name)
-    backends = {k: str(parameter.annotation) for k, parameter in inspect.signature(cls).parameters.items()}
-    if site.vcenter is None and "VCenter" in backends.values():
-        if first := next((key for key in site.resources if key.kind == name), None):
-            raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
-                                    next="add vcenter: with server, username, password and trust"))
-        return None
-    return cls(**{k: provide(v.removesuffix(MAYBE)) if site.vcenter or not v.endswith(MAYBE) else None for k, v in backends.items()})
-
-
-def _provide(site: Site, seam: Seam) -> Callable[[str], Any]:
-    """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack closes what was made."""
-    stack = contextlib.ExitStack()
-    made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
-
-    def vcenter() -> Any:
-        from bfinfra.backends.vcenter.door import Door
-
-        assert site.vcenter is not None
-        door = Door(site.vcenter, seam, site.name)
-        door.knock()
-        from bfinfra.backends.vcenter import VCenter
-
-        made = VCenter(site.vcenter, seam, site=site.name, door=door)
-        made.session.open()
-        return made
-
-    def clusters() -> Any:
-        from bfinfra.backends.kubernetes import Clusters
-
-        roots = provide("VCenter").authorities if site.vcenter else lambda: ""
-        return Clusters(seam, site.vcenter, roots)
-
-    def images() -> Any:
-        from bfinfra.backends.images import Images
-
-        return Images(site, real=not seam.routed)
-
-    def linux_hosts() -> Any:
-        from bfinfra.backends.ansible import LinuxHosts
-
-        return LinuxHosts(seam)
-
-    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images, "LinuxHosts": linux_hosts}
-
-    def provide(what: str) -> Any:
-        if what not in made:
-            made[what] = makers[what]()
-            stack.callback(made[what].close)
-        return made[what]
-
-    return provide

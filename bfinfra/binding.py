@@ -1,0 +1,73 @@
+"""What binds kinds to backends: each kind gets those that its constructor names; one of each is made for a run, when first asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.kinds import kind as kind_named
+from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+
+MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
+
+
+def bound_to(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
+    """The kind, or None where the site has no vCenter and no resource that needs one."""
+    cls = kind_named(name)
+    backends = {k: str(parameter.annotation) for k, parameter in inspect.signature(cls).parameters.items()}
+    if site.vcenter is None and "VCenter" in backends.values():
+        if first := next((key for key in site.resources if key.kind == name), None):
+            raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
+                                    next="add vcenter: with server, username, password and trust"))
+        return None
+    return cls(**{k: provide(v.removesuffix(MAYBE)) if site.vcenter or not v.endswith(MAYBE) else None for k, v in backends.items()})
+
+
+def provided(site: Site, seam: Seam) -> Callable[[str], Any]:
+    """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack closes what was made."""
+    stack = contextlib.ExitStack()
+    made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
+
+    def vcenter() -> Any:
+        from bfinfra.backends.vcenter.door import Door
+
+        assert site.vcenter is not None
+        door = Door(site.vcenter, seam, site.name)
+        door.knock()
+        from bfinfra.backends.vcenter import VCenter
+
+        made = VCenter(site.vcenter, seam, site=site.name, door=door)
+        made.session.open()
+        return made
+
+    def clusters() -> Any:
+        from bfinfra.backends.kubernetes import Clusters
+
+        roots = provide("VCenter").authorities if site.vcenter else lambda: ""
+        return Clusters(seam, site.vcenter, roots)
+
+    def images() -> Any:
+        from bfinfra.backends.images import Images
+
+        return Images(site, real=not seam.routed)
+
+    def linux_hosts() -> Any:
+        from bfinfra.backends.ansible import LinuxHosts
+
+        return LinuxHosts(seam)
+
+    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images, "LinuxHosts": linux_hosts}
+
+    def provide(what: str) -> Any:
+        if what not in made:
+            made[what] = makers[what]()
+            stack.callback(made[what].close)
+        return made[what]
+
+    return provide
