@@ -40,6 +40,7 @@ def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
     notes = {str(key): ended.note for key, ended in consolidated.outcome.endings.items()}
     for cluster in ("guest", "supervisor", "tkgi"):
         assert "ocked 1 GPUs with partial memory 0.5" in notes[f"workload/pytorch-{cluster}"]
+        assert notes[f"network_path/{cluster}"] == "9 paths, no policy in the way"
 
 
 def test_a_second_apply_writes_nothing(consolidated):

@@ -12,6 +12,8 @@ from bfinfra.backends.kubernetes import cluster as module
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import owned
+from bfinfra.kinds.network_path import Spec as Path
+from bfinfra.kinds.network_path import judge
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Missing, Rejected
 from bfinfra.model.mark import Mark
 
@@ -107,6 +109,16 @@ def test_a_list_selects_by_label(kubernetes: KubernetesSide, space: str) -> None
     cluster.create(config(space, {}, "theirs"))
     (found,) = cluster.list("v1", "ConfigMap", labels=selector(site))
     assert (found["kind"], found["metadata"]["name"], mark_of(found)) == ("ConfigMap", "ours", mark)
+
+
+@call("cluster.list", case="network policies of a namespace")
+def test_network_policies_are_listed(kubernetes: KubernetesSide, space: str) -> None:
+    cluster = kubernetes.open()
+    egress = {"podSelector": {"matchLabels": {"app": "train"}}, "policyTypes": ["Egress"], "egress": [{"to": [{"ipBlock": {"cidr": "172.16.31.0/24"}}], "ports": [{"port": 56001}]}]}
+    cluster.create({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "out", "namespace": space}, "spec": egress})
+    (found,) = cluster.list("networking.k8s.io/v1", "NetworkPolicy", space)
+    spec = Path.model_validate({"cluster": "c", "addresses": ["172.16.31.5"], "pods": {"app": "train"}})
+    assert [where for where, _ in judge(spec, spec.addresses, [found]).blocked] == ["172.16.31.5:55001", "172.16.31.5:45201"]
 
 
 @call("cluster.list", case="page by page")
