@@ -48,7 +48,6 @@ def _table() -> dict[tuple[str, str], Resource]:
     rows = [(api, kind, True) for api, kinds in namespaced.items() for kind in kinds.split()]
     rows += [(api, kind, False) for api, kinds in everywhere.items() for kind in kinds.split()]
     found = {(api, kind): Resource(api, kind, f"{kind.lower()}s", scoped) for api, kind, scoped in rows}
-    found["networking.k8s.io/v1", "NetworkPolicy"] = Resource("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", namespaced=True)
     found["storage.k8s.io/v1", "StorageClass"] = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
     return found
 
