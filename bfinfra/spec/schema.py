@@ -22,6 +22,7 @@ from bfinfra.spec.merge import ANCHORS
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TITLE = "bfinfra site"
+VALUES, NAMED = ("default", "examples", "enum", "const"), ("properties", "patternProperties", "definitions")  # keys that hold no schema, or schemas by names of ours
 Schema = dict[str, Any]
 
 
@@ -84,7 +85,7 @@ def _draft07(node: Any) -> Any:
         return [_draft07(item) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: value if key in ("default", "examples", "enum", "const") else _draft07(value) for key, value in node.items()}
+    found = {key: value if key in VALUES else {name: _draft07(each) for name, each in value.items()} if key in NAMED else _draft07(value) for key, value in node.items()}
     for change in (_no_noise, _tuples, _text, _beside_ref, _references):
         found = change(found)
     return found

@@ -34,7 +34,7 @@ OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io/v1"
 HOOK = {
-    "name": "hook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore", "clientConfig": {"url": "https://127.0.0.1:1/"},
+    "name": "hook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore", "clientConfig": {"url": "https://hook.invalid/"},
     "namespaceSelector": {"matchLabels": {"nobody": "has-this"}}, "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
 }
 WIDE: dict[str, tuple[str, dict[str, Any]]] = {
