@@ -17,12 +17,30 @@ from contract.sides import CASSETTES
 
 from bfinfra.backends.kubernetes.cluster import Cluster
 from bfinfra.backends.kubernetes.clusters import Clusters
-from bfinfra.backends.vcenter import capacity, client, hosts, inventory, library, machines, namespaces, ovf, rest, rights, session, tasks
+from bfinfra.backends.vcenter import (
+    capacity,
+    client,
+    content,
+    host_settings,
+    hosts,
+    inventory,
+    library,
+    machines,
+    namespaces,
+    ovf,
+    rest,
+    rights,
+    session,
+    switches,
+    tasks,
+    vm_classes,
+)
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
     "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
-    "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "cluster": Cluster, "clusters": Clusters,
+    "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
+    "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
 """They send nothing, or no more than a login."""
@@ -45,7 +63,7 @@ def test_the_table_is_what_was_seen(page: tuple[Path, str]) -> None:
 def test_nobody_lacks_anything_without_being_named() -> None:
     """A case that passes on one side only has the other side's lack written on it."""
     for name, each in table.results().items():
-        peer = "kube-apiserver" if "kubernetes" in name else "vcsim"
+        peer = "kube-apiserver" if "kubernetes" in name or "definitions" in name else "vcsim"
         for side in ("sandbox", peer):
             assert each.get(side, {}).get("outcome") == "passed" or side in each["about"]["lacks"], f"{side} in {name}"
 

@@ -173,7 +173,7 @@ def test_a_rest_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> No
     assert isinstance(vc.rest.get(CLASSES), list)
 
 
-@call("rest.post", case="the session ended: a write is not repeated")
+@call("rest.delete", case="the session ended: a write is not repeated")
 def test_a_rest_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     vc.rest.get(CLASSES)
