@@ -61,7 +61,7 @@ def script():
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash on this machine")
 @pytest.mark.parametrize(("words", "offers"), [
     ("bfinfra ap", {"apply"}),
-    ("bfinfra s", {"schema", "sandbox"}),
+    ("bfinfra s", {"schema", "sandbox", "schedule"}),
     ("bfinfra sandbox ''", {"start", "stop", "reset", "status", "faults"}),
     ("bfinfra --output j", {"json", "jsonl"}),
     ("bfinfra --output json apply --allow", {"--allow-delete", "--allow-disruption"}),

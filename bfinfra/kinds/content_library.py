@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import StringConstraints
 
-from bfinfra.backends.vcenter.content import ContentLibraries, Library
+from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
 from bfinfra.backends.vcenter.content import Subscription as Follows
-from bfinfra.backends.vcenter.library import OURS
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal

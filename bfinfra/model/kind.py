@@ -11,7 +11,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -54,6 +54,12 @@ class Spec(Part):
     @functools.cached_property
     def _as_applied(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that differs in some fields; what was worked out of the original is not taken along."""
+        copied = super().model_copy(update=update, deep=deep)
+        vars(copied).pop("_as_applied", None)
+        return copied
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from kinds.strangers import entry
 from bfinfra.kinds import names
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.peers  # half a minute each: Ansible's own start, several times
 SLOW = [kind for kind in names() if by_ansible(kind)]
 MIDDLE = {"bitfusion_client": 6, "flexdirect_host": 5, "flexdirect_pool": 1}
 """The write at which it is killed: one in the midst of what it does."""

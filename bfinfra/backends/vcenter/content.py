@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bfinfra.backends.vcenter import faults
-from bfinfra.model.errors import Missing
+from bfinfra.model.errors import Malformed, Missing
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest
@@ -20,6 +19,8 @@ SUBSCRIBED = "/api/content/subscribed-library"
 ITEMS = "/api/content/library/item"
 DATASTORES = "/api/vcenter/datastore"
 AT_ONCE = 8  # details read side by side: the API has no bulk form
+OURS = "bfinfra keeps this appliance here, under its digest"
+"""What the description of each item says that bfinfra stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,12 @@ class ContentLibraries:
         try:
             return {str(each["datastore"]): str(each["name"]) for each in self._rest.get(DATASTORES)}
         except (KeyError, TypeError):
-            raise faults.malformed("the datastores can't be read", self._rest.server, "no list of ids and names") from None
+            raise Malformed("the datastores can't be read", server=self._rest.server, why="no list of ids and names") from None
 
     def items(self, library: str) -> tuple[str, ...]:
         """The items in a library, `name (description)`, in order."""
+        from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
+
         ids = self._list(ITEMS, {"library_id": library})
         found = (self._rest.get(f"{ITEMS}/{quote(identity)}") for identity in ids)
         return tuple(sorted(faults.safe(f"{each.get('name')} ({each.get('description')})") for each in found))
@@ -104,7 +107,7 @@ class ContentLibraries:
     def _list(self, path: str, params: Mapping[str, str] | None = None) -> Sequence[str]:
         found = self._rest.get(path, params=params)
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            raise faults.malformed("the content libraries can't be read", self._rest.server, "no list of ids")
+            raise Malformed("the content libraries can't be read", server=self._rest.server, why="no list of ids")
         return found
 
     def _one(self, identity: str) -> Library | None:
@@ -118,7 +121,7 @@ class ContentLibraries:
             store = next((each.get("datastore_id") or "" for each in info.get("storage_backings") or ()), "")
             return Library(info["name"], store, info.get("description") or "", follows, identity, follows is None or bool(info.get("last_sync_time")))
         except (KeyError, TypeError, AttributeError):
-            raise faults.malformed("a content library can't be read", self._rest.server, "no name in it") from None
+            raise Malformed("a content library can't be read", server=self._rest.server, why="no name in it") from None
 
 
 def _subscription(wanted: Subscription) -> dict[str, Any]:

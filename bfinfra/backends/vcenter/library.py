@@ -16,6 +16,7 @@ import httpx2
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
+from bfinfra.backends.vcenter.content import OURS
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.upload import Report, Upload
@@ -26,7 +27,6 @@ from bfinfra.model.site import VCenterSettings
 
 ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
-OURS = "bfinfra keeps this appliance here, under its digest"
 VERSION = re.compile(r"; content version (\S+);")
 IDLE = 300  # seconds that a session lives at least without a sign of life
 STORING, LONGEST = 1800.0, 5.0  # seconds that a library may take to store what came; between two looks at that
