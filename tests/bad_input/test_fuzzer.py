@@ -32,7 +32,7 @@ def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
         return f"here stands {error['input'].strip()}"  # forgets that it may be no text
 
     planted.setattr(messages, "found", found)
-    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 1, tmp_path).broken)
+    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 6, tmp_path).broken)
 
 
 def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
@@ -48,7 +48,7 @@ def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 def test_a_planted_escape_on_the_screen_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     planted.setattr(safe, "_visible", str)
     planted.setattr(messages, "found", lambda _: "here stands \x1b]52;c;cm0=\x07")
-    assert "x1b" in "".join(hostile.sites(400, 1, tmp_path).broken)
+    assert "x1b" in "".join(hostile.sites(400, 6, tmp_path).broken)
 
 
 def test_a_planted_file_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
