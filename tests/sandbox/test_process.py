@@ -34,7 +34,8 @@ def test_it_starts_within_a_second_or_so_is_found_and_stops(tmp_path: Path) -> N
 
 
 def test_every_address_listens_and_others_are_unknown(small: Running) -> None:
-    assert {"vc.small.test:443", "esx1.small.test:443", "esx2.small.test:443", "10.1.0.1:443", "10.1.0.1:6443", "10.3.0.1:6443"} == set(small.addresses)
+    assert {"vc.small.test:443", "esx1.small.test:443", "esx2.small.test:443", "10.1.0.1:443", "10.1.0.1:6443", "10.3.0.1:6443", "10.5.0.1:22", "10.5.0.11:22"} == set(
+        small.addresses)
     for name in small.addresses:
         host, _, port = name.rpartition(":")
         there = small.lookup(host, int(port))
