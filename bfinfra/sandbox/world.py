@@ -177,6 +177,15 @@ class Registry:
 
 
 @dataclass(frozen=True)
+class Template:
+    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: where it lies; `guest`: vSphere's id of its system."""
+
+    cluster: str
+    datastore: str
+    guest: str = "centos7_64Guest"
+
+
+@dataclass(frozen=True)
 class KubernetesCluster:
     """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading."""
 
@@ -234,6 +243,7 @@ class World:
     clusters: Mapping[str, Cluster]
     datastores: Mapping[str, Datastore]
     networks: tuple[str, ...]
+    templates: Mapping[str, Template] = field(default_factory=dict)
     datacenter: str = "Datacenter"
     pace: float = 1.0
     durations: Mapping[str, float] = field(default_factory=dict)

@@ -199,6 +199,11 @@ def token_secret(sandbox: Running, folder: Path, name: str) -> Look:
     return registry_credential(sandbox, folder, name)
 
 
+@stranger("virtual_machine", at="sckubw01", inside="a VM holds its own disks")
+def virtual_machine(sandbox: Running, folder: Path, name: str) -> Look:
+    return bitfusion_server(sandbox, folder, name)
+
+
 @stranger("workload", at="hello", inside="what a Job makes is its own")
 def workload(sandbox: Running, folder: Path, name: str) -> Look:
     job = yaml.safe_load((EXAMPLES["workload"].parent / "../manifests/hello.yaml").read_text())

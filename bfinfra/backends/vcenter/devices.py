@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
 Passthrough = vim.vm.device.VirtualPCIPassthrough
 Card = vim.vm.device.VirtualEthernetCard
 Hard = vim.vm.device.VirtualDisk
+Rdma = vim.vm.device.VirtualVmxnet3Vrdma
 Grouped = vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo
 Spec = vim.vm.device.VirtualDeviceSpec
 
@@ -52,7 +53,8 @@ def _attached(key: int, backing: Any) -> Attached:
 
 def _nic(card: Any) -> Nic:
     """The `network` of one on a distributed port group is the group's key."""
-    return Nic(card.key, _label(card), _network(card.backing), card.macAddress or "", is_a(card.backing, Grouped))
+    rdma = (card.deviceProtocol or "rocev1") if is_a(card, Rdma) else ""
+    return Nic(card.key, _label(card), _network(card.backing), card.macAddress or "", is_a(card.backing, Grouped), rdma)
 
 
 def _network(backing: Any) -> str:
@@ -97,10 +99,11 @@ def remove(device: Any) -> Any:
     return Spec(operation="remove", device=device)
 
 
-def add_nic(backing: Any, key: int) -> Any:
-    """The change that adds a vmxnet3 adapter."""
+def add_nic(backing: Any, key: int, rdma: str = "") -> Any:
+    """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA by this protocol."""
     start = vim.vm.device.VirtualDevice.ConnectInfo(startConnected=True, connected=True, allowGuestControl=True)
-    return Spec(operation="add", device=vim.vm.device.VirtualVmxnet3(key=key, backing=backing, connectable=start, addressType="generated"))
+    plain: dict[str, Any] = {"key": key, "backing": backing, "connectable": start, "addressType": "generated"}
+    return Spec(operation="add", device=Rdma(deviceProtocol=rdma, **plain) if rdma else vim.vm.device.VirtualVmxnet3(**plain))
 
 
 def edit_nic(device: Any, backing: Any) -> Any:

@@ -53,6 +53,7 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
     system = _system_id(content, host) if any(device.address for device in wanted.attach) else ""
     added = [devices.add_pci(device, -200 - index, system) for index, device in enumerate(wanted.attach)]
     added += [devices.add_nic(network_backing(content, network), -300 - index) for index, network in enumerate(wanted.add_nics)]
+    added += [devices.add_nic(network_backing(content, group), -400 - index, rdma) for index, (group, rdma) in enumerate(wanted.add_rdma.items())]
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
 
 

@@ -16,7 +16,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
-from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
@@ -66,6 +66,20 @@ class Machines:
             return vm.ReconfigVM_Task(config_spec(wanted, content, row["runtime.host"], row["config.hardware.device"], row["config.vAppConfig.property"]))
 
         self._tasks.run(start, what)
+
+    def clone(self, wanted: Clone, progress: Progress | None = None) -> None:
+        """One CloneVM_Task; what the clone shall have goes along. Exists where the name is taken."""
+
+        def start(content: Any) -> Any:
+            source = refs.refer(content, vim.VirtualMachine, wanted.source)
+            row = properties.one(content, source, ["config.hardware.device"])
+            where = vim.vm.RelocateSpec(pool=refs.refer(content, vim.ResourcePool, wanted.pool), datastore=refs.refer(content, vim.Datastore, wanted.datastore))
+            where.host = refs.refer(content, vim.HostSystem, wanted.host) if wanted.host else None
+            config = config_spec(wanted.hardware, content, where.host, row["config.hardware.device"], None)
+            spec = vim.vm.CloneSpec(location=where, config=config, template=False, powerOn=False)
+            return source.CloneVM_Task(refs.refer(content, vim.Folder, wanted.folder), wanted.name, spec)
+
+        self._tasks.run(start, f"cloning {wanted.name}", progress=progress)
 
     def power_on(self, moid: str) -> None:
         """Power on; harmless for a VM that is on."""

@@ -31,13 +31,14 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed one."""
+    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed one; `rdma`: its protocol where it is paravirtual RDMA."""
 
     key: int
     label: str
     network: str
     mac: str
     grouped: bool = False
+    rdma: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Machine:
 class Hardware:
     """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
 
-    `nics`: adapter key → network; `grow`: disk key → capacity; `drop`: device keys to take out.
+    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA; `grow`: disk key → capacity; `drop`: device keys to take out.
     """
 
     cpus: int | None = None
@@ -106,9 +107,23 @@ class Hardware:
     drop: tuple[int, ...] = ()
     nics: Mapping[int, str] = field(default_factory=dict)
     add_nics: tuple[str, ...] = ()
+    add_rdma: Mapping[str, str] = field(default_factory=dict)
     grow: Mapping[int, int] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Values; some are secrets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clone:
+    """What is cloned, and where to: ids of VM or template, folder, pool and datastore, and of a host or ""."""
+
+    source: str
+    name: str
+    folder: str
+    pool: str
+    host: str
+    datastore: str
+    hardware: Hardware
 
 
 @dataclass(frozen=True, kw_only=True)

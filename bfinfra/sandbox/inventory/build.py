@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory import permissions, services
 from bfinfra.sandbox.inventory.hosts import add_host
+from bfinfra.sandbox.inventory.vms import add_vm
 from bfinfra.sandbox.inventory.vmtypes import vim
 
 if TYPE_CHECKING:
@@ -35,7 +36,24 @@ def build(inventory: Inventory) -> None:
         add_datastore(inventory, datacenter, name, datastore)
     for cluster in inventory.clusters():
         finish_cluster(inventory, cluster, networks)
+    for name, template in world.templates.items():
+        add_template(inventory, datacenter, name, template)
     permissions.furnish(inventory)
+
+
+def add_template(inventory: Inventory, datacenter: Managed, name: str, template: Any) -> Managed:
+    """A template in the datacenter's own folder."""
+    cluster, store = inventory.named(vim.ClusterComputeResource, template.cluster), inventory.named(vim.Datastore, template.datastore)
+    if cluster is None or store is None:
+        raise ValueError(f"template {name}: there is no cluster {template.cluster} or no datastore {template.datastore}")
+    host = next(each for each in inventory.children(cluster) if each.is_a(vim.HostSystem))
+    made = add_vm(inventory, name, folder(inventory, datacenter, "vm"), (inventory.get(cluster["resourcePool"]), host, store))
+    network = host["network"][0] if host["network"] else None
+    backing = vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(network=network, deviceName=inventory.get(network).name) if network else None
+    card = vim.vm.device.VirtualVmxnet3(key=4000, backing=backing, macAddress="00:50:56:00:02:00", addressType="generated", controllerKey=100, unitNumber=7)
+    made["config"].hardware.device = [*made["config"].hardware.device, card]
+    made["config"].template, made["config"].guestId, made["resourcePool"], made["network"] = True, template.guest, None, [network] if network else []
+    return made
 
 
 def types(*names: str) -> Any:

@@ -105,6 +105,8 @@ def clone(call: Call, this: Managed, args: Any) -> Any:
     """A copy with the same devices but passthrough ones; `spec.config` is applied to it."""
     refuse_importing(call.inventory, this)
     folder = call.inventory.get(args.folder)
+    call.need("VirtualMachine.Provisioning.DeployTemplate" if this["config"].template else "VirtualMachine.Provisioning.Clone", this)
+    call.need("VirtualMachine.Inventory.CreateFromExisting", folder)
     check_name(call.inventory, folder, args.name)
     return tasks.start(call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref)
 

@@ -1,0 +1,121 @@
+"""The machine: observe, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Brief, Clone, Machine
+from bfinfra.kinds.virtual_machine.decide import GUEST, KEYS, MARK, Delete, Facts, Make, Reconfigure, Start, State, Stop, decide, encoded
+from bfinfra.kinds.virtual_machine.spec import Spec
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["Spec", "State", "VirtualMachine"]
+ADDRESS = "virtual_machine/"
+
+
+class VirtualMachine(kind.Kind[Spec, State]):
+    """A virtual machine cloned from a template."""
+
+    document = Document.PVRDMA
+    deadline = 1800
+    acts = (Make, Start, Stop, Reconfigure, Delete)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """The marks of all machines, then everything of ours and of those that stand under wanted names; templates and places where one is to be made."""
+        briefs = self._vcenter.machines.survey(MARK)
+        mine = {each.moid: name for each in briefs if (name := self._name(each, wanted)) and (others or name in wanted)}
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        extra = {key for spec in specs.values() for key in spec.extra}
+        sources = {each.moid: each.name for each in briefs if each.name in {spec.template for spec in specs.values()}}
+        machines = self._vcenter.machines.read([*mine, *(moid for moid in sources if moid not in mine)], [*KEYS, *sorted(extra)]) if mine or sources else []
+        states: dict[str, State] = {}
+        for machine in machines:
+            if machine.moid in mine:
+                state, name = _state(machine), mine[machine.moid]
+                if name not in states or (state.mark is not None and states[name].mark is None):
+                    states[name] = state
+        templates = {machine.name: machine for machine in machines if machine.moid in sources}
+        inventory = self._vcenter.inventory.read() if specs else Inventory()
+        return Seen(states, Facts(inventory, templates, {name: _guest(spec) for name, spec in specs.items()}))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Folder, pool, datastore and networks."""
+        networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
+        return {
+            "machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),), "networks": networks,
+            "pool": (Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool"),), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+        }  # fmt: skip
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Off, or its guest runs; its address is the note."""
+        if spec is None or spec.power == "off":
+            return READY
+        if not state.machine.on:
+            return waiting("it is off")
+        return Readiness(Ready.READY, note=state.machine.ip) if state.machine.tools else waiting("its guest starts")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One task; a running machine is shut down before it goes."""
+        machines = self._vcenter.machines
+        match step:
+            case Make(clone=Clone() as clone):
+                machines.clone(clone)
+            case Start(moid=moid):
+                machines.power_on(moid)
+            case Stop(moid=moid):
+                machines.stop(moid)
+            case Reconfigure(moid=moid, hardware=hardware):
+                machines.reconfigure(moid, hardware)
+            case Delete(moid=moid):
+                machines.stop(moid)
+                machines.destroy(moid)
+            case _:
+                raise AssertionError(step)
+
+    def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
+        """Ours by its mark; a stranger's by who wants its name."""
+        mark = Mark.decode(brief.mark)
+        if mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS):
+            return mark.address.removeprefix(ADDRESS)
+        return brief.name if wanted.get(brief.name) is not None else ""
+
+
+def _state(machine: Machine) -> State:
+    noted = Mark.decode(machine.extra.get(MARK))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
+    return State(mark=mark, copy=copy, machine=machine)
+
+
+def _guest(spec: Spec) -> Mapping[str, str] | str:
+    """Keys and values of guestinfo."""
+    found: dict[str, str] = {}
+    for field, key in GUEST.items():
+        file = getattr(spec.cloud_init, field)
+        try:
+            found |= {key: encoded(file.path.read_bytes())} if file else {}
+        except OSError as error:
+            return f"{file.path}: {error.strerror}"
+    return found

@@ -1,0 +1,93 @@
+"""What a user writes for a virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.model import kind
+from bfinfra.model.errors import Problem
+from bfinfra.model.kind import Part
+from bfinfra.model.refs import Ref
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.units import Bytes, bytes_text
+
+SIZES = {"control_plane": (4, 16 << 30), "worker": (4, 24 << 30)}
+"""What the document asks of a node of a cluster of up to 50: CPUs, and memory in bytes."""
+Extra = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,80}$")]
+
+
+class Adapter(Part):
+    """One network adapter."""
+
+    network: Annotated[str, Ref("port_group", optional=True)]
+    """Network, or distributed port group: one of this site's, or one that is there anyway."""
+    type: Literal["vmxnet3", "pvrdma"] = "vmxnet3"
+    """pvrdma: paravirtual RDMA, on a distributed port group only, one of a machine, all memory reserved."""
+    protocol: Literal["rocev1", "rocev2"] = "rocev2"
+    """Of PVRDMA."""
+
+
+class CloudInit(Part):
+    """What cloud-init finds in guestinfo. vCenter shows it, encoded, to whoever may read the machine: put no secrets in."""
+
+    user_data: LocalFile | None = None
+    """File with the user data."""
+    meta_data: LocalFile | None = None
+    """File with the meta data: host name, addresses."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one machine; its name is the machine's name in vCenter."""
+
+    template: str
+    """Template or machine that it is cloned from."""
+    cluster: str
+    """Cluster whose resource pool it runs in."""
+    host: str | None = None
+    """Host that it runs on; empty = vCenter chooses. A machine with vGPUs is best told."""
+    datastore: str
+    """Datastore for its disks."""
+    folder: str = ""
+    """Folder for machines that it is in; empty = the datacenter's own."""
+    cpus: Annotated[int, Field(ge=1, le=768)]
+    """Virtual CPUs."""
+    memory: Bytes
+    """Memory."""
+    reserve: bool = False
+    """Reserve all memory; so it is anyway with PVRDMA or vGPUs, which want it."""
+    adapters: tuple[Adapter, ...] = ()
+    """Its network adapters, in their order; the template's own go."""
+    vgpus: tuple[str, ...] = ()
+    """vGPU profiles, such as grid_v100d-16c."""
+    cloud_init: CloudInit = CloudInit()
+    """Customisation at its first start."""
+    extra: dict[Extra, str] = Field(default_factory=dict)
+    """Further options, as extraConfig has them."""
+    power: Literal["on", "off"] = "on"
+    """Whether it runs."""
+    role: Literal["control_plane", "worker"] | None = None
+    """What node it is to be: fewer CPUs or less memory than the document says is warned of."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        if sum(each.type == "pvrdma" for each in self.adapters) > 1:
+            raise ValueError("adapters: a machine has at most one PVRDMA adapter")
+        if self.memory % (4 << 20):
+            raise ValueError("memory: must be a multiple of 4 MiB")
+        return self
+
+    @property
+    def reserved(self) -> bool:
+        """Whether all memory is to be reserved."""
+        return self.reserve or bool(self.vgpus) or any(each.type == "pvrdma" for each in self.adapters)
+
+    def warnings(self) -> Iterable[tuple[str, Problem]]:
+        """Nodes that are smaller than the document's."""
+        cpus, memory = SIZES[self.role] if self.role else (0, 0)
+        if self.cpus < cpus:
+            yield "cpus", Problem(f"{self.cpus} CPUs are few for a {self.role} node", next=f"the guide starts at {cpus}")
+        if self.memory < memory:
+            yield "memory", Problem(f"{bytes_text(self.memory)} are little for a {self.role} node", next=f"the guide starts at {bytes_text(memory)}")
