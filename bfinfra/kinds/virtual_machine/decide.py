@@ -7,7 +7,7 @@ import gzip
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Clone, Hardware, Machine
@@ -16,6 +16,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.suggest import nearest
 
@@ -28,9 +29,10 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """One machine."""
+    """One machine. `networks`: those that it was given; their port groups go after it."""
 
     machine: Machine
+    networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
 
 @dataclass(frozen=True)

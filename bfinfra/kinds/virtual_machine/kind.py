@@ -106,7 +106,8 @@ def _state(machine: Machine) -> State:
     noted = Mark.decode(machine.extra.get(MARK))
     mark = noted.where(machine.instance_uuid) if noted else None
     copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
-    return State(mark=mark, copy=copy, machine=machine)
+    adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
+    return State(mark=mark, copy=copy, machine=machine, networks=tuple(str(each["network"]) for each in adapters))
 
 
 def _guest(spec: Spec) -> Mapping[str, str] | str:
