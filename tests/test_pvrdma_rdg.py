@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from pathlib import Path
 
 import pytest
 from kinds.lifecycle import apply, endings, made, plan, world
+from pyVmomi import vim
 from rights.given import administrator
 
 import bfinfra.sandbox
@@ -31,6 +34,7 @@ def edited(tmp_path: Path, old: str, new: str) -> Path:
     text = SITE.read_text()
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
     path = tmp_path / "site.yaml"
+    (tmp_path / "cloud-init").symlink_to(SPECS / "cloud-init")
     path.write_text(text.replace(old, new))
     return path
 
@@ -54,6 +58,8 @@ def test_a_second_apply_writes_nothing(rdg):
     ("sc2esx26: 192.168.0.26/24", "sc2esx26: 192.168.0.126/24", "vmkernel_adapter/pvrdma", {"hosts.sc2esx26"}),
     ("    adapter: pvrdma\n", "    value: vmk0\n", "host_option/pvrdma", {"adapter", "value", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
     ("    ruleset: pvrdma\n", "    ruleset: pvrdma\n    enabled: false\n", "host_firewall_rule/pvrdma", {"enabled", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
+    ("    memory: 16GiB", "    memory: 20GiB", "virtual_machine/sckubm01", {"memory"}),
+    ("meta_data: cloud-init/sckubw02.yaml", "meta_data: cloud-init/sckubw03.yaml", "virtual_machine/sckubw02", {"cloud_init.meta_data"}),
     ("workers: 4", "workers: 3", "mpi_job/tensorflow-benchmarks", {"workers"}),
     ("transport: roce", "transport: tcp", "mpi_job/tensorflow-benchmarks", {"transport"}),
 ])
@@ -61,6 +67,19 @@ def test_one_field_changed_in_the_file_is_what_the_plan_names(rdg, tmp_path, old
     pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), rdg).pending}
     assert {change.field for change in pending.pop(key).named} == fields
     assert not pending
+
+
+def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
+    with administrator(rdg) as si:
+        for number in (1, 2, 3, 4):
+            vm = si.content.searchIndex.FindByInventoryPath(f"/lab/vm/sckubw0{number}")
+            devices = vm.config.hardware.device
+            assert vm.runtime.host.name == f"sc2esx{23 + number}"
+            assert [d.deviceProtocol for d in devices if isinstance(d, vim.vm.device.VirtualVmxnet3Vrdma)] == ["rocev2"]
+            assert [d.backing.vgpu for d in devices if isinstance(d, vim.vm.device.VirtualPCIPassthrough)] == ["grid_t4-16c"]
+            assert (vm.config.hardware.memoryMB, vm.config.memoryAllocation.reservation) == (24576, 24576)
+            meta = {option.key: option.value for option in vm.config.extraConfig}["guestinfo.metadata"]
+            assert f"192.168.0.5{number}/24" in gzip.decompress(base64.b64decode(meta)).decode()
 
 
 def test_what_somebody_changes_on_a_host_is_drift_and_is_put_right(rdg):
