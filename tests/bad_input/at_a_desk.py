@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import io
 import json
 import os
@@ -78,7 +79,11 @@ def said(*argv: str) -> tuple[int, str, str]:
     raw = io.BytesIO(), io.BytesIO()
     with io.TextIOWrapper(raw[0], encoding="utf-8") as out, io.TextIOWrapper(raw[1], encoding="utf-8") as err:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(list(argv))
+            gc.disable()  # what other tests left behind would be finalised at the bottom of a recursion, and say so on this stderr
+            try:
+                code = main(list(argv))
+            finally:
+                gc.enable()
         out.flush()
         err.flush()
         return code, raw[0].getvalue().decode(), raw[1].getvalue().decode()

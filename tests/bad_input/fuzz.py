@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import time
 import warnings
@@ -14,18 +13,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from bad_input.memory import Taken
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
 LONGEST = 5.0  # seconds of the processor for one input: on the clock a busy machine would hang, not the product
 ASLEEP = 60.0  # seconds on the clock, for what hangs without working
 SHRINK = True  # look for the smallest input that breaks in the same way
-MOST = 500 << 20  # bytes of the whole process, libraries and hypothesis with it
+MOST = 500 << 20  # bytes beyond what the process held before the first
 
 
 @dataclass
 class Found:
-    """`broken`: the smallest input of each way to break; `slowest` in seconds of the processor; `peak` in bytes, of the process so far."""
+    """`broken`: the smallest input of each way to break; `slowest` in seconds of the processor; `peak` in bytes, beyond what the process held before."""
 
     tried: int = 0
     broken: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Hung(BaseException):
 
 def fuzz(inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int, untouched: tuple[Path, ...] = ()) -> Found:
     """`check` each of so many inputs. `untouched`: folders in which nothing may appear or change."""
-    found = Found()
+    found, memory = Found(), Taken()
     before = {folder: _state(folder) for folder in untouched}
 
     @seeded(seed)
@@ -56,7 +56,7 @@ def fuzz(inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int
         with _bounded():
             check(data, found)
         found.slowest = max(found.slowest, time.process_time() - began)
-        found.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        found.peak = memory.peak()
         assert found.peak < MOST, f"{found.peak >> 20} MiB of memory"
         for folder, held in before.items():
             assert _state(folder) == held, f"something was written in {folder.name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 from bad_input import fuzz, lies, nasty
+from bad_input.memory import Taken
 from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, setting, world
 
 import bfinfra.app as app
@@ -80,6 +80,7 @@ class Nonsense(httpx2.BaseTransport):
 def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     """One apply with that answer to its nth write: "succeeded" or "error", in words; what it wrote where that is the question. The next one finishes."""
     counted: list[str] = []
+    memory = Taken()
     around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
         outcome = app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=20), around=around)
@@ -92,8 +93,7 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
         assert not nasty.acts(said), said
         assert len(said) < 10_000, len(said)
         assert problem.next or "waits for" in said, said
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    assert peak < fuzz.MOST, f"{peak >> 20} MiB of memory"
+    assert memory.peak() < fuzz.MOST, f"{memory.peak() >> 20} MiB of memory"
     return "error" if problems else "succeeded"
 
 

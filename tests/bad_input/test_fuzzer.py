@@ -61,5 +61,7 @@ def test_a_planted_file_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 
 
 def test_planted_memory_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
-    planted.setattr(fuzz, "MOST", 1 << 20)
-    assert "MiB of memory" in "".join(hostile.tokens(5, 1, tmp_path).broken)
+    held: list[bytes] = []
+    planted.setattr(fuzz, "MOST", 60 << 20)
+    planted.setattr(messages, "found", lambda _: held.append(b"x" * (80 << 20)) or "here stands too much")
+    assert "MiB of memory" in "".join(hostile.sites(200, 1, tmp_path).broken)

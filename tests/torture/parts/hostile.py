@@ -74,5 +74,5 @@ def together(batches: Sequence[Future[Outcome]]) -> Count:
     count, found = Count(outcomes[0][0]), [each for _, each in outcomes]
     for each in found:
         count.take(Count(count.what, each.tried, each.broken, dict(each.tally)))
-    count.figures |= {"slowest": f"{max(each.slowest for each in found):.2f} s", "memory at most": f"{max(each.peak for each in found) >> 20} MiB"}
+    count.figures |= {"slowest": f"{max(each.slowest for each in found):.2f} s", "memory taken at most": f"{max(each.peak for each in found) >> 20} MiB"}
     return count
