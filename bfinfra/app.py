@@ -71,6 +71,12 @@ class Setting:
     fillings: tuple[Filling, ...] = ()
     patience: Patience = field(default_factory=Patience)
 
+    def seam(self, *, read_only: bool = True, patience: float | None = None) -> Seam:
+        """The one way to its servers. `patience`: seconds for an answer."""
+        from bfinfra.backends.transport import Seam
+
+        return Seam(read_only=read_only, route=self.sandbox.lookup if self.sandbox else None, fillings=self.fillings, patience=patience)
+
 
 @dataclass(frozen=True)
 class Rotation:
@@ -150,6 +156,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     """
     from bfinfra.engine import cut, guard, journal
     from bfinfra.engine.apply import Apply, Options
+    from bfinfra.kinds._homes import CLUSTERS
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
@@ -158,7 +165,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         if only:
-            found = cut.adopting(found, only, site, world, bound.kinds) if adopt else cut.only(found, only, ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster"))
+            found = cut.adopting(found, only, site, world, bound.kinds) if adopt else cut.only(found, only, CLUSTERS)
         if saved:
             saved.check(found)
         allow = approve(found) if approve else guard.Allow()
@@ -207,11 +214,10 @@ def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
 
 @contextlib.contextmanager
 def _ground(site: Site, around: Setting) -> Iterator[Ground]:
-    from bfinfra.backends.transport import Seam as Transport
     from bfinfra.doctor.ground import Ground
     from bfinfra.engine import journal
 
-    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None, fillings=around.fillings, patience=HASTE)
+    seam = around.seam(patience=HASTE)
     provide = provided(site, seam)
     try:
         yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name))
@@ -223,10 +229,9 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
 def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
     """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
     from bfinfra.backends.ansible import LinuxHosts
-    from bfinfra.backends.transport import Seam as Transport
     from bfinfra.kinds.flexdirect_host.health import examine
 
-    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None)
+    seam = around.seam()
     hosts = LinuxHosts(seam)
     try:
         return examine(site.resources, hosts)
@@ -286,18 +291,16 @@ def host_keys(site: Site, *, around: Setting = THE_WORLD) -> list[HostKeys]:
     if not machines:
         return []
     from bfinfra.backends.ansible import hostkeys
-    from bfinfra.backends.transport import Seam as Transport
 
-    seam = Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None)
+    seam = around.seam()
     return [hostkeys.look(seam, spec.machine(key.name), str(key)) for key, spec in machines.items()]
 
 
 def certificate(server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD) -> Shown:
     """The certificate of one server, host or host:port; held against this machine's store where no `trust` is given."""
     from bfinfra.backends.certificate import look
-    from bfinfra.backends.transport import Seam as Transport
 
-    return look(Transport(read_only=True, route=around.sandbox.lookup if around.sandbox else None), server, trust or Trust(), what=what)
+    return look(around.seam(), server, trust or Trust(), what=what)
 
 
 def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
@@ -336,12 +339,9 @@ def _asked(site: Site) -> list[str]:
 @contextlib.contextmanager
 def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
-    from bfinfra.backends.transport import Seam as Transport
-
     if missing := missing_references(site):
         raise SiteError(*missing)
-    route = around.sandbox.lookup if around.sandbox else None
-    seam = Transport(read_only=read_only, route=route, fillings=around.fillings)
+    seam = around.seam(read_only=read_only)
     provide = provided(site, seam)
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:

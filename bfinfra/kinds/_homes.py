@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster, Clusters
 
 CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster")
+WHOLE = ("tanzu_cluster", "kubernetes_cluster")
+"""Clusters that are their users' own: namespaces and definitions can be made there."""
 DnsLabel = Annotated[str, StringConstraints(pattern=f"^{DNS_LABEL}$")]
 T = TypeVar("T")
 

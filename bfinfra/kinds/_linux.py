@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Need
+from bfinfra.model.errors import BfinfraError, Refusal, RemoteError
+from bfinfra.model.kind import Around, Need
+from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import Machine
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 HOST = "linux_host"
 Answers = Mapping[str, "Answer"]
 Commands = Mapping[str, Sequence[str]]
+T = TypeVar("T", bound="Installed")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,35 @@ def ask(hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine
         else:
             answers[machine.name] = found
     return Asked(answers, unreadable)
+
+
+class Installed(Protocol):
+    """What stands on one machine."""
+
+    @property
+    def mark(self) -> Mark | None:
+        """Whose it is."""
+    @property
+    def there(self) -> bool:
+        """Whether there is anything of it."""
+
+
+def standing(kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site: str, *, others: bool) -> dict[str, dict[str, T]]:
+    """By resource: on which machines something of it stands, by its mark or because its spec names the machine. `others`: also what else this site made."""
+    owned = [each.mark.address.partition("/")[2] for each in found.values() if others and each.mark and each.mark.site == site]
+    stands = {}
+    for name in dict.fromkeys([*wanted, *owned]):
+        spec, mine = wanted.get(name), (site, f"{kind}/{name}")
+        stands[name] = {host: each for host, each in found.items()
+                        if (spec and host in spec.hosts and each.there) or (each.mark and (each.mark.site, each.mark.address) == mine)}
+    return {name: on for name, on in stands.items() if on}
+
+
+def check_alone(kind: str, hosts: Iterable[str], around: Around) -> None:
+    """Refusal where another resource of the kind names one of these machines."""
+    for peer, (other, _) in around.peers.items():
+        if other is not None and (both := sorted(set(other.hosts) & set(hosts))):
+            raise Refusal(f"{kind}/{peer} is on {', '.join(both)} too", field="hosts", next="name each machine once")
 
 
 def digest(path: Path) -> str:

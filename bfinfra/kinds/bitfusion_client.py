@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StringConstraints
 
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.kinds._linux import Answers, ask, digest, machines
+from bfinfra.kinds._linux import Answers, ask, check_alone, digest, first_word, machines, standing
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
@@ -73,6 +73,11 @@ class Installed:
     members: frozenset[str] = frozenset()
     noted: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def there(self) -> bool:
+        """Whether there is anything of it."""
+        return bool(self.mark or self.program)
+
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
@@ -132,15 +137,10 @@ class BitfusionClient(kind.Kind[Spec, State]):
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         asked = ask(self._hosts, there.values(), lambda machine: _look(machine.name, specs.values()))
         found = {host: _read(answers) for host, answers in asked.answers.items()}
-        names = dict.fromkeys([*wanted, *(each.mark.address.partition("/")[2] for each in found.values() if others and each.mark and each.mark.site == self._site)])
         states = {}
-        for name in names:
-            mine, spec = (self._site, f"bitfusion_client/{name}"), specs.get(name)
-            on = {host: each for host, each in found.items()
-                  if (spec and host in spec.hosts and (each.mark or each.program)) or (each.mark and (each.mark.site, each.mark.address) == mine)}
-            if on:
-                mark = next((each.mark for each in on.values() if each.mark), None)
-                states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+        for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items():
+            mark = next((each.mark for each in on.values() if each.mark), None)
+            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _token(spec, needs) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
@@ -199,7 +199,7 @@ def _look(host: str, specs: Any) -> dict[str, Sequence[str]]:
 def _read(answers: Answers) -> Installed:
     record = answers["record"].text if answers["record"].ok else ""
     stamped = answers["package"].text.split() if answers["package"].ok else []
-    program = answers["program"].text.split()[0] if answers["program"].ok else ""
+    program = first_word(answers["program"])
     lines = (line.split(None, 1) for line in answers["files"].text.splitlines())
     files = {words[1].strip(): words[0] for words in lines if len(words) == 2 and len(words[0]) == 64}
     members = frozenset(f"{name.removeprefix('member ')} {group}" for name, answer in answers.items() if name.startswith("member ") and answer.ok for group in answer.text.split())
@@ -252,9 +252,7 @@ def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, 
 def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
     if not facts.packages.get(name):
         raise Refusal(f"the package {spec.package.text} can't be read", field="package", next="download it, or correct the path")
-    for peer, (other, _) in around.peers.items():
-        if other is not None and (both := sorted(set(other.hosts) & set(spec.hosts))):
-            raise Refusal(f"bitfusion_client/{peer} is on {', '.join(both)} too", field="hosts", next="name each machine once")
+    check_alone("bitfusion_client", spec.hosts, around)
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (around.mark.site, around.mark.address):

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
-from bfinfra.kinds._homes import Answers, DnsLabel, Home, Places, home_of
+from bfinfra.kinds._homes import WHOLE, Answers, DnsLabel, Home, Places, home_of
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -26,7 +26,6 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
-CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
 SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
 PREFIX = "pod-security.kubernetes.io/"
 MODES = ("enforce", "audit", "warn")
@@ -51,7 +50,7 @@ class Spec(kind.Spec):
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that the namespace is in."""
     namespace: DnsLabel | None = None
     """Its name in the cluster, where that differs from the name here."""
@@ -65,7 +64,7 @@ class Spec(kind.Spec):
 class State(kind.State):
     """What the cluster says."""
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     namespace: str
     labels: Mapping[str, str] = field(default_factory=dict)
     home: Endpoint
@@ -127,7 +126,7 @@ class Namespace(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, CLUSTERS)
+        self._places = Places(clusters, WHOLE)
         self._site = site.name
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
@@ -174,7 +173,7 @@ class Namespace(kind.Kind[Spec, State]):
     def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
         """By name in the cluster: ours, and what stands under a wanted name."""
         found = {obj["metadata"]["name"]: obj for obj in home.cluster.list("v1", "Namespace", labels=selector(self._site))}
-        here = (spec.namespace or name for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], CLUSTERS))
+        here = (spec.namespace or name for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE))
         others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
         return found | {obj["metadata"]["name"]: obj for obj in others}
 

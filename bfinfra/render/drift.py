@@ -13,10 +13,11 @@ from bfinfra.model.drift import ALARMING, Cause, Drifted, Report
 from bfinfra.model.plan import plain
 from bfinfra.render import problems
 from bfinfra.render.data import document, problem
-from bfinfra.render.markdown import code, listed, prose
+from bfinfra.render.markdown import blind, code, listed, prose
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
-from bfinfra.render.values import count, shown, utc
+from bfinfra.render.text import unreadable
+from bfinfra.render.values import count, minute, shown, utc
 
 SAYS = {
     Cause.DRIFT: ("~", "red", "drifted: the world changed"), Cause.CONFLICT: ("≠", "magenta", "conflict: the world and the file both changed"),
@@ -30,7 +31,7 @@ def text(found: Report, style: Style = PLAIN) -> str:
     """Each resource that does not agree, with its fields; what has ended; what stands in the way; the sum."""
     blocks = ["\n".join(_block(group, style)) for group in _groups(found.found) if style.verbose or not group[0].ignored]
     over = [f"no longer: {safe(each)}" for each in found.ended]
-    blocks += ["\n".join(over), problems.warnings(found.warnings, style), _blind(found, style), problems.problems(found.problems, style)]
+    blocks += ["\n".join(over), problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
     return "\n\n".join([*filter(None, blocks), style.paint(total(found), "bold", *(["red"] if found.blind or found.alarming else []))])
 
 
@@ -58,11 +59,10 @@ def markdown(found: Report, style: Style = PLAIN) -> str:
             for d in found.found]
     table = ["| cause | resource | field | change | by | since |", "| --- | --- | --- | --- | --- | --- |", *rows, ""] if rows else []
     over = [f"- {prose(each)}" for each in found.ended]
-    blind = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.unreadable.items()]
     return "\n".join([
         f"### bfinfra drift: {prose(found.site)}", "", f"**{prose(total(found))}**", "", *table,
         *(["#### No longer", *over, ""] if over else []), *listed("Problems", list(found.problems)),
-        *listed("Warnings", [warned.problem for warned in found.warnings]), *(["#### Unreadable", *blind, ""] if blind else []),
+        *listed("Warnings", [warned.problem for warned in found.warnings]), *blind(found.unreadable),
     ]).rstrip() + "\n"
 
 
@@ -133,16 +133,12 @@ def _cell(found: Drifted, style: Style) -> str:
 
 def _who(found: Drifted) -> str:
     """`by root at 2026-11-21T10:00:00Z`, as far as it is known."""
-    at = f"at {_minute(found.at)}" if found.at else ""
+    at = f"at {minute(found.at)}" if found.at else ""
     return " ".join(filter(None, (f"by {found.by}" if found.by else "", at)))
 
 
 def _since(found: Drifted) -> str:
-    return f"since {_minute(found.since)}" if found.since and found.cause in ALARMING else ""
-
-
-def _minute(at: float) -> str:
-    return utc(at)[:16].replace("T", " ") + " UTC"
+    return f"since {minute(found.since)}" if found.since and found.cause in ALARMING else ""
 
 
 def _counted(found: Report) -> Iterator[str]:
@@ -156,11 +152,3 @@ def _counted(found: Report) -> Iterator[str]:
         yield f"{len(found.unreadable)} unreadable"
     if found.problems:
         yield count(len(found.problems), "problem")
-
-
-def _blind(found: Report, style: Style) -> str:
-    by: dict[str, list[str]] = {}
-    for where, why in found.unreadable.items():
-        by.setdefault(why, []).append(style.paint(safe(where), "bold"))
-    word = style.paint("can't be read:", "bold", "red")
-    return "\n".join(f"{', '.join(names)} {word} {safe(why)}" for why, names in by.items())

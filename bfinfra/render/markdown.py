@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Event
@@ -24,10 +24,9 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
     rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
     lists = [*listed("Problems", list(found.problems)), *listed("Warnings", [w.problem for w in found.warnings])]
-    blind = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.unreadable.items()]
     return "\n".join([
         f"### bfinfra plan: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
-        *(["#### Unreadable", *blind, ""] if blind else []), *(_details(found.pending, style) if rows else []),
+        *blind(found.unreadable), *(_details(found.pending, style) if rows else []),
     ]).rstrip() + "\n"
 
 
@@ -66,6 +65,12 @@ def _row(ended: Ended, steps: int) -> str:
     word = WORDS.get(ended.ending) or DONE[ended.action]
     note = "<br>".join(prose(line) for line in ended.note.splitlines())
     return f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | {note} |"
+
+
+def blind(found: Mapping[str, str]) -> list[str]:
+    """What could not be read, as a list under a heading; nothing where there is none."""
+    lines = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.items()]
+    return ["#### Unreadable", *lines, ""] if lines else []
 
 
 def listed(title: str, found: Sequence[Problem]) -> list[str]:

@@ -13,7 +13,7 @@ from bfinfra.render.drift import SAYS, total
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.topology import Before, Box, picture
-from bfinfra.render.values import shown, utc
+from bfinfra.render.values import minute, shown, utc
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #c4cbd3; --box: #f6f8fa; --alarm: #b3261e; --note: #0b5cad; --quiet: #57606a; --good: #1a6b35; }
@@ -102,7 +102,8 @@ def _row(found: Drifted, style: Style, *, first: bool) -> str:
     said = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (f" (ignored: {found.ignored})" if found.ignored else "")
     who = " ".join(filter(None, (_text(found.by), _time(found.at) if found.at else "")))
     cells = [f"<code>{_text(found.field)}</code>" if found.field else _text(found.why), *values, who, _time(found.since) if found.since and found.cause in ALARMING else ""]
-    return (f'<tr{f" id={chr(34)}{_id(found.key)}{chr(34)} tabindex={chr(34)}-1{chr(34)}" if first else ""}><td class="{_class(found)}">{_text(said)}</td>'
+    anchor = f' id="{_id(found.key)}" tabindex="-1"' if first else ""
+    return (f'<tr{anchor}><td class="{_class(found)}">{_text(said)}</td>'
             f'<th scope="row"><code>{_text(found.key)}</code></th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
 
 
@@ -123,8 +124,7 @@ def _id(key: Key) -> str:
 
 
 def _time(at: float) -> str:
-    exact = utc(at)
-    return f'<time datetime="{exact}">{exact[:16].replace("T", " ")} UTC</time>'
+    return f'<time datetime="{utc(at)}">{minute(at)}</time>'
 
 
 def _text(words: object) -> str:

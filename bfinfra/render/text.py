@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from bfinfra.model.drift import Report
 from bfinfra.model.kind import Change, Disruption, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.render import problems
@@ -55,7 +56,7 @@ def counts(found: Plan) -> str:
     return ", ".join(words)
 
 
-def unreadable(found: Plan, style: Style = PLAIN) -> str:
+def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
     """What could not be looked at, and why."""
     by: dict[str, list[str]] = {}
     for where, why in found.unreadable.items():

@@ -76,6 +76,11 @@ def utc(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def minute(at: float) -> str:
+    """For people: `2026-02-03 04:05 UTC`."""
+    return utc(at)[:16].replace("T", " ") + " UTC"
+
+
 def clock(at: float) -> str:
     """`04:05:06`, in UTC."""
     return utc(at)[11:19]

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
-from bfinfra.kinds._homes import Home, Places, api_of, home_of
+from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of
 from bfinfra.kinds.bitfusion_device_plugin.decide import decide
 from bfinfra.kinds.bitfusion_device_plugin.manifests import OF_CLUSTER, SYSTEM
 from bfinfra.kinds.bitfusion_device_plugin.places import KINDS, planned
 from bfinfra.kinds.bitfusion_device_plugin.readiness import readiness
-from bfinfra.kinds.bitfusion_device_plugin.spec import CLUSTERS, Spec
+from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.bitfusion_device_plugin.state import Ground, Object, Place, State, place_of, record_of, state_of
 from bfinfra.kinds.bitfusion_device_plugin.steps import HOOKS, ROLES, Ask, Authorize, Certify, Clear, Note, Remove, RollOut, Seal, Write
 from bfinfra.model import kind
@@ -49,7 +49,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, CLUSTERS)
+        self._places = Places(clusters, WHOLE)
         self._site = site.name
         self._grounds: dict[str, Ground] = {}
 
@@ -136,7 +136,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             mark = mark_of(obj)
             if mark is not None and self._ours(mark):
                 by_name.setdefault(mark.address.removeprefix(ADDRESS), []).append(obj)
-        here = {name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], CLUSTERS)}
+        here = {name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE)}
         found = {}
         for name in {**here, **{name: None for name in by_name if others or name in wanted}}:
             spec = here.get(name)

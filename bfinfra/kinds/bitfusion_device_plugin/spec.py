@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.kinds._homes import DnsLabel
+from bfinfra.kinds._homes import WHOLE, DnsLabel
 from bfinfra.model import kind
 from bfinfra.model.device_plugin import LIBRARIES, NEWEST, RELEASES, Client, Release, Version
 from bfinfra.model.errors import Problem
@@ -16,7 +16,6 @@ from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Ref
 from bfinfra.model.units import Bytes
 
-CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
 Namespace = Annotated[DnsLabel, Ref("namespace", optional=True)]
 Image = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:@-]*$", max_length=500)]
 Days = Annotated[int, Field(ge=1, le=36500)]
@@ -88,7 +87,7 @@ class Spec(kind.Spec):
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster whose pods get remote GPUs."""
     version: Version = NEWEST
     """Release of the plug-in."""

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
-from bfinfra.kinds._homes import Home
-from bfinfra.kinds.bitfusion_device_plugin.spec import CLUSTERS
+from bfinfra.kinds._homes import WHOLE, Home
 from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -79,7 +78,7 @@ class Trust:
 class State(kind.State):
     """All of it."""
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     spaces: tuple[Annotated[str, Ref("namespace", optional=True)], ...] = ()
     token_secret: Annotated[str, Ref("token_secret")] | None = None
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bfinfra.kinds._linux import check_alone
 from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
 from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
 from bfinfra.model import kind
@@ -85,9 +86,7 @@ def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Aro
     if wrong := sorted(f"{host} runs {facts.os[host]}" for host in spec.hosts if spec.os and host in facts.os and not f"{facts.os[host]} ".startswith(f"{spec.os} ")):
         raise Refusal(f"{', '.join(wrong)}, and the containers are {spec.os}", field="os", why="FlexDirect wants the same operating system on host and container",
                       next="name hosts of that system, or images of theirs")
-    for peer, (other, _) in around.peers.items():
-        if other is not None and (both := sorted(set(other.hosts) & set(spec.hosts))):
-            raise Refusal(f"flexdirect_host/{peer} is on {', '.join(both)} too", field="hosts", next="name each machine once")
+    check_alone("flexdirect_host", spec.hosts, around)
     on = state.on if state else {}
     strange = sorted(host for host, found in on.items() if host in spec.hosts and not found.mark)
     if strange and any(found.mark for found in on.values()):

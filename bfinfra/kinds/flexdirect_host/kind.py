@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds._linux import ask, digest, machines
+from bfinfra.kinds._linux import ask, digest, machines, standing
 from bfinfra.kinds.flexdirect_host import decide, health
 from bfinfra.kinds.flexdirect_host.decide import Remove, Restart, SetUp
 from bfinfra.kinds.flexdirect_host.spec import Spec
@@ -40,12 +40,9 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
         found = {host: read(answers) for host, answers in asked.answers.items()}
         states = {}
-        for name in dict.fromkeys([*wanted, *(self._owned(found) if others else ())]):
-            spec = wanted.get(name)
-            on = {host: each for host, each in found.items() if (spec and host in spec.hosts and each.there) or self._mine(each, name)}
-            if on:
-                mark = next((each.mark for each in on.values() if each.mark), None)
-                states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+        for name, on in standing("flexdirect_host", found, wanted, self._site.name, others=others).items():
+            mark = next((each.mark for each in on.values() if each.mark), None)
+            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()},
                       {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"})
@@ -96,10 +93,3 @@ class FlexdirectHost(kind.Kind[Spec, State]):
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
-
-    def _owned(self, found: Mapping[str, Installed]) -> list[str]:
-        """Names of what this site made."""
-        return [each.mark.address.partition("/")[2] for each in found.values() if each.mark and each.mark.site == self._site.name]
-
-    def _mine(self, each: Installed, name: str) -> bool:
-        return each.mark is not None and (each.mark.site, each.mark.address) == (self._site.name, f"flexdirect_host/{name}")

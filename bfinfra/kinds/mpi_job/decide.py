@@ -8,11 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds._departures import departures
-from bfinfra.kinds._homes import real_name
+from bfinfra.kinds._homes import WHOLE, real_name
 from bfinfra.kinds.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, NAME
-from bfinfra.kinds.mpi_operator.spec import CLUSTERS
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
@@ -29,7 +28,7 @@ ENDED = ("Succeeded", "Failed")
 class State(kind.State):
     """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or ""; `why`: what it says of it."""
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]
     operator: Annotated[str, Ref("mpi_operator")] | None = None
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None

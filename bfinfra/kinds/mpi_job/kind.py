@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
-from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
+from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.mpi_job.decide import ENDED, RENDERED, Clear, Create, Delete, Note, Replace, State, decide
 from bfinfra.kinds.mpi_job.manifest import LAUNCHERS
 from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, KIND, NAME
-from bfinfra.kinds.mpi_operator.spec import CLUSTERS
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -49,7 +48,7 @@ class MpiJob(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, CLUSTERS)
+        self._places = Places(clusters, WHOLE)
         self._site = site.name
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
@@ -58,7 +57,7 @@ class MpiJob(kind.Kind[Spec, State]):
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
-            owner = {(_namespace(s, needs), n): n for n, s in wanted.items() if s is not None and home_of(s.cluster, [key], CLUSTERS)}
+            owner = {(_namespace(s, needs), n): n for n, s in wanted.items() if s is not None and home_of(s.cluster, [key], WHOLE)}
             for obj in objects:
                 name = self._name(obj, owner)
                 spec = wanted.get(name)
@@ -128,7 +127,7 @@ class MpiJob(kind.Kind[Spec, State]):
             return []
         found = home.cluster.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
         have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
-        here = ((_namespace(spec, needs), name) for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], CLUSTERS))
+        here = ((_namespace(spec, needs), name) for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE))
         return [*found, *home.cluster.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have))]
 
     def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:

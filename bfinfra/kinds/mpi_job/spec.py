@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bfinfra.kinds._homes import DnsLabel
-from bfinfra.kinds.mpi_operator.spec import CLUSTERS, Version
+from bfinfra.kinds._homes import WHOLE, DnsLabel
+from bfinfra.kinds.mpi_operator.spec import Version
 from bfinfra.model import kind
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Ref
@@ -23,7 +23,7 @@ class Spec(kind.Spec):
     name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"
     name_rule = DNS_LABEL_RULE.replace("63", str(LONGEST))
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that it runs in."""
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] | None = None
     """Namespace; empty = default."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
 from bfinfra.kinds._departures import departures
-from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
+from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.mpi_operator import definition
 from bfinfra.kinds.mpi_operator.manifests import KINDS, NAME, manifests
-from bfinfra.kinds.mpi_operator.spec import CLUSTERS, Spec
+from bfinfra.kinds.mpi_operator.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -48,7 +48,7 @@ class Thing:
 class State(kind.State):
     """What stands of an operator, by `Deployment/mpi-operator`."""
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]
     api: str
     home: Endpoint
@@ -102,7 +102,7 @@ class MpiOperator(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, CLUSTERS)
+        self._places = Places(clusters, WHOLE)
         self._site = site.name
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
@@ -167,7 +167,7 @@ class MpiOperator(kind.Kind[Spec, State]):
             if others or name in wanted:
                 found[name] = self._state(home, crd, str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)), gone=wanted.get(name) is None)
         for name, spec in wanted.items():
-            if spec is not None and name not in found and home_of(spec.cluster, [home.key], CLUSTERS) and (state := self._state(home, crd, _namespace(spec, needs))).things:
+            if spec is not None and name not in found and home_of(spec.cluster, [home.key], WHOLE) and (state := self._state(home, crd, _namespace(spec, needs))).things:
                 found[name] = state
         return found
 

@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import model_validator
 
-from bfinfra.kinds._homes import DnsLabel
+from bfinfra.kinds._homes import WHOLE, DnsLabel
 from bfinfra.model import kind
 from bfinfra.model.refs import Ref
 
-CLUSTERS = ("tanzu_cluster", "kubernetes_cluster")
 Version = Literal["v1alpha2", "v2beta1"]
 IMAGES = {"v1alpha2": "mpioperator/mpi-operator:v0.2.3", "v2beta1": "mpioperator/mpi-operator:0.8.0"}
 DELIVERY = "mpioperator/kubectl-delivery:latest"
@@ -19,7 +18,7 @@ DELIVERY = "mpioperator/kubectl-delivery:latest"
 class Spec(kind.Spec):
     """What a user writes for one operator; a cluster has at most one."""
 
-    cluster: Annotated[str, Ref(*CLUSTERS)]
+    cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that it runs in."""
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "mpi-operator"
     """Namespace that it runs in, which is there already or made by this site."""
