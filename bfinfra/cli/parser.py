@@ -45,6 +45,7 @@ def build() -> Parser:
     _writing(verbs)
     _knowing(verbs)
     _schedule(verbs)
+    _operator(verbs)
     _sandbox(verbs)
     return parser
 
@@ -125,6 +126,15 @@ def _schedule(verbs: argparse._SubParsersAction[Parser]) -> None:
     for verb in (systemd, cron, kubernetes):
         verb.add_argument("--every", metavar="TIME", default="1h", help="15m, 1h, 6h, 1d, … (default 1h)")
         _site(verb)
+
+
+def _operator(verbs: argparse._SubParsersAction[Parser]) -> None:
+    inner = _verb(verbs, "operator", "operating", "keep Site objects of a Kubernetes cluster as they are described").add_subparsers(
+        dest="what", metavar="crd|site", required=True, parser_class=Parser)
+    site = _site(_verb(inner, "site", "operating", "print a site's files as a Site object, and how its Secret is made"))
+    site.add_argument("--every", metavar="TIME", default="1h", help="how often it is looked at: 15m, 1h, 1d (default 1h)")
+    site.add_argument("--namespace", metavar="NAME", help="where it shall be")
+    _verb(inner, "crd", "operating", "print the custom resource definition of a Site")
 
 
 def _sandbox(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def systemd(args: argparse.Namespace) -> int:
     """A service and its timer."""
     site, _ = where.site(args)
-    _no_keyring(site)
+    no_keyring(site)
     units = render.systemd(_check(args, site), args.user or "")
     if args.out:
         folder = Path(args.out)
@@ -43,7 +43,7 @@ def systemd(args: argparse.Namespace) -> int:
 def cron(args: argparse.Namespace) -> int:
     """A line of a crontab."""
     site, _ = where.site(args)
-    _no_keyring(site)
+    no_keyring(site)
     print(render.cron(_check(args, site)))
     return 0
 
@@ -51,11 +51,11 @@ def cron(args: argparse.Namespace) -> int:
 def kubernetes(args: argparse.Namespace) -> int:
     """A CronJob's manifests, and on stderr how its Secret is made."""
     site, _ = where.site(args)
-    _no_keyring(site, commands=True)
+    no_keyring(site, commands=True)
     check = _check(args, site)
     base = Path(next(iter(site.files))).absolute().parent
-    files, secrets = _files(site, base)
-    check = replace(check, sites=tuple(str(_below(file, base)) for file in site.files))
+    files, secrets = carried(site, base)
+    check = replace(check, sites=tuple(str(below(file, base)) for file in site.files))
     made = render.kubernetes(check, args.image, files, secrets, namespace=args.namespace or "", claim=args.claim or "")
     print(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
     if check.env or secrets:
@@ -66,9 +66,14 @@ def kubernetes(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, site: Site) -> render.Check:
+    return render.Check(site.name, _program(), tuple(str(Path(each).absolute()) for each in args.sites), Schedule.every(args.every, site.name), variables(site))
+
+
+def variables(site: Site) -> tuple[str, ...]:
+    """The names that the site's {env: …} refer to."""
     names: dict[str, None] = {}
     walk(site, lambda _, value: names.update({str(value.target): None}) if isinstance(value, Secret) and value.way == "env" else None)
-    return render.Check(site.name, _program(), tuple(str(Path(each).absolute()) for each in args.sites), Schedule.every(args.every, site.name), tuple(names))
+    return tuple(names)
 
 
 def _program() -> str:
@@ -87,7 +92,7 @@ def _rights(args: argparse.Namespace, site: Site, check: render.Check) -> list[d
     return render.bound(check, privileges.manifests(found, check.name, cluster), args.namespace or "default")
 
 
-def _no_keyring(site: Site, *, commands: bool = False) -> None:
+def no_keyring(site: Site, *, commands: bool = False) -> None:
     """References that lead nowhere where nobody is logged in, or in a container. BfinfraError with all of them."""
     found: list[Problem] = []
     ways = ("keyring", "command") if commands else ("keyring",)
@@ -97,7 +102,7 @@ def _no_keyring(site: Site, *, commands: bool = False) -> None:
         raise BfinfraError(*found)
 
 
-def _files(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+def carried(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
     """What goes into the ConfigMap, and what into the Secret. BfinfraError for what is elsewhere or too large."""
     wanted = [Path(file).absolute() for file in site.files]
     secrets: dict[str, str] = {}
@@ -106,7 +111,7 @@ def _files(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
         if isinstance(value, LocalFile) and not isinstance(value, LocalOutput):
             wanted.extend(sorted(each for each in value.path.rglob("*") if each.is_file()) if value.path.is_dir() else [value.path])
         elif isinstance(value, Secret) and value.way == "file":
-            path = str(_below(value.sources.path(str(value.target)), base))
+            path = str(below(value.sources.path(str(value.target)), base))
             secrets.setdefault(path, f"secret-{len(secrets)}")
 
     walk(site, see)
@@ -115,10 +120,10 @@ def _files(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
         worst = max(wanted, key=lambda path: path.stat().st_size if path.exists() else 0)
         raise BfinfraError(Problem("the site's files are too large for a ConfigMap", str(worst), f"{large} bytes in all, at most {render.LARGEST} fit",
                                    "put an appliance behind an address (ova: {url: …}), or mount the site's folder from a volume of your own"))
-    return {str(_below(path, base)): path.read_bytes() for path in dict.fromkeys(wanted)}, secrets
+    return {str(below(path, base)): path.read_bytes() for path in dict.fromkeys(wanted)}, secrets
 
 
-def _below(path: Path, base: Path) -> Path:
+def below(path: Path, base: Path) -> Path:
     try:
         return Path(path).absolute().relative_to(base)
     except ValueError:

@@ -93,8 +93,6 @@ def kubernetes(check: Check, image: str, files: Mapping[str, bytes], secrets: Ma
     labels = {"app.kubernetes.io/name": "bfinfra", "app.kubernetes.io/component": "drift", "app.kubernetes.io/instance": check.name}
     meta = {"name": check.name, **home, "labels": labels}
     keys = {path: f"file-{number}" for number, path in enumerate(files)}
-    text = {keys[path]: content.decode() for path, content in files.items() if _is_text(content)}
-    binary = {keys[path]: base64.b64encode(content).decode() for path, content in files.items() if not _is_text(content)}
     sources: list[dict[str, Any]] = [{"configMap": {"name": check.name, "items": [{"key": key, "path": path} for path, key in keys.items()]}}]
     if secrets:
         sources.append({"secret": {"name": check.name, "items": [{"key": key, "path": path, "mode": 0o440} for path, key in secrets.items()]}})
@@ -116,9 +114,16 @@ def kubernetes(check: Check, image: str, files: Mapping[str, bytes], secrets: Ma
                "successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 3, "jobTemplate": {"metadata": {"labels": labels}, "spec": job}}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta, "automountServiceAccountToken": False},
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **({"data": text} if text else {}), **({"binaryData": binary} if binary else {})},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **contents({keys[path]: content for path, content in files.items()})},
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": cronjob},
     ]
+
+
+def contents(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What a ConfigMap holds: text where somebody can read it, the rest in base64."""
+    text = {key: content.decode() for key, content in files.items() if _is_text(content)}
+    binary = {key: base64.b64encode(content).decode() for key, content in files.items() if key not in text}
+    return ({"data": text} if text else {}) | ({"binaryData": binary} if binary else {})
 
 
 def bound(check: Check, rules: Sequence[Mapping[str, Any]], namespace: str) -> list[dict[str, Any]]:

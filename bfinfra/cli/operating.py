@@ -1,0 +1,63 @@
+"""operator: Sites in a Kubernetes cluster, kept as they are described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.cli import where
+from bfinfra.cli.screen import Screen
+from bfinfra.model.errors import BfinfraError, Problem
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.site import Site
+
+
+def crd(args: argparse.Namespace) -> int:
+    """The manifest that teaches a cluster what a Site is."""
+    from bfinfra.render.schedule import manifest
+
+    print(manifest([_definition()]))
+    return 0
+
+
+def site(args: argparse.Namespace) -> int:
+    """A site's files as a Site, and on stderr how its Secret is made."""
+    from bfinfra.operator.manifest import called, manifests
+    from bfinfra.operator.written import written
+    from bfinfra.render.schedule import manifest
+
+    loaded, _ = where.site(args)
+    given, commands = _given(loaded)
+    language = _definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["site"]
+    name = called(loaded.name)
+    print(manifest(manifests(name, written([Path(each) for each in args.sites], language), given, namespace=args.namespace or "", interval=args.every)))
+    if commands:
+        into = f" --namespace {args.namespace}" if args.namespace else ""
+        Screen.of(args).say(f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}")
+    return 0
+
+
+def _definition() -> dict[str, Any]:
+    from bfinfra.operator.crd import definition
+    from bfinfra.spec.schema import schema
+
+    return definition(schema())
+
+
+def _given(loaded: Site) -> tuple[Any, list[str]]:
+    """What the site names outside of itself, and the words that make the Secret. BfinfraError for what a Job can't have."""
+    from bfinfra.cli.scheduling import below, carried, no_keyring, variables
+    from bfinfra.operator.manifest import Given, unfit
+
+    no_keyring(loaded, commands=True)
+    base = Path(next(iter(loaded.files))).absolute().parent
+    files, secrets = carried(loaded, base)
+    own = {str(below(path, base)) for path in loaded.files}
+    plain = {path: content for path, content in files.items() if path not in own}
+    if bad := [path for path in (*plain, *secrets) if unfit(path)]:
+        raise BfinfraError(Problem(f"a Site can't carry {', '.join(bad)}", str(base), "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself", "give it another name"))
+    env = variables(loaded)
+    return Given(env, secrets, plain), [*(f'--from-literal={name}="${name}"' for name in env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]

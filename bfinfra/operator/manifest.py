@@ -1,0 +1,51 @@
+"""A site's files as a Site object, with where its references lead in the cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bfinfra.model.names import LABEL_VALUE
+from bfinfra.operator.crd import FILE, GROUP, KIND, VERSION
+from bfinfra.render.schedule import contents
+
+API = f"{GROUP}/{VERSION}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a site names outside of itself. `env`: variables; `secrets`: paths → keys of the Secret; `files`: paths → contents for the ConfigMap."""
+
+    env: tuple[str, ...]
+    secrets: Mapping[str, str]
+    files: Mapping[str, bytes]
+
+
+def manifests(name: str, site: Mapping[str, Any], given: Given, *, namespace: str = "", interval: str = "1h") -> list[dict[str, Any]]:
+    """The ConfigMap, where there are files, and the Site; both and the Secret are called `name`."""
+    home = {"namespace": namespace} if namespace else {}
+    keys = {path: f"file-{number}" for number, path in enumerate(given.files)}
+    secret = {path: {"secretKeyRef": {"name": name, "key": key}} for path, key in given.secrets.items()}
+    plain = {path: {"configMapKeyRef": {"name": name, "key": key}} for path, key in keys.items()}
+    spec: dict[str, Any] = {"interval": interval}
+    if given.env:
+        spec["env"] = {each: {"secretKeyRef": {"name": name, "key": each}} for each in given.env}
+    if secret or plain:
+        spec["files"] = secret | plain
+    made = {"apiVersion": API, "kind": KIND, "metadata": {"name": name, **home}, "spec": {**spec, "site": dict(site)}}
+    if not keys:
+        return [made]
+    held = contents({keys[path]: content for path, content in given.files.items()})
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **home}, **held}, made]
+
+
+def called(site: str) -> str:
+    """A site's name as an object may be called."""
+    return site.lower().replace("_", "-").replace(".", "-") if re.fullmatch(LABEL_VALUE, site) else ""
+
+
+def unfit(path: str) -> bool:
+    """Whether a Job can't have a file at this path."""
+    return not re.fullmatch(FILE, path) or path == "site.yaml"
