@@ -47,7 +47,7 @@ def test_the_manifest_that_is_deployed_is_what_the_kinds_make(made: dict[str, An
 def test_it_is_structural_all_the_way_down(made: dict[str, Any]) -> None:
     for at, node in nodes(made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
         assert isinstance(node.get("type"), str) or node.get("x-kubernetes-int-or-string") or node.get("x-kubernetes-preserve-unknown-fields"), at
-        assert not {"$ref", "allOf", "patternProperties", "propertyNames", "const", "definitions", "default"} & node.keys() or "default" in node and at.startswith(".spec."), at
+        assert not {"$ref", "allOf", "patternProperties", "propertyNames", "const", "definitions", "default"} & node.keys() or ("default" in node and at.startswith(".spec.")), at
         assert not ("properties" in node and "additionalProperties" in node), at
 
 
