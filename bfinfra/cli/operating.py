@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.model.site import Site
 
 
-def crd(args: argparse.Namespace) -> int:
+def crd(_: argparse.Namespace) -> int:
     """The manifest that teaches a cluster what a Site is."""
     from bfinfra.render.schedule import manifest
 
