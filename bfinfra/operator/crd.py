@@ -36,9 +36,9 @@ def definition(language: Schema) -> dict[str, Any]:
              "properties": {"spec": _spec(language), "status": _status()}}
     version = {"name": VERSION, "served": True, "storage": True, "subresources": {"status": {}}, "additionalPrinterColumns": COLUMNS, "schema": {"openAPIV3Schema": whole}}
     names = {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": KIND.lower(), "categories": ["bfinfra"]}
-    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{PLURAL}.{GROUP}"},
-            "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}}
-    return copied(made)
+    made: dict[str, Any] = copied({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{PLURAL}.{GROUP}"},
+            "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}})
+    return made
 
 
 def copied(node: Any) -> Any:
