@@ -124,6 +124,7 @@ def carried(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
 
 
 def below(path: Path, base: Path) -> Path:
+    """The path as it is named from the site's folder. BfinfraError where it isn't in there."""
     try:
         return Path(path).absolute().relative_to(base)
     except ValueError:
