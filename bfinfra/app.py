@@ -270,6 +270,18 @@ def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
     return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
 
 
+def tokens(site: Site) -> dict[str, dt.datetime]:
+    """When each of the site's Bitfusion tokens ends, UTC, by its name; what can't be read is left out."""
+    from bfinfra.backends.bitfusion import read_token
+
+    found: dict[str, dt.datetime] = {}
+    for key, spec in site.resources.items():
+        if key.kind == "bitfusion_token":
+            with contextlib.suppress(ValueError):
+                found[key.name] = read_token(spec.source.path).not_after
+    return found
+
+
 def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
     """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that run.
 

@@ -40,6 +40,21 @@ def site(args: argparse.Namespace) -> int:
     return 0
 
 
+def job(args: argparse.Namespace) -> int:
+    """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again finds nothing else."""
+    from bfinfra.cli.signals import Stop, stoppable
+    from bfinfra.operator.approval import Approval
+    from bfinfra.operator.work import Order, work
+
+    stop = Stop()
+    order = Order(Approval(args.approval), args.approved, destroy=args.destroy, known=tuple(args.known), stood=args.stood, stop=stop.flag)
+    with stoppable(stop):
+        found = work(Path(args.site), order)
+    Path(args.result).write_text(found.text())
+    print(f"{found.outcome}{f': {found.why}' if found.why else ''}")
+    return stop.code if stop.number else 0
+
+
 def _definition() -> dict[str, Any]:
     from bfinfra.operator.crd import definition
     from bfinfra.spec.schema import schema

@@ -130,10 +130,18 @@ def _schedule(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def _operator(verbs: argparse._SubParsersAction[Parser]) -> None:
     inner = _verb(verbs, "operator", "operating", "keep Site objects of a Kubernetes cluster as they are described").add_subparsers(
-        dest="what", metavar="crd|site", required=True, parser_class=Parser)
+        dest="what", metavar="crd|site|job", required=True, parser_class=Parser)
     site = _site(_verb(inner, "site", "operating", "print a site's files as a Site object, and how its Secret is made"))
     site.add_argument("--every", metavar="TIME", default="1h", help="how often it is looked at: 15m, 1h, 1d (default 1h)")
     site.add_argument("--namespace", metavar="NAME", help="where it shall be")
+    job = _verb(inner, "job", "operating", "what a Job of the operator does: look at one site, apply what may be applied, leave the result in a file")
+    job.add_argument("--site", metavar="FILE", required=True, help="the site")
+    job.add_argument("--result", metavar="FILE", required=True, help="where the result goes: the container's termination message")
+    job.add_argument("--approval", choices=("Always", "Disruptive", "Never"), default="Disruptive", help="which plans wait for approval (default Disruptive)")
+    job.add_argument("--approved", metavar="DIGEST", default="", help="the plan that was approved")
+    job.add_argument("--destroy", action="store_true", help="delete what the site made")
+    job.add_argument("--stood", action="store_true", help="everything was there when it was last looked at: what is missing has vanished")
+    job.add_argument("--known", metavar="IDENTITY", action="append", default=[], help="drift that was found before; repeat")
     _verb(inner, "crd", "operating", "print the custom resource definition of a Site")
 
 

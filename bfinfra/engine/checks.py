@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bfinfra.engine import journal
@@ -61,6 +61,14 @@ def remember(report: Report, memory: Memory, *, told: bool = True) -> None:
     kept = {**memory.since, **alarms} if report.blind else alarms
     gone = {str(each.key) for each in report.found if each.cause is Cause.VANISHED}
     standing = {*report.standing, *gone, *(memory.standing if report.blind else ())}
-    found = {"format_version": VERSION, "standing": sorted(standing), "since": kept,
-             "untold": [] if told else sorted(report.new), "over": [] if told else list(report.ended)}
-    private.write(journal.folder(report.site) / FILE, json.dumps(found, indent=1) + "\n")
+    _keep(report.site, sorted(standing), kept, [] if told else sorted(report.new), [] if told else list(report.ended))
+
+
+def known(site: str, identities: Iterable[str], standing: Iterable[str] = (), now: float | None = None) -> None:
+    """Take this for what the last check saw and told, where whoever looked then kept it elsewhere. BfinfraError, OSError."""
+    _keep(site, sorted(standing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
+
+
+def _keep(site: str, standing: list[str], since: Mapping[str, float | None], untold: list[str], over: list[str]) -> None:
+    found = {"format_version": VERSION, "standing": standing, "since": since, "untold": untold, "over": over}
+    private.write(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n")

@@ -1,0 +1,55 @@
+"""Which plans wait for somebody's word, and what that word is: the plan's digest."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+
+from bfinfra.engine import guard
+from bfinfra.engine.guard import Allow
+from bfinfra.engine.saved import items_data
+from bfinfra.model.errors import Unsafe
+from bfinfra.model.plan import Action, Plan
+
+DIGITS = 16  # hexadecimal, of a digest
+
+
+class Approval(enum.StrEnum):
+    """`approval:` of a Site."""
+
+    ALWAYS = "Always"
+    DISRUPTIVE = "Disruptive"
+    NEVER = "Never"
+
+
+def digest(plan: Plan) -> str:
+    """The same for the same steps on the same objects, whatever the machine and the day; also of what a deletion would take along."""
+    contents = {str(item.key): list(item.contents) for item in plan.pending if item.contents}
+    whole = json.dumps([plan.site, items_data(plan), contents], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(whole.encode()).hexdigest()[:DIGITS]
+
+
+def allowed(plan: Plan, rule: Approval, approved: str = "", *, expected: bool = False) -> Allow | None:
+    """What the plan may do; None: it waits. `expected`: it would undo what the site says may differ for a while, so somebody decides.
+
+    A plan with problems or blind spots waits for nobody: the apply says why it can't be carried out.
+    """
+    if not plan.pending or plan.problems or plan.unreadable:
+        return Allow()
+    if approved == digest(plan):
+        return _whole(plan)
+    if rule is Approval.ALWAYS or expected:
+        return None
+    given = Allow(every_delete=True, every_disruption=True) if rule is Approval.NEVER else Allow()
+    try:
+        guard.check(plan, given)
+    except Unsafe:
+        return None
+    return given
+
+
+def _whole(plan: Plan) -> Allow:
+    """Exactly what the plan would delete and disrupt."""
+    goes = frozenset(item.key for item in plan.pending if item.action in (Action.DELETE, Action.REPLACE))
+    return Allow(delete=goes, disrupt=frozenset(item.key for item in plan.pending))

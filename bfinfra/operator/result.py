@@ -1,0 +1,129 @@
+"""What one look at a site found, as the text that a Job leaves behind: a container's termination message, which Kubernetes keeps up to 4,096 bytes of."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+LARGEST = 4000  # bytes
+LONGEST = 300  # characters of a reason
+VERSION = 1
+MANY = 1000  # of anything in a message
+
+
+class Outcome(enum.StrEnum):
+    """How a look at a site ended."""
+
+    AGREED = "Agreed"
+    """Everything is as the site says."""
+    APPLIED = "Applied"
+    """It is now."""
+    APPROVAL = "ApprovalNeeded"
+    """The plan wants somebody's word before it is carried out."""
+    WAITING = "StillWaiting"
+    """What was made is not ready yet."""
+    UNREADABLE = "Unreadable"
+    """Something could not be looked at, so nothing was done."""
+    FAILED = "Failed"
+    """An apply did not end well, or was refused."""
+    INVALID = "Invalid"
+    """The site itself is wrong."""
+    LOST = "JobFailed"
+    """The Job ended without saying anything."""
+
+
+GOOD = (Outcome.AGREED, Outcome.APPLIED)
+PASSING = (Outcome.UNREADABLE, Outcome.LOST)
+"""What may be over at the next look: one alone is no news where all was well."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Something that the world moved; values stand nowhere here."""
+
+    address: str
+    field: str
+    cause: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A change that waits; `disruption` "" or none where there is none."""
+
+    address: str
+    action: str
+    disruption: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """`drifted`, `planned`: how many, of which `moved` and `changes` are as many as fit. `approved`: the digest that was made use of.
+
+    `seconds`: how long the look took, and the apply; `certificates`, `tokens`: server or name → when it ends, seconds since the epoch.
+    """
+
+    outcome: Outcome
+    why: str = ""
+    resources: int = 0
+    drifted: int = 0
+    moved: tuple[Moved, ...] = ()
+    corrected: int = 0
+    digest: str = ""
+    planned: int = 0
+    changes: tuple[Planned, ...] = ()
+    approved: str = ""
+    writes: int = 0
+    seconds: tuple[float, float] = (0.0, 0.0)
+    certificates: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Compact JSON that fits: what is cut are the lists, the longest first, then the dates."""
+        found = replace(self, why=self.why[:LONGEST])
+        while len(text := _dumped(found)) > LARGEST:
+            longest = max(("moved", "changes", "certificates", "tokens"), key=lambda name: len(_json(getattr(found, name))))
+            held = getattr(found, longest)
+            rest: dict[str, Any] = {longest: dict(list(held.items())[: len(held) // 2]) if isinstance(held, Mapping) else held[: len(held) // 2]}
+            found = replace(found, **rest)
+        return text
+
+    @classmethod
+    def read(cls, text: str) -> Result | None:
+        """What `text` made; None where it is none of ours."""
+        try:
+            found = json.loads(text)
+            if found.pop("v") != VERSION:
+                return None
+            read: dict[str, Any] = {
+                "outcome": Outcome(found["outcome"]), "seconds": (float(found["seconds"][0]), float(found["seconds"][1])),
+                "moved": tuple(Moved(*map(str, each)) for each in found["moved"][:MANY]), "changes": tuple(Planned(*map(str, each)) for each in found["changes"][:MANY]),
+                **{name: _dates(found[name]) for name in ("certificates", "tokens")}, **{name: str(found[name]) for name in ("why", "digest", "approved")},
+                **{name: int(found[name]) for name in ("resources", "drifted", "corrected", "planned", "writes")},
+            }
+            return cls(**read)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            return None
+
+
+def _dumped(found: Result) -> str:
+    return json.dumps({"v": VERSION, **{each.name: _plain(getattr(found, each.name)) for each in fields(found)}}, separators=(",", ":"))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Moved | Planned):
+        return [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _dates(found: Mapping[str, Any]) -> dict[str, int]:
+    return {str(name): int(at) for name, at in list(found.items())[:MANY]}

@@ -1,0 +1,132 @@
+"""What a Job does: look at one site, apply what may be applied, say what was found. Once, from the first step to the last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event as Flag
+
+from bfinfra import app
+from bfinfra.app import Setting
+from bfinfra.engine import checks
+from bfinfra.engine.apply import Options
+from bfinfra.engine.guard import Allow
+from bfinfra.model.drift import Cause, Report
+from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.events import Ended, Ending
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+from bfinfra.operator.approval import Approval, allowed, digest
+from bfinfra.operator.result import Moved, Outcome, Planned, Result
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is wanted of a Job. `approved`: a plan's digest; `known`: identities of the drift that the last look found; `stood`: it was all there, as it is written now."""
+
+    approval: Approval = Approval.DISRUPTIVE
+    approved: str = ""
+    destroy: bool = False
+    known: tuple[str, ...] = ()
+    stood: bool = False
+    stop: Flag = field(default_factory=Flag)
+
+
+def work(path: Path, order: Order, around: Setting = app.THE_WORLD) -> Result:
+    """Never raises what bfinfra knows: every error is a result, too."""
+    began = time.monotonic()
+    try:
+        site = app.load(path, sandbox=around.sandbox)
+    except SiteError as error:
+        return Result(Outcome.INVALID, _said(error.problems))
+    try:
+        found = _destroyed(site, order, around) if order.destroy else _kept(site, order, around)
+    except BfinfraError as error:
+        found = Result(Outcome.FAILED, _said(error.problems))
+    whole = time.monotonic() - began
+    return replace(found, resources=len(site.resources), seconds=(round(whole - found.seconds[1], 3), found.seconds[1]),
+                   certificates=_certificates(site, around), tokens={name: int(at.timestamp()) for name, at in app.tokens(site).items()})
+
+
+def _kept(site: Site, order: Order, around: Setting) -> Result:
+    """Look first; what needs a change gets it, or waits."""
+    report = _looked(site, order, around)
+    _tell(site, report, around)
+    drifted, moved = len(report.alarming), tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming)
+    if report.blind:
+        why = _said([*report.problems, *(Problem(f"{where} can't be read", why=why) for where, why in report.unreadable.items())])
+        return Result(Outcome.UNREADABLE if report.unreadable else Outcome.FAILED, why, drifted=drifted, moved=moved)
+    if all(each.ignored for each in report.found):
+        return Result(Outcome.AGREED)
+    done = _applied(site, order, around, expected=any(each.ignored for each in report.found))
+    if done.outcome is not Outcome.APPLIED:
+        return replace(done, drifted=drifted, moved=moved)
+    if drifted:
+        over = tuple(sorted(each.identity for each in report.alarming))
+        _tell(site, replace(report, found=(), new=frozenset(), ended=over), around)
+    return replace(done, corrected=drifted)
+
+
+def _looked(site: Site, order: Order, around: Setting) -> Report:
+    """What was never made is no drift; what stood, and is gone, is."""
+    if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
+        checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
+    report = app.drift(site, around=around)
+    found = tuple(replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found)
+    return replace(report, found=found, new=report.new & {each.identity for each in found})
+
+
+def _tell(site: Site, report: Report, around: Setting) -> None:
+    """The webhook, once; what it did not take, the next look tells again."""
+    try:
+        app.notify(site, report, around=around)
+    except BfinfraError:
+        app.remember(report, told=False)
+    else:
+        app.remember(report)
+
+
+def _destroyed(site: Site, order: Order, around: Setting) -> Result:
+    done = _applied(site, order, around, destroy=True)
+    return replace(done, outcome=Outcome.AGREED) if done.outcome is Outcome.APPLIED and not done.writes else done
+
+
+def _applied(site: Site, order: Order, around: Setting, *, destroy: bool = False, expected: bool = False) -> Result:
+    plans: list[Plan] = []
+
+    def approve(plan: Plan) -> Allow | None:
+        plans.append(plan)
+        return allowed(plan, order.approval, order.approved, expected=expected)
+
+    began = time.monotonic()
+    outcome = app.apply(site, approve=approve, destroy=destroy, options=Options(stop=order.stop, patience=around.patience), around=around)
+    seconds = (0.0, round(time.monotonic() - began, 3))
+    if outcome.declined:
+        changes = tuple(Planned(str(item.key), str(item.action), str(item.disruption)) for item in plans[0].pending)
+        return Result(Outcome.APPROVAL, digest=digest(plans[0]), planned=len(changes), changes=changes, seconds=seconds)
+    used = order.approved if order.approved and plans[0].pending and order.approved == digest(plans[0]) else ""
+    return Result(*_ended(outcome.endings, outcome.ending), approved=used, writes=outcome.writes, seconds=seconds)
+
+
+def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
+    if ending is Ending.DONE:
+        return Outcome.APPLIED, ""
+    bad = [each for each in endings.values() if each.ending not in (Ending.DONE, Ending.KEPT, Ending.BLOCKED)]
+    why = _said([each.problem for each in bad if each.problem]) or f"{', '.join(str(each.key) for each in bad)}: {ending}"
+    return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
+
+
+def _certificates(site: Site, around: Setting) -> dict[str, int]:
+    """When each server's certificate ends; of none where one can't be asked: the look itself has said so."""
+    try:
+        return {found.server: int(found.not_after.timestamp()) for found in app.certificates(site, around=around)}
+    except BfinfraError:
+        return {}
+
+
+def _said(problems: tuple[Problem, ...] | list[Problem]) -> str:
+    """The first few in one line."""
+    return "; ".join(" ".join(str(each).split()) for each in problems[:3])
