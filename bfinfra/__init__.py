@@ -16,34 +16,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bfinfra.app import Outcome, Setting, apply, destroy, drift, history, kubeconfig, load, plan
+    from bfinfra.app import (
+        Outcome,
+        Rotation,
+        Setting,
+        addresses,
+        apply,
+        destroy,
+        drift,
+        history,
+        kubeconfig,
+        load,
+        notify,
+        plan,
+        remember,
+        rotate,
+        tokens,
+    )
     from bfinfra.engine.apply import Options
-    from bfinfra.engine.guard import Allow
+    from bfinfra.engine.guard import Allow, check
     from bfinfra.model.drift import Cause, Drifted, Report
     from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
     from bfinfra.model.events import Ended, Ending, Event
     from bfinfra.model.plan import Action, Item, Plan
     from bfinfra.model.refs import Key
     from bfinfra.model.site import Site
+    from bfinfra.render.result import as_data
+    from bfinfra.worlds import embedded
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "app": ("Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan"),
+    "app": (
+        "Outcome", "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember",
+        "rotate", "tokens",
+    ),
     "engine.apply": ("Options",),
-    "engine.guard": ("Allow",),
+    "engine.guard": ("Allow", "check"),
     "model.drift": ("Cause", "Drifted", "Report"),
     "model.errors": ("BfinfraError", "Problem", "RemoteError", "SiteError"),
     "model.events": ("Ended", "Ending", "Event"),
     "model.plan": ("Action", "Item", "Plan"),
     "model.refs": ("Key",),
     "model.site": ("Site",),
+    "render.result": ("as_data",),
+    "worlds": ("embedded",),
 }
 
 __all__ = [  # noqa: RUF022 - in the order of their homes
-    "Outcome", "Setting", "apply", "destroy", "drift", "history", "kubeconfig", "load", "plan",
-    "Options", "Allow", "Cause", "Drifted", "Report", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
-    "Action", "Item", "Plan", "Key", "Site",
+    "Outcome", "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember", "rotate",
+    "tokens", "Options", "Allow", "check", "Cause", "Drifted", "Report", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
+    "Action", "Item", "Plan", "Key", "Site", "as_data", "embedded",
 ]
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
     from bfinfra.engine.saved import Saved
+    from bfinfra.kinds.bitfusion_token import State as Token
     from bfinfra.kinds.flexdirect_host.health import Examined
     from bfinfra.model.events import Ended, Ending, Sink
     from bfinfra.model.finding import Finding
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an apply ended. `writes`, `requests`: what went over the wire; `endings` by key, in the order of the plan."""
+    """How an apply ended. `requests`: what went over the wire; `writes`: how many of them write, and what was written here; `endings` by key, in the order of the plan."""
 
     plan: Plan
     endings: Mapping[Key, Ended]
@@ -99,11 +100,18 @@ def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
     return load_files([Path(p) for p in paths], env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files))
 
 
-def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), around: Setting = THE_WORLD) -> Plan:
-    """What an apply would do. Read-only: the seam refuses every writing request."""
+def plan(
+    site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, around: Setting = THE_WORLD,
+) -> Plan:
+    """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that would do."""
+    from bfinfra.engine import cut
+    from bfinfra.kinds._homes import CLUSTERS
+
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     with _bound(site, around, read_only=True) as bound:
-        return make(site, wish, _seen(bound, wish.wanted, around.patience), bound.kinds)
+        only = _rotating(site, rotation, bound) if rotation else frozenset()
+        found = make(site, wish, _seen(bound, wish.wanted, around.patience), bound.kinds)
+        return cut.only(found, only, CLUSTERS) if only else found
 
 
 def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
@@ -240,6 +248,29 @@ def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
         seam.close()
 
 
+def tokens(site: Site) -> dict[str, Token | Problem]:
+    """The site's Bitfusion tokens as their sources hold them now, by name: servers, and when each ends; a Problem where one can't be read. Asks nobody."""
+    from bfinfra.kinds.bitfusion_token import BitfusionToken
+
+    wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
+    seen = BitfusionToken().observe(wanted, {})
+    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
+    return unread | seen.states
+
+
+def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> Mapping[Key, str]:
+    """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual one. Read-only.
+
+    As the world says, where nothing is known there as the file says; without `look` as the file says, and nobody is asked. What has no address is left out.
+    """
+    found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
+    if look:
+        with _bound(site, around, read_only=True) as bound:
+            states = _seen(bound, site.resources, around.patience).states
+        found |= {key: address for key, state in states.items() if key in site.resources and (address := state.answers_at())}
+    return found
+
+
 def history(site: str) -> Iterator[dict[str, Any]]:
     """The journal's lines, oldest first."""
     from bfinfra.engine import journal
@@ -268,18 +299,6 @@ def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
             access = kubeconfigs.read(reference, spec.context)
             named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
     return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
-
-
-def tokens(site: Site) -> dict[str, dt.datetime]:
-    """When each of the site's Bitfusion tokens ends, UTC, by its name; what can't be read is left out."""
-    from bfinfra.backends.bitfusion import read_token
-
-    found: dict[str, dt.datetime] = {}
-    for key, spec in site.resources.items():
-        if key.kind == "bitfusion_token":
-            with contextlib.suppress(ValueError):
-                found[key.name] = read_token(spec.source.path).not_after
-    return found
 
 
 def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:

@@ -55,7 +55,7 @@ def provided(site: Site, seam: Seam) -> Callable[[str], Any]:
     def images() -> Any:
         from bfinfra.backends.images import Images
 
-        return Images(site, real=not seam.routed)
+        return Images(site, real=not seam.routed, tally=seam.tally)
 
     def linux_hosts() -> Any:
         from bfinfra.backends.ansible import LinuxHosts

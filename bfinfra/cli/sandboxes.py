@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfinfra import sandbox
-from bfinfra.cli import where
+from bfinfra import sandbox, worlds
 from bfinfra.cli.screen import Screen
 from bfinfra.model import foreign
 from bfinfra.model.errors import BfinfraError, Problem
@@ -29,17 +28,17 @@ TIMEOUT = 10  # seconds
 
 def start(args: argparse.Namespace) -> int:
     """Start the sandbox of a world, or find it running."""
-    file = where.world(args.sites, args.world)
-    with where.spoken():
-        found = sandbox.running(where.state(file)) or sandbox.start(file, where.state(file))
-    _show(args, {where.state(file): found})
+    file = worlds.world_of(*args.sites, world=args.world or "")
+    with worlds.spoken():
+        found = sandbox.running(worlds.state(file)) or sandbox.start(file, worlds.state(file))
+    _show(args, {worlds.state(file): found})
     return 0
 
 
 def stop(args: argparse.Namespace) -> int:
     """Stop it; its state stays for the next start."""
     folders = [folder for folder in _meant(args) if sandbox.running(folder)]
-    with where.spoken():
+    with worlds.spoken():
         for folder in folders:
             sandbox.stop(folder)
     Screen.of(args).say(f"stopped {', '.join(f.name for f in folders)}" if folders else "no sandbox runs")
@@ -49,7 +48,7 @@ def stop(args: argparse.Namespace) -> int:
 def reset(args: argparse.Namespace) -> int:
     """Set it back to its beginning."""
     folder = _one(args)
-    with where.spoken():
+    with worlds.spoken():
         sandbox.reset(folder)
     Screen.of(args).say(f"{folder.name} is as at its beginning")
     return 0
@@ -108,11 +107,11 @@ def _control(running: Running, method: str, body: Any) -> None:
 
 def _meant(args: argparse.Namespace) -> list[Path]:
     """The sandbox that the arguments name, by its site, world or own name, or all there are."""
-    if args.sites and not args.world and (named := where.states() / args.sites[0]).is_dir():
+    if args.sites and not args.world and (named := worlds.states() / args.sites[0]).is_dir():
         return [named]
     if args.sites or args.world:
-        return [where.state(where.world(args.sites, args.world))]
-    return sorted(path for path in where.states().glob("*") if path.is_dir())
+        return [worlds.state(worlds.world_of(*args.sites, world=args.world or ""))]
+    return sorted(path for path in worlds.states().glob("*") if path.is_dir())
 
 
 def _one(args: argparse.Namespace) -> Path:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from bfinfra.model.errors import BfinfraError, Problem
 
 if TYPE_CHECKING:
     import argparse
@@ -31,50 +24,6 @@ def sandbox(args: argparse.Namespace) -> Running | None:
     """With --sandbox or --world: the running sandbox of the site's world, started where it doesn't run."""
     if not (args.sandbox or args.world):
         return None
-    file = world(args.sites, args.world)
-    from bfinfra.sandbox import running, start
+    from bfinfra.worlds import embedded
 
-    with spoken():
-        return running(state(file)) or start(file, state(file))
-
-
-@contextlib.contextmanager
-def spoken() -> Iterator[None]:
-    """What the sandbox says of itself, as a problem: it knows none of bfinfra's classes."""
-    from bfinfra.sandbox import SandboxError
-
-    try:
-        yield
-    except SandboxError as error:
-        raise BfinfraError(Problem(str(error), next="bfinfra sandbox reset SITE begins anew")) from None
-
-
-def world(sites: Sequence[str], given: str | None) -> Path:
-    """The world file: as given, else `worlds/<stem>.yaml` or `specs/worlds/<stem>.yaml` beside the site."""
-    if given:
-        return _there(Path(given), "--world")
-    if not sites:
-        raise BfinfraError(Problem("which world?", next="name the SITE, or the world with --world FILE"))
-    first = Path(sites[0])
-    beside = [folder / f"{first.stem}.yaml" for folder in (first.parent / "worlds", first.parent / "specs" / "worlds")]
-    if found := next((path for path in beside if path.is_file()), None):
-        return found
-    raise BfinfraError(Problem(f"the sandbox has no world for {first}", why=f"there is neither {beside[0]} nor {beside[1]}",
-                               next="write one, or name one with --world FILE"))
-
-
-def states() -> Path:
-    """The folder that holds a folder a sandbox."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "bfinfra" / "sandbox"
-
-
-def state(file: Path) -> Path:
-    """A sandbox's own folder: one a world file."""
-    digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
-    return states() / f"{file.stem}-{digest}"
-
-
-def _there(path: Path, what: str) -> Path:
-    if not path.is_file():
-        raise BfinfraError(Problem(f"there is no file {path}", what))
-    return path
+    return embedded(*args.sites, world=args.world or "")

@@ -31,10 +31,15 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """A cluster that answered. `version`: as it says."""
+    """A cluster that answered. `version`: as it says; `url`: of its API."""
 
     endpoint: Endpoint
     version: str
+    url: str = ""
+
+    def answers_at(self) -> str:
+        """Its API."""
+        return self.url.removeprefix("https://").partition("/")[0]
 
 
 class KubernetesCluster(kind.Source[Spec, State]):
@@ -57,7 +62,8 @@ class KubernetesCluster(kind.Source[Spec, State]):
                 continue
             endpoint = Endpoint(kubeconfig=spec.kubeconfig, context=spec.context)
             try:
-                states[name] = State(endpoint=endpoint, version=self._clusters.at(endpoint).version())
+                cluster = self._clusters.at(endpoint)
+                states[name] = State(endpoint=endpoint, version=cluster.version(), url=cluster.url)
             except BfinfraError as error:
                 if isinstance(error, RemoteError) and len(specs) == 1:
                     raise  # the caller tries again

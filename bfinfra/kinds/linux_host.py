@@ -51,6 +51,10 @@ class Spec(kind.Spec):
             raise ValueError("give key or password")
         return self
 
+    def answers_at(self) -> str:
+        """Its SSH server."""
+        return self.address if self.port == 22 else f"{self.address}:{self.port}"
+
     def machine(self, name: str) -> Machine:
         """As the backend takes it."""
         return Machine(name, self.address, self.user, self.trust, self.port, self.key, self.password, self.sudo_password, self.root, self.python)

@@ -47,6 +47,10 @@ class Spec(Part):
         """What is drawn inside of it in a picture of the site: a host's cards."""
         return ()
 
+    def answers_at(self) -> str:
+        """Where it will answer, as far as the file says: host or host:port, "" where it doesn't."""
+        return ""
+
     def applied(self) -> dict[str, Any]:
         """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked out once: not to be changed."""
         return self._as_applied
@@ -72,6 +76,10 @@ class State:
     """Other people's objects inside: what a deletion would take along."""
     copy: str = ""
     """Whose copy it is, in words, where somebody copied an object of ours with its mark; such a one is nobody's that we know of."""
+
+    def answers_at(self) -> str:
+        """Where it answers: host or host:port, "" where it doesn't or where nobody says."""
+        return ""
 
 
 class Disruption(enum.StrEnum):

@@ -48,7 +48,7 @@ def work(path: Path, order: Order, around: Setting = app.THE_WORLD) -> Result:
         found = Result(Outcome.FAILED, _said(error.problems))
     whole = time.monotonic() - began
     return replace(found, resources=len(site.resources), seconds=(round(whole - found.seconds[1], 3), found.seconds[1]),
-                   certificates=_certificates(site, around), tokens={name: int(at.timestamp()) for name, at in app.tokens(site).items()})
+                   certificates=_certificates(site, around), tokens={name: int(each.not_after.timestamp()) for name, each in app.tokens(site).items() if not isinstance(each, Problem)})
 
 
 def _kept(site: Site, order: Order, around: Setting) -> Result:

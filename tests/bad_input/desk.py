@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from kinds.lifecycle import QUICK, world
 
-from bfinfra import app
+from bfinfra import app, worlds
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.vm import Hardware
-from bfinfra.cli import main, where
+from bfinfra.cli import main
 from bfinfra.kinds.bitfusion_server.state import MARK, OVA, SECRETS
 from bfinfra.sandbox import SMALL_WORLD, Running
 
@@ -142,7 +142,7 @@ def desk(sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     """The command line with `--sandbox` finds the test's own sandbox; retries take no time."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("NO_COLOR", "1")
-    state = where.state(SMALL_WORLD)
+    state = worlds.state(SMALL_WORLD)
     state.parent.mkdir(parents=True)
     state.symlink_to(sandbox.state)
     monkeypatch.setattr(app, "Setting", functools.partial(app.Setting, patience=QUICK))

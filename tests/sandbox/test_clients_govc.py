@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from peers.found import Peers, run
 
-from bfinfra import sandbox
-from bfinfra.cli import main, where
+from bfinfra import sandbox, worlds
+from bfinfra.cli import main
 
 pytestmark = pytest.mark.peers
 SITE = Path(__file__).parents[2] / "specs/singapore-poc.yaml"
@@ -31,8 +31,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatc
 @pytest.fixture(scope="module")
 def poc(home: pytest.MonkeyPatch) -> Iterator[sandbox.Running]:
     """Where `--sandbox` looks for it, without waiting times."""
-    world = where.world([str(SITE)], None)
-    state = where.state(world)
+    world = worlds.world_of(SITE)
+    state = worlds.state(world)
     yield sandbox.start(world, state, pace=0)
     sandbox.stop(state)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from torture.worlds import Place
 
-from bfinfra.cli import where
+from bfinfra import worlds
 from bfinfra.sandbox import Running, running, start, stop
 
 PATIENCE = 120  # seconds for a command
@@ -124,7 +124,7 @@ def desk(place: Place, folder: Path, pace: float = 0) -> Iterator[Desk]:
     before = os.environ.get("XDG_STATE_HOME")
     os.environ |= {"XDG_STATE_HOME": str(folder / "xdg"), "PYTHONFAULTHANDLER": "1"}
     try:
-        state = where.state(place.world)
+        state = worlds.state(place.world)
         yield Desk(place, folder, start(place.world, state, pace=pace), pace)
         stop(state)
     finally:

@@ -19,8 +19,7 @@ from trust.echo import FORMS
 from trust.scan import Scanner
 
 import bfinfra
-from bfinfra import sandbox
-from bfinfra.cli import where
+from bfinfra import sandbox, worlds
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 PROXY = re.compile(rb"(?m)(^|(?<=\0))HTTPS_PROXY=[^\n\0]*")
@@ -129,7 +128,7 @@ def run(folder: Path, what: Callable[[plants.Planted], Iterator[dict[str, Any]]]
         "PYTHONPATH": os.pathsep.join([str(HERE), str(Path(bfinfra.__file__).parents[1])]),
     }
     env.pop("BFINFRA_STATE_HOME", None)
-    state = folder / "state" / where.state(planted.world).relative_to(where.states().parents[1])
+    state = folder / "state" / worlds.state(planted.world).relative_to(worlds.states().parents[1])
     try:
         children = _watched([sys.executable, "-m", "trust.driver", str(folder / "task.json")], folder / "cwd", env)
     finally:

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bfinfra.backends.images import folder, tools
 from bfinfra.backends.images.folder import Folder
@@ -15,15 +16,18 @@ from bfinfra.model import private
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
 
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Tally
+
 MAGIC = {".deb": b"!<arch>\n", ".rpm": b"\xed\xab\xee\xdb"}
 SANDBOX = "the sandbox builds nothing: its registry and base images are not there"
 
 
 class Images:
-    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all."""
+    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all; what is written is counted in `tally`."""
 
-    def __init__(self, site: Site, *, real: bool = True) -> None:
-        self._real = real
+    def __init__(self, site: Site, *, real: bool = True, tally: Tally | None = None) -> None:
+        self._real, self._tally = real, tally
         self._index = _home(site) / "client_images.json"
         self._lock = threading.Lock()
         self._found: tuple[Tool | None, str] | None = None
@@ -68,27 +72,36 @@ class Images:
 
     def render(self, path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
         """Write a context; noted in the index first, so that it is found again whatever happens."""
+        self._count("render")
         self._note(mark.address, path)
         folder.write(path, mark, wanted, modes)
 
     def seal(self, path: Path, mark: Mark) -> None:
         """Write the finished mark."""
+        self._count("seal")
         folder.note(path, mark)
 
     def build(self, path: Path, mark: Mark, image: str, content: str) -> None:
         """Build `image`; the record then says that it was built of `content`. Rejected."""
+        self._count("build")
         tools.run(self._tool().build(path, image), f"the build of {image}")
         folder.note(path, mark, built=f"{image} {content}")
 
     def push(self, path: Path, mark: Mark, image: str, content: str) -> None:
         """Push `image`, with the account that the tool is logged in with. Rejected."""
+        self._count("push")
         tools.run(self._tool().push(image), f"the push of {image}")
         folder.note(path, mark, pushed=f"{image} {content}")
 
     def remove(self, path: Path, address: str) -> None:
         """Remove what was rendered; images stay where they are."""
+        self._count("remove")
         folder.remove(path)
         self._note(address, None)
+
+    def _count(self, what: str) -> None:
+        if self._tally is not None:
+            self._tally.count(f"{what} image context", writing=True)
 
     def _tool(self) -> Tool:
         tool, why = self.tool()

@@ -42,6 +42,11 @@ class Cluster:
     def __repr__(self) -> str:
         return f"Cluster({self.name})"
 
+    @property
+    def url(self) -> str:
+        """Where it was entered, https://host:port; "" as long as nothing was asked."""
+        return self._link.access.url if self._link else ""
+
     def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
         """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector (`a=b,c`)."""
         resource = self._resource(api_version, kind)

@@ -80,8 +80,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             if not machine.tools:
                 return waiting("VMware Tools don't run yet")
             return Readiness(Ready.READY, note=machine.ip) if machine.ip else waiting("VMware Tools report no address yet")
-        first = next(iter(spec.networks.values()))
-        address = first.address.partition("/")[0] if first.address else machine.ip
+        address = spec.answers_at() or machine.ip
         if not address:
             return waiting("the VM reports no address yet")
         try:

@@ -92,6 +92,11 @@ class Network(Part):
     keys: dict[Item, str] = Field(default_factory=dict)
     """Which OVA property takes the address, netmask, gateway or dns, where its label doesn't tell."""
 
+    @property
+    def ip(self) -> str:
+        """The address without its prefix; "" where it is DHCP's to give."""
+        return (self.address or "").partition("/")[0]
+
 
 class Spec(kind.Spec):
     """What a user writes for one server."""
@@ -142,3 +147,7 @@ class Spec(kind.Spec):
         if (self.attach == "vgpu") != (self.vgpu_profile is not None):
             raise ValueError("vgpu_profile goes with attach: vgpu, and only with it")
         return self
+
+    def answers_at(self) -> str:
+        """Its first adapter's address, where that isn't DHCP's to give."""
+        return next(iter(self.networks.values())).ip

@@ -32,6 +32,10 @@ class State(kind.State):
     importing: bool = False
     """Its import did not come to its end."""
 
+    def answers_at(self) -> str:
+        """The address that VMware Tools report."""
+        return self.machine.ip
+
     @property
     def digests(self) -> Mapping[str, str]:
         """Property → salted digest of what was written."""

@@ -36,6 +36,10 @@ class State(kind.State):
     api_server: str = ""
     endpoint: Endpoint | None = None
 
+    def answers_at(self) -> str:
+        """Its API."""
+        return self.api_server
+
     @property
     def form(self) -> Form:
         """How it is written."""

@@ -1,0 +1,34 @@
+"""Any result as data: what `--output json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bfinfra.model.drift import Report
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.events import Event
+from bfinfra.model.plan import Plan
+from bfinfra.model.redact import clean
+from bfinfra.render import data, drift
+
+
+def as_data(found: Plan | Report | BfinfraError | data.Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
+    """A plan, an outcome, a drift report or an error as the command line prints it as JSON: plain values, no secrets, `format_version` and `type` in front.
+
+    An outcome tells of the steps that ran where it gets the `events` of its run.
+    """
+    cleaned: dict[str, Any] = clean(_whole(found, events))
+    return cleaned
+
+
+def _whole(found: Plan | Report | BfinfraError | data.Outcome, events: Sequence[Event]) -> dict[str, Any]:
+    match found:
+        case Plan():
+            return data.plan(found)
+        case Report():
+            return drift.data(found)
+        case BfinfraError():
+            return data.error(found)
+        case _:
+            return data.outcome(found, events)

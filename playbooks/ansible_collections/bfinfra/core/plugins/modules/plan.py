@@ -1,0 +1,82 @@
+#!/usr/bin/python
+# Copyright: the authors of bfinfra
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: plan
+short_description: Say what applying a bfinfra site would do
+version_added: 0.1.0
+description:
+  - Reads the world and decides; never writes, so it never reports a change.
+  - What would stop an apply is in the plan's C(problems) and C(unreadable), and does not fail the module.
+author:
+  - The authors of bfinfra (@bfinfra)
+extends_documentation_fragment:
+  - bfinfra.core.site
+attributes:
+  check_mode:
+    description: The same as without, as it only reads.
+    support: full
+  diff_mode:
+    description: The fields before and after, of each resource that would change, are in RV(diff).
+    support: full
+options:
+  state:
+    description:
+      - What the site is planned for, see M(bfinfra.core.site).
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: bfinfra.core.site
+"""
+
+EXAMPLES = r"""
+- name: What would be done
+  bfinfra.core.plan:
+    site: site.yaml
+  delegate_to: localhost
+  register: found
+
+- name: Stop where something would be deleted
+  ansible.builtin.assert:
+    that: found.plan.summary.delete == 0
+"""
+
+RETURN = r"""
+plan:
+  description: What an apply would do, as C(bfinfra plan --output json) prints it.
+  returned: success
+  type: dict
+pending:
+  description: Addresses of what would be written.
+  returned: success
+  type: list
+  elements: str
+diff:
+  description: The fields before and after, of each resource that would change.
+  returned: success
+  type: list
+  elements: dict
+problems:
+  description: What is wrong with the site, each with C(what), C(where), C(why) and C(next).
+  returned: when refused
+  type: list
+  elements: dict
+"""
+
+from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, bfinfra, diff
+
+
+def main():
+    caller = Caller(state={"type": "str", "choices": ["present", "absent"], "default": "present"})
+    with caller.site() as (site, around):
+        found = bfinfra.plan(site, destroy=caller.params["state"] == "absent", around=around)
+        caller.end(found, changed=False, pending=[str(item.key) for item in found.pending], diff=diff(found))
+
+
+if __name__ == "__main__":
+    main()
