@@ -254,8 +254,8 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     seen = BitfusionToken().observe(wanted, {})
-    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
-    return unread | seen.states
+    unread: dict[str, Token | Problem] = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
+    return {**unread, **seen.states}
 
 
 def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> Mapping[Key, str]:
