@@ -130,7 +130,15 @@ def _schedule(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def _operator(verbs: argparse._SubParsersAction[Parser]) -> None:
     inner = _verb(verbs, "operator", "operating", "keep Site objects of a Kubernetes cluster as they are described").add_subparsers(
-        dest="what", metavar="crd|site|job", required=True, parser_class=Parser)
+        dest="what", metavar="run|crd|site|job", required=True, parser_class=Parser)
+    run = _verb(inner, "run", "operating", "run the operator: a Job for each look at each Site, what it found in the Site's status", run="operate")
+    run.add_argument("--image", metavar="IMAGE", help="the Jobs' container image; else BFINFRA_IMAGE")
+    run.add_argument("--namespace", dest="namespaces", action="append", default=[], metavar="NAME", help="keep the Sites of this namespace; repeat; default all")
+    run.add_argument("--jobs", type=_positive, default=20, metavar="N", help="Jobs at a time (default 20)")
+    run.add_argument("--pull-secret", dest="pull", action="append", default=[], metavar="NAME", help="an image pull Secret in the Sites' namespaces; repeat")
+    run.add_argument("--lease", default="/bfinfra-operator", metavar="NAMESPACE/NAME", help="the Lease of whoever leads (default bfinfra-operator in the pod's own namespace)")
+    run.add_argument("--metrics", default="0.0.0.0:8080", metavar="ADDRESS:PORT", help="where Prometheus reads the figures (default 0.0.0.0:8080)")
+    run.add_argument("--kubeconfig", metavar="FILE", help="outside of the cluster: how to get in")
     site = _site(_verb(inner, "site", "operating", "print a site's files as a Site object, and how its Secret is made"))
     site.add_argument("--every", metavar="TIME", default="1h", help="how often it is looked at: 15m, 1h, 1d (default 1h)")
     site.add_argument("--namespace", metavar="NAME", help="where it shall be")

@@ -100,6 +100,15 @@ class Cluster:
         _segment(name, self.name)
         return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
 
+    def patch_status(self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = "") -> Object:
+        """Merge patch of an object's status alone."""
+        resource = self._resource(api_version, kind)
+        _segment(name, self.name)
+        space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
+        path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}/status"
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return dict(self._do(lambda link: link.raw.patch(path, json={"status": dict(status)}, headers=headers).json()))
+
     def delete(  # noqa: PLR0913 - an object's address, and how it goes
         self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background", seen: Mapping[str, str] | None = None
     ) -> Object | None:

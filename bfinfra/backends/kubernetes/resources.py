@@ -28,10 +28,12 @@ class Resource(NamedTuple):
 
 def _table() -> dict[tuple[str, str], Resource]:
     namespaced = {
-        "v1": "Pod Secret ConfigMap Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange",
+        "v1": "Pod Secret ConfigMap Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange Event",
         "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
         "batch/v1": "Job CronJob",
         "rbac.authorization.k8s.io/v1": "Role RoleBinding",
+        "coordination.k8s.io/v1": "Lease",
+        "bfinfra.io/v1alpha1": "Site",
         f"{TANZU}/v1alpha1": "TanzuKubernetesCluster",
         f"{TANZU}/v1alpha2": "TanzuKubernetesCluster",
         f"{TANZU}/v1alpha3": "TanzuKubernetesCluster",

@@ -1,0 +1,99 @@
+"""What Prometheus reads: a figure for each Site as its status and last look have it, and how looks went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from bfinfra.operator.result import Result
+from bfinfra.operator.wanted import Wanted
+
+SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
+Row = tuple[Wanted, Result | None, float]
+"""A Site, its last result and when that look began, seconds since the epoch."""
+
+
+class Figures:
+    """Counters of this process; `show` adds what is read off the Sites when somebody asks."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._waited = Histogram("bfinfra_look_wait_seconds", "From when a look at a Site was due to when its Job was made.", buckets=SECONDS, registry=self.registry)
+        self._seconds = Histogram("bfinfra_look_seconds", "How long looks and applies took.", ["phase"], buckets=SECONDS, registry=self.registry)
+        self._looks = Counter("bfinfra_looks", "Looks by how they ended.", ["outcome"], registry=self.registry)
+
+    def waited(self, seconds: float) -> None:
+        """A Job was made so long after it was due."""
+        self._waited.observe(seconds)
+
+    def looked(self, found: Result) -> None:
+        """A look ended."""
+        self._looks.labels(str(found.outcome)).inc()
+        for phase, seconds in zip(("look", "apply"), found.seconds, strict=True):
+            if seconds:
+                self._seconds.labels(phase).observe(seconds)
+
+    def show(self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]) -> None:
+        """Called once; `rows` and the others each time that somebody asks."""
+        self.registry.register(_Sites(rows, running, leading))
+
+
+class _Sites(Collector):
+    """Read when asked: a Site that is gone has no figures."""
+
+    def __init__(self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]) -> None:
+        self._rows, self._running, self._leading = rows, running, leading
+
+    def collect(self) -> Iterator[Metric]:
+        """All families."""
+        rows = list(self._rows())
+        yield _one("bfinfra_operator_leading", "Whether this replica leads.", float(self._leading()))
+        yield _one("bfinfra_jobs_running", "Jobs of Sites that run.", float(self._running()))
+        yield from _of_status(rows)
+        yield from _of_looks(rows)
+
+
+def _of_status(rows: list[Row]) -> Iterator[Metric]:
+    ready = _family("bfinfra_site_ready", "Whether the Site is as it is described.")
+    drifted = _family("bfinfra_site_drifted", "Fields and resources that the world moved.")
+    waiting = _family("bfinfra_site_changes_waiting", "Changes that wait for approval.")
+    resources = _family("bfinfra_site_resources", "Resources of the Site.")
+    for wanted, _, _ in rows:
+        at, status = [wanted.namespace, wanted.name], wanted.status
+        if condition := wanted.condition("Ready"):
+            ready.add_metric(at, float(condition.get("status") == "True"))
+        if wanted.condition("Drifted"):
+            drifted.add_metric(at, float((status.get("drift") or {}).get("count", 0)))
+        waiting.add_metric(at, float((status.get("plan") or {}).get("count", 0)))
+        resources.add_metric(at, float(status.get("resources", 0)))
+    yield from (ready, drifted, waiting, resources)
+
+
+def _of_looks(rows: list[Row]) -> Iterator[Metric]:
+    last = _family("bfinfra_site_last_look_timestamp_seconds", "When the last look that left a result began.")
+    seconds = _family("bfinfra_site_look_seconds", "How long it took.")
+    certificates = _family("bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate ends.", "server")
+    tokens = _family("bfinfra_token_expiry_timestamp_seconds", "When a Bitfusion token ends.", "token")
+    for wanted, result, began in rows:
+        if result is None:
+            continue
+        at = [wanted.namespace, wanted.name]
+        last.add_metric(at, began)
+        seconds.add_metric(at, sum(result.seconds))
+        for server, ends in result.certificates.items():
+            certificates.add_metric([*at, server], float(ends))
+        for token, ends in result.tokens.items():
+            tokens.add_metric([*at, token], float(ends))
+    yield from (last, seconds, certificates, tokens)
+
+
+def _family(name: str, about: str, *more: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, about, labels=["namespace", "site", *more])
+
+
+def _one(name: str, about: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, about, value=value)

@@ -1,0 +1,95 @@
+"""The Job for one look at one Site. Its pod holds no right in the cluster: the site comes in an annotation, the result goes in the termination message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from bfinfra.operator.crd import GROUP
+from bfinfra.operator.manifest import API
+from bfinfra.operator.wanted import Wanted
+from bfinfra.render.schedule import MOUNT, SAFE, STATE
+
+LABELS = {"app.kubernetes.io/name": "bfinfra", "app.kubernetes.io/component": "look", "app.kubernetes.io/managed-by": "bfinfra-operator"}
+UID, KEY, ORDER = f"{GROUP}/site-uid", f"{GROUP}/key", f"{GROUP}/order"
+SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
+RESULT = "/dev/termination-log"
+LONGEST = 4 * 3600  # seconds of a look: an appliance may have to be uploaded
+KEPT = 600  # seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
+LARGEST = 200 << 10  # bytes of a site: an object's annotations hold 256 KiB in all
+
+
+@dataclass(frozen=True)
+class Mould:
+    """What is the same for all Jobs. `pull`: names of image pull Secrets."""
+
+    image: str
+    pull: tuple[str, ...] = ()
+    cpu: str = "100m"
+    memory: str = "128Mi"
+    most: str = "1Gi"
+
+
+def text(wanted: Wanted) -> str:
+    """The site as a file."""
+    return yaml.safe_dump(dict(wanted.site), sort_keys=False, allow_unicode=True, width=160)
+
+
+def unfit(wanted: Wanted) -> str:
+    """Why no Job can carry the site; "" where one can."""
+    size = len(text(wanted).encode())
+    return f"the site has {size} bytes, and a Job carries at most {LARGEST}; make several of it" if size > LARGEST else ""
+
+
+def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
+    """The Job `name`."""
+    labels = {**LABELS, UID: wanted.uid, KEY: wanted.key, ORDER: "destroy" if wanted.deleting else "keep"}
+    owner = {"apiVersion": API, "kind": "Site", "name": wanted.name, "uid": wanted.uid, "controller": True, "blockOwnerDeletion": False}
+    return {
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "namespace": wanted.namespace, "labels": labels, "annotations": {GENERATION: str(wanted.generation)}, "ownerReferences": [owner]},
+        "spec": {
+            "backoffLimit": 1, "activeDeadlineSeconds": LONGEST, "ttlSecondsAfterFinished": wanted.interval + KEPT,
+            "template": {"metadata": {"labels": labels, "annotations": {SITE: text(wanted)}}, "spec": _pod(wanted, mould)},
+        },
+    }
+
+
+def _pod(wanted: Wanted, mould: Mould) -> dict[str, Any]:
+    state = {"persistentVolumeClaim": {"claimName": wanted.claim}} if wanted.claim else {"emptyDir": {}}
+    container = {
+        "name": "look", "image": mould.image, "args": _args(wanted), "terminationMessagePath": RESULT, "terminationMessagePolicy": "FallbackToLogsOnError",
+        "env": [{"name": "BFINFRA_STATE_HOME", "value": STATE}, {"name": "HOME", "value": STATE}, *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items())],
+        "volumeMounts": [{"name": "site", "mountPath": MOUNT, "readOnly": True}, {"name": "state", "mountPath": STATE}],
+        "resources": {"requests": {"cpu": mould.cpu, "memory": mould.memory}, "limits": {"memory": mould.most}}, "securityContext": SAFE,
+    }
+    return {
+        "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        **({"imagePullSecrets": [{"name": name} for name in mould.pull]} if mould.pull else {}),
+        "containers": [container],
+        "volumes": [{"name": "site", "projected": {"defaultMode": 0o440, "sources": _sources(wanted)}}, {"name": "state", **state}],
+    }
+
+
+def _args(wanted: Wanted) -> list[str]:
+    args = ["operator", "job", "--site", f"{MOUNT}/site.yaml", "--result", RESULT, "--approval", str(wanted.approval)]
+    if wanted.approved:
+        args += ["--approved", wanted.approved]
+    if wanted.deleting:
+        return [*args, "--destroy"]
+    return [*args, *(["--stood"] if wanted.stood else []), *(f"--known={each}" for each in wanted.known)]
+
+
+def _sources(wanted: Wanted) -> list[dict[str, Any]]:
+    """The site, and one source a file: the kubelet puts them into one folder, and a Secret that isn't there keeps the pod waiting."""
+    own = {"downwardAPI": {"items": [{"path": "site.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]}}
+    return [own, *(_source(path, given) for path, given in wanted.files.items())]
+
+
+def _source(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    way, ref = ("secret", given["secretKeyRef"]) if "secretKeyRef" in given else ("configMap", given["configMapKeyRef"])
+    return {way: {"name": ref["name"], "items": [{"key": ref["key"], "path": path}]}}

@@ -1,0 +1,308 @@
+"""Keeps the Sites of a cluster: knows what is there, decides about each, and writes what was decided. One leads at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.model.errors import BfinfraError, Exists, Missing
+from bfinfra.operator import seen
+from bfinfra.operator.crd import KIND
+from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest
+from bfinfra.operator.figures import Figures, Row
+from bfinfra.operator.job import LABELS, Mould, manifest, unfit
+from bfinfra.operator.manifest import API
+from bfinfra.operator.result import PASSING, Outcome, Result
+from bfinfra.operator.status import News, after, difference, news
+from bfinfra.operator.wanted import APPROVE, FINALIZER, Wanted
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+WRITERS = 8  # threads that speak to the API server
+AGAIN = 5.0  # seconds after which what the API server refused is tried again
+RENEWED = 600.0  # seconds between two readings of everything
+SETTLED = 60.0  # seconds that a Job just made may be missing in a list
+TICK = 0.05  # seconds: what comes in a burst is looked at together
+SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
+log = logging.getLogger("bfinfra.operator")
+
+
+@dataclass
+class Held:
+    """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the status; `misses`: passing failures in a row;
+    `result`: the last that there was, of the look that began at `looked`.
+    """
+
+    wanted: Wanted
+    due: float = 0
+    busy: bool = False
+    recorded: str = ""
+    misses: int = 0
+    result: Result | None = None
+    looked: float = 0
+
+
+@dataclass
+class Keeper:
+    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `old`: names of looks that were over before this process began;
+    `queue`: whose Job waits for another's end, and since when it could have begun.
+    """
+
+    api: Cluster
+    mould: Mould
+    limit: int = 20
+    clock: Callable[[], float] = time.time
+    figures: Figures = field(default_factory=Figures)
+    sites: dict[str, Held] = field(default_factory=dict)
+    looks: dict[str, dict[str, Look]] = field(default_factory=dict)
+    old: set[str] = field(default_factory=set)
+    queue: dict[str, float] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _wake: threading.Event = field(default_factory=threading.Event)
+
+    def site(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
+        """A Site was made, changed, or is gone. Its status is what this process wrote last, whatever an older event says."""
+        wanted = Wanted.of(body)
+        with self._lock:
+            if gone:
+                self.sites.pop(wanted.uid, None)
+                self.looks.pop(wanted.uid, None)
+                self.queue.pop(wanted.uid, None)
+                for rival in self.sites.values():
+                    rival.due = 0 if rival.wanted.site.get("site") == wanted.site.get("site") else rival.due
+            elif held := self.sites.get(wanted.uid):
+                held.wanted = replace(wanted, status=held.wanted.status) if held.recorded else wanted
+                held.due = 0
+            else:
+                self.sites[wanted.uid] = Held(wanted)
+        self._wake.set()
+
+    def job(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
+        """A Job of ours changed."""
+        uid, name = seen.uid(body), body["metadata"]["name"]
+        with self._lock:
+            looks = self.looks.setdefault(uid, {})
+            if gone:
+                looks.pop(name, None)
+            else:
+                looks[name] = seen.look(body, looks.get(name))
+            self._due(uid)
+            self._admit()
+
+    def pod(self, body: Mapping[str, Any]) -> None:
+        """A pod of such a Job changed."""
+        uid, name = seen.uid(body), seen.job_of(body)
+        result, why = seen.said(body)
+        with self._lock:
+            if result or why:
+                looks = self.looks.setdefault(uid, {})
+                look = looks.get(name) or seen.early(body)
+                looks[name] = replace(look, result=result or look.result, why=look.why or why)
+                self._due(uid)
+
+    def begin(self) -> None:
+        """What was there before: so that nothing is looked at twice. RemoteError."""
+        self.renew()
+        with self._lock:
+            self.old = {name for looks in self.looks.values() for name, look in looks.items() if look.ended}
+
+    def renew(self) -> None:
+        """All Jobs and pods anew: an event that was lost with its watch would keep a Site waiting for ever. RemoteError."""
+        began = self.clock()
+        jobs = self.api.list("batch/v1", "Job", labels=SELECTOR)
+        there = {(seen.uid(body), body["metadata"]["name"]) for body in jobs}
+        with self._lock:
+            for uid, looks in self.looks.items():
+                for name in [name for name, look in looks.items() if (uid, name) not in there and look.began < began - SETTLED]:
+                    del looks[name]
+                    self._due(uid)
+        for body in jobs:
+            self.job(body)
+        for body in self.api.list("v1", "Pod", labels=SELECTOR):
+            self.pod(body)
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop`."""
+        renewed = self.clock()
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="keeper") as pool:
+            while not stop.is_set():
+                self._wake.clear()
+                for uid in self.ready():
+                    pool.submit(self.tend, uid)
+                if self.clock() > renewed + RENEWED:
+                    renewed = self.clock()
+                    pool.submit(self._renewed)
+                self._wake.wait(self._pause())
+                stop.wait(TICK)
+
+    def _renewed(self) -> None:
+        try:
+            self.renew()
+        except BfinfraError as error:
+            log.warning("what is there can't be read anew: %s", error)
+
+    def ready(self) -> list[str]:
+        """Whose turn it is, those first that wait longest; from now on they are busy."""
+        with self._lock:
+            now = self.clock()
+            found = sorted((held.due, uid) for uid, held in self.sites.items() if not held.busy and held.due <= now)
+            for _, uid in found:
+                self.sites[uid].busy = True
+            return [uid for _, uid in found]
+
+    def tend(self, uid: str) -> None:
+        """Do all that is to be done for one Site now."""
+        try:
+            while act := self._next(uid):
+                act()
+        except BfinfraError as error:
+            log.warning("%s: %s", uid, error)
+            self._later(uid, self.clock() + AGAIN)
+        except Exception:  # what is wrong with one Site must not keep the others from being looked at
+            log.exception("%s: this should not happen", uid)
+            self._later(uid, self.clock() + RENEWED)
+        finally:
+            with self._lock:
+                if held := self.sites.get(uid):
+                    held.busy = False
+                self._admit()
+            self._wake.set()
+
+    def _next(self, uid: str) -> Callable[[], None] | None:
+        with self._lock:
+            if (held := self.sites.get(uid)) is None:
+                return None
+            now, looks = self.clock(), list(self.looks.get(uid, {}).values())
+            last = latest(looks)
+            if last and last.over(now) and last.name != held.recorded:
+                return partial(self._record, held, last)
+            made = decide(held.wanted, looks, now, taken=self._taken(held.wanted), unfit=unfit(held.wanted))
+            if isinstance(made, Stamp) and self.active() >= self.limit:
+                self.queue.setdefault(uid, made.due)
+                made = Wait(float("inf"))
+            return self._act(held, made)
+
+    def _admit(self) -> None:
+        """As many of those that wait as there is room for, the first first."""
+        for uid in list(self.queue)[: max(0, self.limit - self.active())]:
+            self._due(uid)
+
+    def _act(self, held: Held, made: object) -> Callable[[], None] | None:
+        match made:
+            case Wait(until):
+                held.due = until
+                return None
+            case Stamp(name, due):
+                self.figures.waited(max(0.0, self.clock() - self.queue.pop(held.wanted.uid, due)))
+                self.looks.setdefault(held.wanted.uid, {})[name] = Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting)
+                return partial(self._stamp, held, name)
+            case Refuse(why):
+                held.due = float("inf")
+                said = Look("", "", 0, held.wanted.generation, result=Result(Outcome.INVALID, why))
+                return partial(self._write, held, said) if difference(held.wanted.status, after(held.wanted, said, "")) else None
+            case Hold():
+                return partial(self._finalizers, held, (*held.wanted.finalizers, FINALIZER))
+            case Release():
+                return partial(self._finalizers, held, tuple(each for each in held.wanted.finalizers if each != FINALIZER))
+        raise AssertionError(made)
+
+    def active(self) -> int:
+        """How many Jobs run."""
+        return sum(not look.ended for looks in self.looks.values() for look in looks.values())
+
+    def rows(self) -> list[Row]:
+        """For the figures."""
+        with self._lock:
+            return [(held.wanted, held.result, held.looked) for held in self.sites.values()]
+
+    def _taken(self, wanted: Wanted) -> str:
+        """Two Sites of one name would each take what the other made for its own."""
+        rivals = [held.wanted for held in self.sites.values() if held.wanted.uid != wanted.uid and held.wanted.site.get("site") == wanted.site.get("site")]
+        first = min(((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2])
+        if first and first[:2] < (wanted.created, wanted.uid):
+            return f"the Site {first[2].namespace}/{first[2].name} is called {wanted.site.get('site')}, too; write another name under site:"
+        return ""
+
+    def _stamp(self, held: Held, name: str) -> None:
+        try:
+            self.api.create(manifest(held.wanted, name, self.mould))
+        except Exists:  # whoever led before made it
+            return
+        except BfinfraError:
+            with self._lock:
+                self.looks.get(held.wanted.uid, {}).pop(name, None)
+            raise
+
+    def _record(self, held: Held, look: Look) -> None:
+        """A look's result; one failure that may pass is no news where all was well."""
+        found = look.found
+        held.misses = held.misses + 1 if found.outcome in PASSING else 0
+        if look.result:
+            held.result, held.looked = look.result, look.began
+        if not (held.misses == 1 and held.wanted.condition("Ready").get("status") == "True"):
+            self._write(held, look)
+        if look.name not in self.old:
+            self.figures.looked(found)
+        if found.approved and held.wanted.approve == found.approved:
+            self._patched(held, {"metadata": {"annotations": {APPROVE: None}}})
+        held.recorded = look.name
+
+    def _write(self, held: Held, look: Look) -> None:
+        wanted, before = held.wanted, held.wanted.status
+        new = after(wanted, look, dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        changed = difference(before, new)
+        version = wanted.version
+        with contextlib.suppress(Missing):  # it was deleted meanwhile
+            if changed:
+                version = str(self.api.patch_status(API, KIND, wanted.name, changed, wanted.namespace)["metadata"]["resourceVersion"])
+            for each in news(before, new, look.found) if changed or look.name not in self.old else ():
+                self._tell(wanted, each)
+        with self._lock:
+            held.wanted = replace(held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version)
+
+    def _tell(self, wanted: Wanted, said: News) -> None:
+        """An Event, and a line of the log. An Event that can't be made stops nothing."""
+        log.info("%s/%s %s: %s", wanted.namespace, wanted.name, said.reason, said.message)
+        about = {"apiVersion": API, "kind": KIND, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
+        now = dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        with contextlib.suppress(BfinfraError):
+            self.api.create({
+                "apiVersion": "v1", "kind": "Event", "metadata": {"generateName": f"{wanted.name[:200]}.", "namespace": wanted.namespace}, "involvedObject": about,
+                "type": said.kind, "reason": said.reason, "message": said.message[:1024], "source": {"component": "bfinfra-operator"},
+                "reportingComponent": "bfinfra.io/operator", "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+            })
+
+    def _finalizers(self, held: Held, finalizers: tuple[str, ...]) -> None:
+        """Only on what was seen: somebody else's finalizer must not get lost."""
+        with contextlib.suppress(Missing):
+            self._patched(held, {"metadata": {"finalizers": list(finalizers), "resourceVersion": held.wanted.version}})
+
+    def _patched(self, held: Held, body: Mapping[str, Any]) -> None:
+        wanted = held.wanted
+        now = Wanted.of(self.api.patch(API, KIND, wanted.name, body, wanted.namespace))
+        with self._lock:
+            held.wanted = replace(now, status=held.wanted.status)
+
+    def _due(self, uid: str) -> None:
+        if held := self.sites.get(uid):
+            held.due = 0
+            self._wake.set()
+
+    def _later(self, uid: str, at: float) -> None:
+        with self._lock:
+            if held := self.sites.get(uid):
+                held.due = at
+
+    def _pause(self) -> float:
+        with self._lock:
+            due = min((held.due for held in self.sites.values() if not held.busy), default=float("inf"))
+        return max(0.0, min(due - self.clock(), 1.0))  # a second: whoever stops it does not wait longer

@@ -1,0 +1,103 @@
+"""One of several replicas leads: a Lease that the leader renews, and that another takes once it was not renewed for its whole time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.model.errors import BfinfraError, Conflict, Exists
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+API, KIND = "coordination.k8s.io/v1", "Lease"
+LASTS, EVERY = 15.0, 4.0  # seconds: a leader that was silent for so long is none; how often it is renewed, and looked at
+GIVEN_UP = 10.0  # seconds without a renewal after which a leader stops by itself, before anybody else may begin
+log = logging.getLogger("bfinfra.operator")
+
+
+@dataclass
+class Lease:
+    """`me`: who asks, different for each replica. Clocks of machines are not compared: what counts is how long ago this process saw the Lease change."""
+
+    api: Cluster
+    namespace: str
+    name: str
+    me: str
+    clock: Callable[[], float] = time.monotonic
+    leading: bool = False
+    _version: str = ""
+    _seen: tuple[str, str] = ("", "")
+    _since: float = field(default=0.0)
+
+    def step(self) -> bool:
+        """Renew, or try to take it. Whether this replica leads now."""
+        try:
+            self.leading = self._renewed() if self.leading else self._taken()
+        except (Conflict, Exists):
+            self.leading = False
+        except BfinfraError as error:
+            log.warning("the Lease %s/%s: %s", self.namespace, self.name, error)
+            self.leading = self.leading and self.clock() - self._since < GIVEN_UP
+        return self.leading
+
+    def lead(self, stop: threading.Event, every: float = EVERY) -> bool:
+        """Wait until this replica leads; False where `stop` came first."""
+        while not stop.is_set():
+            if self.step():
+                return True
+            stop.wait(every)
+        return False
+
+    def keep(self, stop: threading.Event, lost: threading.Event, every: float = EVERY) -> None:
+        """Renew until `stop`; sets `lost` where somebody else leads, or might."""
+        while not stop.wait(every):
+            if not self.step():
+                lost.set()
+                return
+
+    def release(self) -> None:
+        """Let the next one in at once."""
+        if self.leading:
+            self.leading = False
+            try:
+                self._write({"holderIdentity": ""}, self._version)
+            except BfinfraError as error:
+                log.warning("the Lease %s/%s is not given back: %s", self.namespace, self.name, error)
+
+    def _taken(self) -> bool:
+        found = self.api.get(API, KIND, self.name, self.namespace)
+        if found is None:
+            made = self.api.create({"apiVersion": API, "kind": KIND, "metadata": {"name": self.name, "namespace": self.namespace}, "spec": self._spec(0)})
+            return self._own(made)
+        spec, now = found.get("spec") or {}, self.clock()
+        holder, seen = str(spec.get("holderIdentity") or ""), (str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or ""))
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        if holder not in ("", self.me) and now - self._since < LASTS:
+            return False
+        return self._own(self._write(self._spec(int(spec.get("leaseTransitions") or 0) + (holder != self.me)), found["metadata"]["resourceVersion"]))
+
+    def _renewed(self) -> bool:
+        return self._own(self._write({"renewTime": _now()}, self._version))
+
+    def _own(self, made: Mapping[str, Any]) -> bool:
+        self._version, self._since = str(made["metadata"]["resourceVersion"]), self.clock()
+        return True
+
+    def _write(self, spec: Mapping[str, Any], version: str) -> dict[str, Any]:
+        """Only on what was seen: of two that take it at once, one gets a Conflict."""
+        return self.api.patch(API, KIND, self.name, {"metadata": {"resourceVersion": version}, "spec": dict(spec)}, self.namespace)
+
+    def _spec(self, transitions: int) -> dict[str, Any]:
+        now = _now()
+        return {"holderIdentity": self.me, "leaseDurationSeconds": int(LASTS), "acquireTime": now, "renewTime": now, "leaseTransitions": transitions}
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

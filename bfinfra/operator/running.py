@@ -1,0 +1,107 @@
+"""The operator as a process: leads or waits, watches, keeps, shows its figures, and lets go when it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import start_http_server
+
+from bfinfra.backends.kubernetes import Cluster, incluster, kubeconfig
+from bfinfra.backends.kubernetes.access import Access
+from bfinfra.backends.transport import Seam
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.secret import Secret
+from bfinfra.operator.job import Mould
+from bfinfra.operator.keeper import Keeper
+from bfinfra.operator.lease import Lease
+from bfinfra.operator.watch import watch
+
+log = logging.getLogger("bfinfra.operator")
+
+
+@dataclass(frozen=True)
+class How:
+    """`namespaces`: those alone; none means all. `lease`: its namespace ("" = the pod's own) and name. `metrics`: address and port."""
+
+    mould: Mould
+    metrics: tuple[str, int]
+    namespaces: tuple[str, ...] = ()
+    jobs: int = 20
+    lease: tuple[str, str] = ("", "bfinfra-operator")
+    kubeconfig: str = ""
+
+    @property
+    def enter(self) -> Callable[[], Access]:
+        """Who this is to the API server: read anew for each login."""
+        return (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute())))) if self.kubeconfig else incluster.enter
+
+
+def run(how: How) -> int:
+    """Until it is stopped: 0; 1 where somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    namespace = how.lease[0] or incluster.namespace()
+    if not namespace:
+        raise BfinfraError(Problem("where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"))
+    seam, stop = Seam(), threading.Event()
+    cluster = Cluster(seam, "the operator's cluster", how.enter)
+    lease = Lease(cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
+    keeper = Keeper(cluster, how.mould, how.jobs)
+    keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
+    server = _served(how, keeper)
+    try:
+        if not lease.lead(stop):
+            return 0
+        log.info("%s leads", lease.me)
+        return _led(how, keeper, lease, stop)
+    finally:
+        stop.set()
+        lease.release()
+        cluster.close()
+        seam.close()
+        server.shutdown()
+
+
+def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
+    """While this replica leads. Whatever ends ends all of it."""
+    keeper.begin()
+    lost = threading.Event()
+
+    def renewing() -> None:
+        lease.keep(stop, lost)
+        stop.set()
+
+    def keeping() -> None:
+        try:
+            keeper.run(stop)
+        finally:
+            stop.set()
+
+    threads = [threading.Thread(target=each, name=each.__name__) for each in (renewing, keeping)]
+    for each in threads:
+        each.start()
+    try:
+        watch(keeper, how.enter, how.namespaces, stop)
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+    if lost.is_set():
+        log.error("%s leads no longer", lease.me)
+    return int(lost.is_set())
+
+
+def _served(how: How, keeper: Keeper) -> WSGIServer:
+    try:
+        return start_http_server(how.metrics[1], how.metrics[0], keeper.figures.registry)[0]
+    except OSError as error:
+        raise BfinfraError(Problem("the figures can't be served", f"{how.metrics[0]}:{how.metrics[1]}", error.strerror or "", "name another --metrics ADDRESS:PORT")) from None

@@ -1,0 +1,61 @@
+"""Jobs and pods as the API server tells of them → looks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bfinfra.operator.decide import Look
+from bfinfra.operator.job import GENERATION, KEY, ORDER, UID
+from bfinfra.operator.result import Result
+
+WORDS = 300  # characters of a log's last lines
+JOB = "batch.kubernetes.io/job-name"
+
+
+def uid(body: Mapping[str, Any]) -> str:
+    """Whose Job or pod it is."""
+    return str((body["metadata"].get("labels") or {}).get(UID, ""))
+
+
+def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
+    """From a Job; `before`: what is known of it already, from its pod."""
+    meta, status = body["metadata"], body.get("status") or {}
+    ended = next((each for each in status.get("conditions") or () if each.get("type") in ("Complete", "Failed") and each.get("status") == "True"), None)
+    labels, number = meta.get("labels") or {}, str((meta.get("annotations") or {}).get(GENERATION, ""))
+    why = f"{ended.get('reason', '')}: {ended.get('message', '')}" if ended and ended["type"] == "Failed" else ""
+    made = Look(meta["name"], str(labels.get(KEY, "")), seconds(meta.get("creationTimestamp")), int(number) if number.isdecimal() else 0, labels.get(ORDER) == "destroy",
+                seconds(ended.get("lastTransitionTime")) if ended else 0, why)
+    return replace(made, result=before.result, why=made.why or before.why) if before else made
+
+
+def early(pod: Mapping[str, Any]) -> Look:
+    """A look of which the pod was heard of before the Job."""
+    labels = pod["metadata"].get("labels") or {}
+    return Look(job_of(pod), str(labels.get(KEY, "")), seconds(pod["metadata"].get("creationTimestamp")), destroy=labels.get(ORDER) == "destroy")
+
+
+def job_of(pod: Mapping[str, Any]) -> str:
+    """The name of the Job that a pod is of."""
+    return str((pod["metadata"].get("labels") or {}).get(JOB, ""))
+
+
+def said(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
+    """A pod's last words: a result, or why there is none; nothing while it runs."""
+    for each in (pod.get("status") or {}).get("containerStatuses") or ():
+        if ended := (each.get("state") or {}).get("terminated"):
+            text = str(ended.get("message", ""))
+            if found := Result.read(text):
+                return found, ""
+            return None, f"{ended.get('reason', 'Error')} (exit {ended.get('exitCode', '?')}) {' '.join(text.split())[-WORDS:]}".strip()
+    return None, ""
+
+
+def seconds(text: Any) -> float:
+    """Kubernetes' RFC 3339 in seconds since the epoch; 0 for none."""
+    try:
+        return dt.datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,120 @@
+"""What a look found as the status of its Site, and which of it is news. Pure; no times stand there but when a condition last turned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from bfinfra.operator.decide import Look
+from bfinfra.operator.result import GOOD, PASSING, Outcome, Result
+from bfinfra.operator.wanted import APPROVE, Wanted
+
+Status = dict[str, Any]
+SHOWN = 10  # of what moved, or would change, in a message
+BLIND = (*PASSING, Outcome.INVALID)
+"""Outcomes that say nothing of what stands in the world."""
+
+
+class News(NamedTuple):
+    """An Event."""
+
+    kind: str
+    reason: str
+    message: str
+
+
+def after(wanted: Wanted, look: Look, now: str) -> Status:
+    """The whole status after a look. `now`: ISO 8601, for conditions that turn."""
+    found, before = look.found, wanted.status
+    blind = found.outcome in BLIND or (found.outcome is Outcome.FAILED and not found.drifted)
+    turned = [_ready(wanted, found), *([] if blind and not found.drifted else [_drifted(found)]), *([] if found.outcome in PASSING else [_approval(found)])]
+    conditions = {each["type"]: dict(each) for each in before.get("conditions") or ()}
+    for each in turned:
+        old = conditions.get(each["type"], {})
+        since = old["lastTransitionTime"] if old.get("status") == each["status"] else now
+        conditions[each["type"]] = {**each, "observedGeneration": look.generation, "lastTransitionTime": since}
+    made: Status = {"observedGeneration": look.generation, "conditions": list(conditions.values())}
+    made["resources"] = before.get("resources", 0) if found.outcome in BLIND else found.resources
+    plan, drift = (before.get("plan") if found.outcome in PASSING else _plan(found, look)), (before.get("drift") if blind and not found.drifted else _drift(found))
+    return made | ({"plan": plan} if plan else {}) | ({"drift": drift} if drift else {})
+
+
+def difference(before: Mapping[str, Any], new: Status) -> Status:
+    """A merge patch from one to the other; empty where they are alike."""
+    changed = {key: value for key, value in new.items() if before.get(key) != value}
+    return changed | {key: None for key in before if key not in new}
+
+
+def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News]:
+    """What somebody should hear of: what began and what ended, once."""
+    if _turned(before, new, "Drifted", "True"):
+        yield News("Warning", "DriftFound", _message(new, "Drifted"))
+    if found.corrected:
+        yield News("Normal", "DriftCorrected", f"{found.corrected} of what the world moved was put back")
+    elif _status(before, "Drifted") == "True" and _turned(before, new, "Drifted", "False"):
+        yield News("Normal", "DriftEnded", "nothing that the world moved is left")
+    if (new.get("plan") or {}).get("digest") != (before.get("plan") or {}).get("digest") and new.get("plan"):
+        yield News("Normal", "ApprovalNeeded", _message(new, "Ready"))
+    if found.outcome is Outcome.APPLIED and found.writes:
+        yield News("Normal", "Applied", f"everything is as the site says; {found.writes} requests wrote")
+    ready = _of(new, "Ready")
+    if ready.get("status") == "False" and ready.get("reason") not in (Outcome.APPROVAL, _of(before, "Ready").get("reason")):
+        yield News("Warning", str(ready["reason"]), _message(new, "Ready"))
+
+
+def _ready(wanted: Wanted, found: Result) -> dict[str, str]:
+    if found.outcome in GOOD:
+        return _condition("Ready", "True", "AsWanted", f"{found.resources} resources are as the site says")
+    if found.outcome is Outcome.APPROVAL:
+        say = f"kubectl annotate site {wanted.name} --namespace {wanted.namespace} --overwrite {APPROVE}={found.digest}"
+        return _condition("Ready", "False", found.outcome, f"{_changes(found)}; to approve exactly this: {say}")
+    return _condition("Ready", "False", found.outcome, found.why or "the look says nothing more")
+
+
+def _drifted(found: Result) -> dict[str, str]:
+    if not found.drifted:
+        return _condition("Drifted", "False", "AsApplied", "the world moved nothing")
+    shown = [" ".join(filter(None, (each.address, each.field, each.cause, f"by {each.by}" if each.by else ""))) for each in found.moved[:SHOWN]]
+    return _condition("Drifted", "True", "WorldMoved", f"{found.drifted}: {'; '.join(shown)}{', …' if found.drifted > len(shown) else ''}")
+
+
+def _approval(found: Result) -> dict[str, str]:
+    if found.outcome is Outcome.APPROVAL:
+        return _condition("ApprovalNeeded", "True", "PlanWaits", _changes(found))
+    return _condition("ApprovalNeeded", "False", "NothingWaits", "no plan waits")
+
+
+def _changes(found: Result) -> str:
+    shown = [f"{each.action} {each.address}{f' ({each.disruption})' if each.disruption not in ('', 'none') else ''}" for each in found.changes[:SHOWN]]
+    return f"{found.planned} changes wait: {', '.join(shown)}{', …' if found.planned > len(shown) else ''}"
+
+
+def _plan(found: Result, look: Look) -> Status | None:
+    if found.outcome is not Outcome.APPROVAL:
+        return None
+    return {"digest": found.digest, "count": found.planned, "destroy": look.destroy, "changes": [asdict(each) for each in found.changes]}
+
+
+def _drift(found: Result) -> Status | None:
+    return {"count": found.drifted, "found": [asdict(each) for each in found.moved]} if found.drifted else None
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": str(reason), "message": message[:1024]}
+
+
+def _of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    return next((each for each in status.get("conditions") or () if each.get("type") == kind), {})
+
+
+def _status(status: Mapping[str, Any], kind: str) -> str:
+    return str(_of(status, kind).get("status", ""))
+
+
+def _message(status: Mapping[str, Any], kind: str) -> str:
+    return str(_of(status, kind).get("message", ""))
+
+
+def _turned(before: Mapping[str, Any], new: Mapping[str, Any], kind: str, to: str) -> bool:
+    return _status(new, kind) == to != _status(before, kind)

@@ -1,0 +1,81 @@
+"""A Site as the cluster has it, read once: what is wanted, how often, and with whose word."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfinfra.operator.approval import DIGITS, Approval
+from bfinfra.operator.crd import INTERVAL
+
+APPROVE = "bfinfra.io/approve"
+FINALIZER = "bfinfra.io/destroy"
+UNITS = {"m": 60, "h": 3600, "d": 86400}
+SHORTEST, LONGEST = 60, 7 * 86400  # seconds
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One Site object. `approve`: the digest in its annotation; `status` as it stands in the cluster."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    site: Mapping[str, Any] = field(repr=False)
+    interval: int = 3600
+    approval: Approval = Approval.DISRUPTIVE
+    destroys: bool = True
+    suspend: bool = False
+    claim: str = ""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Any] = field(default_factory=dict)
+    approve: str = ""
+    deleting: bool = False
+    finalizers: tuple[str, ...] = ()
+    version: str = ""
+    created: str = ""
+    status: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Wanted:
+        """From the object; what the definition already checked is taken as it is."""
+        meta, spec = body["metadata"], body.get("spec") or {}
+        found = re.fullmatch(INTERVAL, str(spec.get("interval", "1h")))
+        seconds = int(found[1]) * UNITS[found[2]] if found else 3600
+        approve = str((meta.get("annotations") or {}).get(APPROVE, ""))
+        return cls(
+            meta.get("namespace", ""), meta["name"], meta["uid"], int(meta.get("generation", 0)), spec.get("site") or {}, min(max(seconds, SHORTEST), LONGEST),
+            Approval(spec.get("approval", Approval.DISRUPTIVE)), spec.get("deletion", "Destroy") == "Destroy", bool(spec.get("suspend")), str(spec.get("claim") or ""),
+            spec.get("env") or {}, spec.get("files") or {}, approve if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", approve) else "", "deletionTimestamp" in meta,
+            tuple(meta.get("finalizers") or ()), str(meta.get("resourceVersion", "")), str(meta.get("creationTimestamp", "")),
+            body.get("status") or {},
+        )
+
+    @property
+    def approved(self) -> str:
+        """The digest, where it is that of the plan that waits: what was approved once isn't approved for ever."""
+        return self.approve if self.approve and self.approve == (self.status.get("plan") or {}).get("digest") else ""
+
+    @property
+    def key(self) -> str:
+        """What a Job is made for: it changes with all that makes another look worth while at once."""
+        return hashlib.sha256(f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()).hexdigest()[:12]
+
+    def condition(self, kind: str) -> Mapping[str, Any]:
+        """One of the status's conditions; empty where it isn't there yet."""
+        return next((each for each in self.status.get("conditions") or () if each.get("type") == kind), {})
+
+    @property
+    def stood(self) -> bool:
+        """Whether all of it was there when it was last looked at, as it is written now."""
+        ready = self.condition("Ready")
+        return ready.get("status") == "True" and ready.get("observedGeneration") == self.generation
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Identities of the drift that the last look found."""
+        return tuple(f"{each.get('address', '')} {each.get('field', '')} {each.get('cause', '')}" for each in (self.status.get("drift") or {}).get("found") or ())
