@@ -11,8 +11,8 @@ SOAP_READS = frozenset(
     CancelRetrievePropertiesEx CancelWaitForUpdates CheckPrivileges ContinueRetrievePropertiesEx CreateContainerView CreateFilter
     CreateImportSpec CreatePropertyCollector CurrentTime DestroyPropertyCollector DestroyPropertyFilter DestroyView Fetch
     FetchUserPrivilegeOnEntities FindAllByUuid FindByInventoryPath FindByUuid FindChild HasPrivilegeOnEntities
-    HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmQueryAssociatedProfile
-    PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
+    HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmCheckRequirements
+    PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
     QueryConfigTarget QueryEvents QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties
     RetrievePropertiesEx RetrieveServiceContent SessionIsActive WaitForUpdatesEx
     """.split()  # noqa: SIM905 - forty names read better as a text

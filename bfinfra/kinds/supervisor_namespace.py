@@ -29,7 +29,8 @@ Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 
 CONFIGURE = holds("cluster", "Namespaces.Configure")
 CATALOG = holds("policies", "StorageProfile.View")
-MADE = ("vm_class", "content_library")
+MADE = ("vm_class", "content_library", "storage_policy")
+Policy = Annotated[str, Ref("storage_policy", optional=True)]
 
 
 class Limits(Part):
@@ -69,8 +70,8 @@ class Spec(kind.Spec):
     """Free text; bfinfra keeps its mark in the last line under it."""
     limits: Limits = Limits()
     """What all that runs in the namespace may use together."""
-    storage: dict[str, Bytes | None] = Field(default_factory=dict)
-    """Storage policy → the most that may be claimed of it; empty = no limit of its own."""
+    storage: dict[Policy, Bytes | None] = Field(default_factory=dict)
+    """Storage policy → the most that may be claimed of it; empty = no limit of its own. Policies of this site, or there anyway."""
     access: tuple[Access, ...] = ()
     """Who may do what in the namespace."""
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
@@ -89,6 +90,7 @@ class State(kind.State):
     settings: Settings
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
     content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
+    policies: tuple[Policy, ...] = ()
     creator: str = ""
     endpoint: Endpoint | None = None
 
@@ -203,7 +205,8 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def _known(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Catalog:
         """What namespaces may name: that does not change while one waits for them, but by what this run makes for them first."""
         libraries = {library for spec in wanted.values() if spec for library in spec.content_libraries}
-        if others or self._catalog is None or not libraries <= set(self._catalog.libraries):
+        policies = {policy for spec in wanted.values() if spec for policy in spec.storage}
+        if others or self._catalog is None or not (libraries <= set(self._catalog.libraries) and policies <= set(self._catalog.policies)):
             self._catalog = self._namespaces.catalog()
         return self._catalog
 
@@ -227,7 +230,8 @@ def _state(found: Namespace) -> State:
     running = found.status == "RUNNING" and found.endpoint
     return State(
         mark=Mark.decode(found.settings.description), status=found.status, messages=found.messages, cluster=found.cluster,
-        settings=found.settings, vm_classes=found.settings.vm_classes, content_libraries=found.settings.libraries, creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+        settings=found.settings, vm_classes=found.settings.vm_classes, content_libraries=found.settings.libraries,
+        policies=tuple(found.settings.storage), creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
     )
 
 
@@ -268,7 +272,7 @@ def _check(name: str, spec: Spec, around: Around) -> None:
     if spec.cluster not in catalog.supervisors:
         raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",
                       next=nearest(spec.cluster, catalog.supervisors))
-    _known("storage policy", "storage", spec.storage, catalog.policies)
+    _known("storage policy", "storage", spec.storage, {*catalog.policies, *made["storage_policy"]})
     _known("VM class", "vm_classes", spec.vm_classes, {*catalog.vm_classes, *made["vm_class"]})
     _known("content library", "content_libraries", spec.content_libraries, {*catalog.libraries, *made["content_library"]})
     if name.startswith("vmware-system"):

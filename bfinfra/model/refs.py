@@ -109,9 +109,17 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
     elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         yield from _of_object(value, path)
     elif isinstance(value, Mapping):
+        yield from _of_keys(value, hint, path)
         yield from _of_items(value.items(), hint, path)
     elif isinstance(value, (tuple, list, frozenset)):
         yield from _of_items(enumerate(value), hint, path)
+
+
+def _of_keys(value: Mapping[Any, Any], hint: Any, path: str) -> Iterator[Edge]:
+    """Names may as well be what a mapping is by: storage policies with their limits."""
+    for part in _parts(hint):
+        if ref := _ref((typing.get_args(part) or (None,))[0]):
+            yield from (Edge(f"{path}.{name}", ref.kinds, name, ref.optional) for name in value)
 
 
 def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterator[Edge]:

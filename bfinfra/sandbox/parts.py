@@ -18,7 +18,7 @@ from bfinfra.sandbox.linux import LinuxMachines
 from bfinfra.sandbox.rest import RestState, content_door, rest_door
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
-from bfinfra.sandbox.soap import esx_door, soap_door
+from bfinfra.sandbox.soap import esx_door, pbm_door, soap_door
 from bfinfra.sandbox.speaking import Spoken
 from bfinfra.sandbox.supervising import Supervisors
 from bfinfra.sandbox.tally import Tally
@@ -121,6 +121,7 @@ class Parts:
         rest = Spoken(self._rest_door, "rest", self.faults, self.tally)
         doors: dict[str, Door] = {
             "sdk": soap_door(self.inventory, self.sessions, self.faults, self.tally, self.clock),
+            "pbm": pbm_door(self.inventory, self.sessions, self.rest, self.faults, self.tally),
             "api": rest, "rest": rest,
             "nfc": Spoken(self._esx_door, "esx", self.faults, self.tally),
             "cls": Spoken(content_door(self.rest, self.sessions), "rest", self.faults, self.tally),

@@ -236,7 +236,7 @@ class File:
 
 @dataclass(frozen=True)
 class World:
-    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP serves machines, "" = none."""
+    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP serves machines, "" = none; `tags`: category → tag → datastores."""
 
     vcenter: VCenter
     users: tuple[User, ...]
@@ -248,6 +248,7 @@ class World:
     pace: float = 1.0
     durations: Mapping[str, float] = field(default_factory=dict)
     storage_policies: Mapping[str, StoragePolicy] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
     content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
     tanzu_releases: tuple[str, ...] = ()

@@ -70,6 +70,13 @@ def named(text: str) -> list[tuple[str, ...]]:
     return sorted((each["name"], each.get("description", ""), each.get("cardinality", ""), *sorted(each.get("associable_types") or ())) for each in found)
 
 
+def policy(text: str) -> tuple[Any, ...]:
+    """A storage policy and its rules, without ids and times."""
+    (found,) = (each["profile"] for each in json.loads(text)["policies"])
+    (rules,) = (each["capability"] for each in found["constraints"]["subProfiles"])
+    return found["name"], found["description"], found["profileCategory"], found["resourceType"], rules
+
+
 def listed(text: str, kind: str) -> list[str]:
     """Names of the devices of a kind, `ethernet-0`."""
     return [line.split()[0] for line in text.splitlines() if line.startswith(kind)]

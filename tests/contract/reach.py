@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from contract.sides import plain
@@ -12,18 +12,24 @@ from pyVmomi.VmomiSupport import GetWsdlMethod
 BACKENDS = Path(__file__).parents[2] / "bfinfra/backends"
 VERBS = {"get": "GET", "post": "POST", "patch": "PATCH", "put": "PUT", "delete": "DELETE", "bytes": "GET", "_list": "GET", "_object": "GET"}
 """Of the REST client and of plain HTTP, and what stands on them in namespaces.py."""
+POLICIES = "vcenter/policies.py"
 NO_PATH = {"/sdk"}
 """SOAP's own door: its methods count one by one."""
 
 
 def soap_methods() -> set[str]:
-    """Every vSphere method that is called, or named to be called, in backends/vcenter."""
+    """Every vSphere method that is called, or named to be called, in backends/vcenter; those of storage policies (`PbmCreate`) in its policies.py alone."""
+    policies = {f"Pbm{word}" for word in _words([ast.parse((BACKENDS / POLICIES).read_text())])}
+    return {word for word in _words(_trees("vcenter")) if _is_method(word)} | {word for word in policies if _is_method(word, "urn:pbm")}
+
+
+def _words(trees: Iterable[ast.Module]) -> set[str]:
     words = {
         node.attr if isinstance(node, ast.Attribute) else node.value
-        for tree in _trees("vcenter") for node in ast.walk(tree)
+        for tree in trees for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     }
-    return {word for word in words if word.isidentifier() and word[0].isupper() and _is_method(word)}
+    return {word for word in words if word.isidentifier() and word[0].isupper()}
 
 
 def paths() -> set[str]:
@@ -69,9 +75,9 @@ def _trees(folder: str) -> Iterator[ast.Module]:
         yield ast.parse(file.read_text())
 
 
-def _is_method(name: str) -> bool:
+def _is_method(name: str, space: str = "urn:vim25") -> bool:
     try:
-        GetWsdlMethod("urn:vim25", name)
+        GetWsdlMethod(space, name)
     except KeyError:
         return False
     return True

@@ -16,6 +16,7 @@ HIDDEN64 = base64.b64encode(HIDDEN.encode()).decode()
 
 WITHIN = tuple((re.compile(pattern.encode(), re.DOTALL), text.encode()) for pattern, text in {
     r"<password>[^<]*</password>": f"<password>{HIDDEN}</password>",  # SOAP Login
+    r"(<vcSessionCookie[^>]*>)[^<]*": rf"\g<1>{HIDDEN}",  # in the header of calls to /pbm
     r"session\[[^\]<]*\]": f"session[{HIDDEN}]",  # views, collectors, leases are named after their session
     r"(<propertyMapping>.*?<value>)[^<]*(</value>)": rf"\g<1>{HIDDEN}\g<2>",  # OVF property values, as they are sent …
     r"(<ovfEnvironment>)[^<]*": rf"\g<1>{HIDDEN}",
@@ -34,6 +35,7 @@ LEAKS = {
     "an Authorization header": r"(?im)^\s*(?:proxy-)?authorization:",
     "a cookie": r"(?im)^\s*(?:set-)?cookie:|vmware_soap_session|JSESSIONID",
     "a session id": r"(?im)^\s*vmware-api-session-id:|session\[(?!SCRUBBED\])",
+    "the key of a session": r"<vcSessionCookie[^>]*>(?!SCRUBBED<)",
     "a password": r"(?i)<password>(?!SCRUBBED<)|\"password\": ?\"(?!SCRUBBED\"|U0NSVUJCRUQ=\")[^\"]",
     "basic authentication": r"(?i)\bbasic [A-Za-z0-9+/]{8,}={0,2}",
     "a bearer token": r"(?i)\bbearer [\w.~+/-]{8,}",

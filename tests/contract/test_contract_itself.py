@@ -28,6 +28,7 @@ from bfinfra.backends.vcenter import (
     machines,
     namespaces,
     ovf,
+    policies,
     rest,
     rights,
     session,
@@ -40,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 NOUNS = {
     "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
-    "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
+    "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
 """They send nothing, or no more than a login."""

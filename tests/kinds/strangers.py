@@ -6,7 +6,9 @@ that shares nothing with bfinfra (`rights.given` has pyVmomi and plain HTTP for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import yaml
 from kinds.lifecycle import EXAMPLES
 from pyVim.task import WaitForTask
-from pyVmomi import vim
+from pyVmomi import SoapStubAdapter, pbm, vim
 from rights.given import Kube, administrator, guest, other, supervisor
 from sandbox.asking import Rest, until
 
@@ -173,6 +175,37 @@ def namespace(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("registry_credential", at="pull", inside="a Secret holds nothing")
 def registry_credential(sandbox: Running, folder: Path, name: str) -> Look:
     return kube_object(other(sandbox), SECRETS, {"metadata": {"name": name}, "data": {"a": "eA=="}})
+
+
+@stranger("storage_policy", at="bf-k8s", inside="a policy holds nothing; one that a namespace uses vCenter keeps (test_storage_policy.py)")
+def storage_policy(sandbox: Running, folder: Path, name: str) -> Look:
+    with policies(sandbox) as manager:
+        tags = pbm.capability.types.DiscreteSet(values=["slow"])
+        rule = pbm.capability.CapabilityInstance(
+            id=pbm.capability.CapabilityMetadata.UniqueId(namespace="http://www.vmware.com/storage/tag", id="tier"),
+            constraint=[pbm.capability.ConstraintInstance(propertyInstance=[pbm.capability.PropertyInstance(id="com.vmware.storage.tag.tier.property", value=tags)])])
+        sub = pbm.profile.SubProfileCapabilityConstraints
+        made = manager.Create(pbm.profile.CapabilityBasedProfileCreateSpec(
+            name=name, description="theirs", category="REQUIREMENT", resourceType=pbm.profile.ResourceType(resourceType="STORAGE"),
+            constraints=sub(subProfiles=[sub.SubProfile(name="x", capability=[rule])])))
+
+    def look() -> object:
+        with policies(sandbox) as manager:
+            (found,) = manager.RetrieveContent([made])
+            return found.name, found.description, str(found.constraints)
+
+    return look
+
+
+@contextmanager
+def policies(sandbox: Running) -> Iterator[Any]:
+    """The manager of policies, by pyVmomi as shipped."""
+    with administrator(sandbox) as si:
+        main = si._stub
+        host, _, port = main.host.rpartition(":")
+        stub = SoapStubAdapter(host=host, port=int(port), version="pbm.version.v8_0_3_0", path="/pbm/sdk", poolSize=0, sslContext=ssl.create_default_context(cafile=str(sandbox.ca_file)))
+        stub.requestContext = {"vcSessionCookie": main.cookie.split('"')[1]}
+        yield pbm.ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
 
 
 @stranger("supervisor_namespace", at="team-a", inside=(lambda sandbox: config_map(supervisor(sandbox), "team-a"), "ConfigMap team-a/theirs"))

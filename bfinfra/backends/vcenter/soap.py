@@ -22,9 +22,10 @@ LARGEST = 1 << 20  # bytes of a list of versions
 class Stub(SoapStubAdapterBase):
     """pyVmomi's stub adapter on an httpx2 client. Safe to use from several threads."""
 
-    def __init__(self, http: httpx2.Client, server: str, version: str) -> None:
+    def __init__(self, http: httpx2.Client, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None) -> None:
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
-        self.requestContext: dict[str, str] = {}  # pyVmomi reads it
+        self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
+        self.path = path
         self.http = http
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
@@ -35,7 +36,7 @@ class Stub(SoapStubAdapterBase):
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
-        answer = self.http.post("/sdk", **self._request(mo, info, args))
+        answer = self.http.post(self.path, **self._request(mo, info, args))
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -47,7 +48,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
         info = GetWsdlMethod("urn:vim25", method).info
         what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
-        with self.http.stream("POST", "/sdk", **self._request(mo, info, args)) as answer:
+        with self.http.stream("POST", self.path, **self._request(mo, info, args)) as answer:
             if answer.status_code == 500:
                 raise faults.of_fault(self._deserialised(answer.read(), info, what), f"{what} failed", self.server)
             if answer.status_code != 200:

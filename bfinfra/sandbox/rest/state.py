@@ -7,15 +7,17 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.world import StoragePolicy
+
 if TYPE_CHECKING:
     from bfinfra.sandbox.clock import Clock
     from bfinfra.sandbox.faults import Faults
     from bfinfra.sandbox.inventory import Inventory, Managed
     from bfinfra.sandbox.pki import Pki
-    from bfinfra.sandbox.world import StoragePolicy, Supervisor, World
+    from bfinfra.sandbox.world import Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached")
+KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles")
 
 
 class RestState:
@@ -37,23 +39,28 @@ class RestState:
         self.tags: dict[str, Info] = {}
         self.attached: dict[str, list[Info]] = {}
         """Objects by the id of their tag: {"id": "vm-42", "type": "VirtualMachine"}."""
+        self.profiles: dict[str, Info] = {}
+        """Storage policies that somebody made, by id; `constraints` as XML."""
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
         self._fill()
 
     def _fill(self) -> None:
         from bfinfra.sandbox.rest.content import library_of  # noqa: PLC0415 - they know how their records look
+        from bfinfra.sandbox.rest.tagging import tagged  # noqa: PLC0415 - as above
         from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415 - as above
 
         self.namespaces, self.items, self.sessions = {}, {}, {}
         self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
-        self.categories, self.tags, self.attached = {}, {}, {}
+        self.categories, self.tags, self.attached = tagged(self.inventory)
+        self.profiles = {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
-        """Storage policies by id: name and policy."""
-        return {self.inventory.new_uuid(f"policy {name}"): (name, each) for name, each in self.world.storage_policies.items()}
+        """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter of tags."""
+        made = {identity: (each["name"], StoragePolicy(description=each["description"])) for identity, each in self.profiles.items()}
+        return {self.inventory.new_uuid(f"policy {name}"): (name, each) for name, each in self.world.storage_policies.items()} | made
 
     def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
         """Supervisors by the id of their cluster."""
@@ -107,8 +114,12 @@ class RestState:
             names |= {identity: each["name"] for identity, each in self.libraries.items()}
             libraries = {each["name"]: each for each in self.libraries.values()}
             items = {each["name"]: {**each, "files": sorted(each["files"])} for each in self.items.values()}
-            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging()}
+            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging(), **self._profiles()}
             return {name: _named(each, names) for name, each in found.items()}
+
+    def _profiles(self) -> Info:
+        """Policies that somebody made, by name; nothing where there are none."""
+        return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
 
     def _tagging(self) -> Info:
         """Categories, their tags and what bears them, by name; nothing where there are none."""

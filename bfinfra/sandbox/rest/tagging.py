@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import Shape, check
 
 if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory import Inventory
     from bfinfra.sandbox.rest.state import Info
 
 CATEGORY, TAG, ASSOCIATION = "/cis/tagging/category", "/cis/tagging/tag", "/cis/tagging/tag-association"
@@ -173,6 +174,19 @@ def detach_each(call: Call) -> Info:
     return _each(_detach, call, [(each, spec["object_id"]) for each in spec["tag_ids"]])
 
 
+def tagged(inventory: Inventory) -> tuple[dict[str, Info], dict[str, Info], dict[str, list[Info]]]:
+    """The world's categories, tags, and what bears them."""
+    categories: dict[str, Info] = {}
+    tags: dict[str, Info] = {}
+    attached: dict[str, list[Info]] = {}
+    for category, found in inventory.world.tags.items():
+        home = _add(categories, "Category", "", {"name": category, "description": "", "cardinality": "MULTIPLE", "associable_types": ["Datastore"]})
+        for tag, names in found.items():
+            made = _add(tags, "Tag", "", {"name": tag, "description": "", "category_id": home})
+            attached[made] = [{"id": each.moid, "type": "Datastore"} for each in inventory.datastores() if each.name in names]
+    return categories, tags, attached
+
+
 def _attach(call: Call, tag: str, thing: Info) -> None:
     call.need(f"{RIGHT}.AttachTag", thing["id"])
     with call.state.lock:
@@ -230,7 +244,7 @@ def _free(name: str, others: Iterable[Info]) -> None:
         raise Refused("ALREADY_EXISTS", f"The name '{name}' is taken.")
 
 
-def _add(where: dict[str, Info], what: str, identity: str, spec: Info) -> str:
+def _add(where: dict[str, Info], what: str, identity: str, spec: Mapping[str, Any]) -> str:
     prefix = f"urn:vmomi:InventoryService{what}:"
     if identity and not identity.startswith(prefix):
         raise Refused("INVALID_ARGUMENT", f"{identity[:80]} does not begin with {prefix}")

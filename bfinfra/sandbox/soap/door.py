@@ -64,7 +64,7 @@ class _Shop:
         """One SOAP call."""
         version = self.version(request.headers.get("soapaction", ""))
         try:
-            spoken = wire.parse(request.body.read(), version)
+            spoken = wire.parse(wire.envelope(request.body.read()), version)
         except wire.Malformed as error:
             return Response(500, wire.fault(vmodl.fault.InvalidRequest(msg=str(error)), version), XML)
         call = Call(self.inventory, self.sessions, self.sessions.find(cookie(request)), version, spoken.method, request.headers.get("user-agent", ""), loopback(request))

@@ -38,8 +38,8 @@ class Invocation:
     version: str
 
 
-def parse(data: bytes, version: str) -> Invocation:
-    """The call in an envelope. Malformed where there is none."""
+def envelope(data: bytes) -> Any:
+    """The root element. Malformed where it is not XML, or has a document type."""
     try:
         root = etree.fromstring(data, SAFE)
     except etree.XMLSyntaxError as error:
@@ -47,6 +47,11 @@ def parse(data: bytes, version: str) -> Invocation:
     docinfo: Any = root.getroottree().docinfo
     if docinfo.doctype:
         raise Malformed("a document type is not allowed in an envelope")
+    return root
+
+
+def parse(root: Any, version: str, space: str = NS) -> Invocation:
+    """The call in an envelope, of the API with this namespace. Malformed where there is none."""
     body = root.find(f"{{{SOAP}}}Body")
     call = next(iter(body), None) if body is not None else None
     if call is None:
@@ -56,9 +61,9 @@ def parse(data: bytes, version: str) -> Invocation:
         raise Malformed(f"{local(call)} has no _this")
     kind = (this.get("type") or "").rpartition(":")[2]
     try:
-        ref = support.GetWsdlType(NS, kind)((this.text or "").strip())
+        ref = support.GetWsdlType(space, kind)((this.text or "").strip())
     except KeyError:
-        raise Malformed(f"no type {kind!r} in {NS}") from None
+        raise Malformed(f"no type {kind!r} in {space}") from None
     return Invocation(local(call), ref, call, version)
 
 
@@ -103,7 +108,13 @@ def value(element: Any, kind: Any) -> Any:
 def written(name: str, result: Any, kind: Any, version: str, flags: int = 0) -> str:
     """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
-    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, PREFIXES), version)
+    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, prefixes(version)), version)
+
+
+def prefixes(version: str) -> dict[str, str]:
+    """Namespaces and their prefixes in answers of an API's version: its own has none."""
+    space = support.GetWsdlNamespace(version)
+    return PREFIXES if space == NS else {space: "", XSI: "xsi", XSD: "xsd"}
 
 
 def as_a_server(text: str, version: str) -> str:
@@ -112,9 +123,9 @@ def as_a_server(text: str, version: str) -> str:
     return CLIENTS_REFERENCE.sub(r'\1ManagedObjectReference"', text) if '"ManagedObject"' in text else text
 
 
-def answer(method: str, content: str) -> bytes:
+def answer(method: str, content: str, space: str = NS) -> bytes:
     """The envelope of a result."""
-    return f'{HEAD}<{method}Response xmlns="{NS}">{content}</{method}Response>{TAIL}'.encode()
+    return f'{HEAD}<{method}Response xmlns="{space}">{content}</{method}Response>{TAIL}'.encode()
 
 
 def fault(error: Any, version: str) -> bytes:
@@ -124,8 +135,8 @@ def fault(error: Any, version: str) -> bytes:
     info = support.Object(name=name, type=object, version=version, flags=0)
     error.msg = None
     try:
-        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, PREFIXES), version)
+        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, prefixes(version)), version)
     finally:
         error.msg = message
-    detail = detail.replace(f"<{name} ", f'<{name} xmlns="{NS}" ', 1)
+    detail = detail.replace(f"<{name} ", f'<{name} xmlns="{support.GetWsdlNamespace(version)}" ', 1)
     return f"{HEAD}<soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>{message}</faultstring><detail>{detail}</detail></soapenv:Fault>{TAIL}".encode()

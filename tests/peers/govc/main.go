@@ -28,6 +28,7 @@ import (
 	_ "github.com/vmware/govmomi/cli/pool"
 	_ "github.com/vmware/govmomi/cli/role"
 	_ "github.com/vmware/govmomi/cli/session"
+	_ "github.com/vmware/govmomi/cli/storage/policy"
 	_ "github.com/vmware/govmomi/cli/tags"
 	_ "github.com/vmware/govmomi/cli/tags/association"
 	_ "github.com/vmware/govmomi/cli/tags/category"

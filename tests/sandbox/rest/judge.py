@@ -8,16 +8,18 @@ from typing import Any
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # the SDK reads its own resources in an old way
     from com.vmware import cis_client, content_client, vcenter_client
+    from com.vmware.cis import tagging_client
     from com.vmware.content import library_client
     from com.vmware.content.library import item_client
     from com.vmware.content.library.item import updatesession_client
     from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client
+    from com.vmware.vcenter.content import registries_client
     from com.vmware.vcenter.namespaces import user_client
     from vmware.vapi.data import definition as vapi
 
 __all__ = [
-    "cis_client", "content_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "storage_client",
-    "updatesession_client", "user_client", "vcenter_client",
+    "cis_client", "content_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "registries_client",
+    "storage_client", "tagging_client", "updatesession_client", "user_client", "vcenter_client",
 ]  # fmt: skip
 
 SCALARS = {

@@ -19,7 +19,9 @@ from judge import (
     namespace_management_client,
     namespaces_client,
     ovf_client,
+    registries_client,
     storage_client,
+    tagging_client,
     updatesession_client,
     user_client,
     vcenter_client,
@@ -28,7 +30,8 @@ from vmware.vapi.bindings.stub import ApiInterfaceStub
 from vmware.vapi.data import definition as vapi
 from vmware.vapi.data.definition import VoidDefinition
 
-MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, user_client, vcenter_client)
+MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, tagging_client, registries_client,
+           user_client, vcenter_client)
 
 
 @dataclass(frozen=True)

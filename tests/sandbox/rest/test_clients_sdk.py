@@ -126,6 +126,12 @@ def test_all_that_is_said_in_the_life_of_content_libraries_fits(sandbox: Running
     assert recorder.seen() >= {"GET /content/library", "GET /content/library/{libraryId}", "GET /content/library/item", "GET /vcenter/datastore", *kinds}
 
 
+def test_all_that_is_said_over_rest_in_the_life_of_a_storage_policy_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    run(yaml.safe_load(EXAMPLES["storage_policy"].read_text()), tmp_path, sandbox, recorder)
+    assert recorder.seen() >= {"GET /vcenter/storage/policies", "GET /cis/tagging/category", "GET /cis/tagging/category/{categoryId}", "GET /cis/tagging/tag", "GET /cis/tagging/tag/{tagId}"}
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

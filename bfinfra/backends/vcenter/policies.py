@@ -1,0 +1,152 @@
+"""Storage policies that ask for tags: listed over REST, all else over SOAP's /pbm. Source: pbm.profile.ProfileManager; com.vmware.vcenter.storage.Policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bfinfra.model.errors import Malformed, Missing, Rejected
+from bfinfra.model.redact import hide
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+    from bfinfra.backends.vcenter.session import SoapSession
+
+POLICIES = "/api/vcenter/storage/policies"
+CATEGORIES = "/api/cis/tagging/category"
+TAGS = "/api/cis/tagging/tag"
+NAMESPACE, PROPERTY = "http://www.vmware.com/storage/tag", "com.vmware.storage.tag.{}.property"
+VERSION = "pbm.version.v7_0"  # the oldest that bfinfra speaks; what is asked here is older still
+COOKIE = "vmware_soap_session"
+AT_ONCE = 8  # details read side by side: the API has no bulk form
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`tags`: category → tags of which a datastore has one, of each category; `others`: it asks for what is no tag."""
+
+    name: str
+    description: str = ""
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: bool = False
+    id: str = ""
+
+
+class StoragePolicies:
+    """The policies of one vCenter. Raises RemoteError."""
+
+    def __init__(self, session: SoapSession, rest: Rest) -> None:
+        self._session, self._rest = session, rest
+
+    def list(self) -> Sequence[Policy]:
+        """Name, description and id of all, in one read."""
+        try:
+            return [Policy(str(p["name"]), str(p.get("description") or ""), id=str(p["policy"])) for p in self._rest.get(POLICIES)]
+        except (KeyError, TypeError, AttributeError):
+            raise Malformed("the storage policies can't be read", server=self._rest.server, why="no list of names and ids") from None
+
+    def read(self, identities: Iterable[str]) -> Sequence[Policy]:
+        """These whole."""
+        wanted = list(identities)
+        return self._session.read(lambda content: [_policy(each) for each in _manager(content).RetrieveContent(_ids(wanted))]) if wanted else []
+
+    def tags(self, categories: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """The tags of these categories; a category that isn't there is left out. The API knows them by ids only: each is a request."""
+        wanted = set(categories)
+        if not wanted:
+            return {}
+        homes = {each["id"]: each["name"] for each in _each(self._rest.get(CATEGORIES), lambda x: self._rest.get(f"{CATEGORIES}/{quote(x)}")) if each.get("name") in wanted}
+        found: dict[str, list[str]] = {name: [] for name in homes.values()}
+        for each in _each(self._rest.get(TAGS), lambda x: self._rest.get(f"{TAGS}/{quote(x)}")) if homes else ():
+            if each.get("category_id") in homes:
+                found[homes[each["category_id"]]].append(str(each["name"]))
+        return {name: tuple(sorted(tags)) for name, tags in found.items()}
+
+    def create(self, wanted: Policy) -> str:
+        """Make one; its id. Exists where the name is taken."""
+        pbm = _types()
+        spec = pbm.profile.CapabilityBasedProfileCreateSpec(
+            name=wanted.name, description=wanted.description, category="REQUIREMENT", resourceType=pbm.profile.ResourceType(resourceType="STORAGE"), constraints=_constraints(wanted),
+        )
+        return str(self._session.write(lambda content: _manager(content).Create(spec)).uniqueId)
+
+    def update(self, wanted: Policy) -> None:
+        """Set the description and the tags."""
+        spec = _types().profile.CapabilityBasedProfileUpdateSpec(description=wanted.description, constraints=_constraints(wanted))
+        self._session.write(lambda content: _manager(content).Update(_ids([wanted.id])[0], spec))
+
+    def delete(self, identity: str) -> None:
+        """Remove one; one that is gone already is fine. Rejected while something uses it."""
+        from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
+
+        failed = [each.fault for each in self._session.write(lambda content: _manager(content).Delete(_ids([identity]))) or () if each.fault is not None]
+        if failed:
+            error = faults.of_fault(failed[0], "the storage policy can't be deleted", self._rest.server)
+            if not isinstance(error, Missing):
+                raise error if not type(failed[0]).__name__.endswith("ResourceInUse") else Rejected(
+                    "the storage policy is in use", server=self._rest.server, why=error.problems[0].why, next="take it from what uses it first")
+
+
+def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str, Any]]:
+    """All of them; what went in between is left out."""
+
+    def one(identity: str) -> Mapping[str, Any] | None:
+        try:
+            found: Mapping[str, Any] = ask(identity)
+        except Missing:
+            return None
+        return found
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [each for each in pool.map(one, ids) if each is not None]
+
+
+def _types() -> Any:
+    from pyVmomi import pbm  # noqa: PLC0415 - reading a site loads no pyVmomi
+
+    return pbm
+
+
+def _manager(content: Any) -> Any:
+    """The manager of policies; the session of `content` is told in the header of each call, as SPBM wants it."""
+    from bfinfra.backends.vcenter import refs, soap  # noqa: PLC0415 - as above
+
+    main = refs.stub(content)
+    cookie = (main.http.cookies.get(COOKIE) or "").strip('"')
+    hide(cookie)
+    stub = soap.Stub(main.http, main.server, VERSION, "/pbm", {"vcSessionCookie": cookie})
+    return _types().ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
+
+
+def _ids(identities: Iterable[str]) -> Any:
+    return [_types().profile.ProfileId(uniqueId=each) for each in identities]
+
+
+def _constraints(wanted: Policy) -> Any:
+    """One rule a category, all in one set."""
+    pbm = _types()
+
+    def rule(category: str, tags: tuple[str, ...]) -> Any:
+        one = pbm.capability.PropertyInstance(id=PROPERTY.format(category), value=pbm.capability.types.DiscreteSet(values=list(tags)))
+        return pbm.capability.CapabilityInstance(
+            id=pbm.capability.CapabilityMetadata.UniqueId(namespace=NAMESPACE, id=category), constraint=[pbm.capability.ConstraintInstance(propertyInstance=[one])])
+
+    sub = pbm.profile.SubProfileCapabilityConstraints
+    rules = [rule(category, tags) for category, tags in sorted(wanted.tags.items())]
+    return sub(subProfiles=[sub.SubProfile(name="Tag based placement", capability=rules)])
+
+
+def _policy(profile: Any) -> Policy:
+    tags: dict[str, tuple[str, ...]] = {}
+    parts = getattr(profile.constraints, "subProfiles", None) or ()
+    others = len(parts) != 1
+    for each in (rule for part in parts for rule in part.capability):
+        values = [value for one in each.constraint for p in one.propertyInstance for value in getattr(p.value, "values", None) or ()]
+        if each.id.namespace == NAMESPACE and values:
+            tags[str(each.id.id)] = tuple(sorted({*tags.get(str(each.id.id), ()), *map(str, values)}))
+        else:
+            others = True
+    return Policy(str(profile.name), str(profile.description or ""), tags, others, str(profile.profileId.uniqueId))
