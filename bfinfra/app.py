@@ -110,7 +110,9 @@ def plan(
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     with _bound(site, around, read_only=True) as bound:
         only = _rotating(site, rotation, bound) if rotation else frozenset()
-        found = make(site, wish, _seen(bound, wish.wanted, around.patience), bound.kinds)
+        world = _seen(bound, wish.wanted, around.patience)
+        bound.leave()
+        found = make(site, wish, world, bound.kinds)
         return cut.only(found, only, CLUSTERS) if only else found
 
 
@@ -122,6 +124,7 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     wish, memory = Wish.of(site), checks.recall(site.name)
     with _bound(site, around, read_only=True) as bound:
         world = _seen(bound, wish.wanted, around.patience)
+        bound.leave()
         found = make(site, wish, world, bound.kinds)
         absent = any(item.action is Action.CREATE for item in found.items)
         made = report(found, wish, world, bound.kinds, checks.stood(site.name, memory) if absent else ())
@@ -349,6 +352,8 @@ class _Bound:
     make: Callable[[Iterable[str]], dict[str, Any]]
     seam: Seam
     provide: Callable[[str], Any]
+    leave: Callable[[], None]
+    """All is seen: sessions may end while what was seen is worked on."""
 
 
 def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World:
@@ -370,10 +375,13 @@ def _asked(site: Site) -> list[str]:
 @contextlib.contextmanager
 def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
+    from bfinfra.backends.ahead import Ahead
+
     if missing := missing_references(site):
         raise SiteError(*missing)
     seam = around.seam(read_only=read_only)
     provide = provided(site, seam)
+    left = Ahead(lambda: provide("ExitStack").close(), "leave")
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:
         return {name: made for name in names if (made := bound_to(name, site, provide)) is not None}
@@ -381,7 +389,7 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     try:
         if site.vcenter:
             provide("VCenter")  # it logs in while the kinds are imported
-        yield _Bound(kinds(_asked(site)), kinds, seam, provide)
+        yield _Bound(kinds(_asked(site)), kinds, seam, provide, left.begin)
     finally:
-        provide("ExitStack").close()
+        left.take()
         seam.close()

@@ -45,9 +45,9 @@ def sort(before: Mapping[Key, tuple[Key, ...]]) -> tuple[Key, ...]:
 
 
 def levels(kinds: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Kinds in the order in which they can be surveyed: those of one level refer only to earlier levels."""
+    """Kinds in the order in which they can be surveyed: those of one level look at what earlier levels saw only."""
     sorter = TopologicalSorter({
-        name: {other for other in kinds_named(kind.Spec) | kinds_named(kind.State) if other in kinds and other != name}
+        name: {other for other in kinds_named(kind.Spec) | kinds_named(kind.State) if other in kinds and other != name and not kind.alone}
         for name, kind in kinds.items()
     })
     sorter.prepare()

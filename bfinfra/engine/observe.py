@@ -47,7 +47,7 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
     first, *later = graph.levels(kinds) or ((),)
-    with ThreadPoolExecutor(max_workers=8, thread_name_prefix="survey") as pool:
+    with ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey") as pool:
         for level in (first, *later):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
             for name in itertools.chain(*later) if level is first else ():

@@ -109,6 +109,7 @@ class HostSettings(kind.Kind[S, T]):
     """A kind that sets one value on several hosts, each with a note in a custom attribute."""
 
     makes = False
+    alone = True
     reads = (holds(VCENTER, *READ),)
     address: ClassVar[str]
     """The kind's name, as marks have it."""

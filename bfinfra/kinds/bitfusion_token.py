@@ -64,6 +64,7 @@ class BitfusionToken(kind.Source[Spec, State]):
     """A Bitfusion client token."""
 
     document = Document.SINGAPORE_POC
+    alone = True
 
     def __init__(self) -> None:
         self._problems: dict[str, str] = {}

@@ -95,6 +95,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
     document = Document.PVRDMA
     acts = (Create, Reconfigure, Delete)
+    alone = True
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:

@@ -141,6 +141,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     document = Document.SINGAPORE_POC
     deadline = 900
     acts = (Create, Update, Delete, Move)
+    alone = True
     reads = (holds(VCENTER, *READ),)
     looks = (CATALOG,)
 

@@ -283,6 +283,8 @@ class Kind(ABC, Generic[S, T]):
     """What each survey takes, whether the site has such resources or not: it asks every kind."""
     looks: ClassVar[tuple[Right, ...]] = ()
     """What observing takes besides, for each resource that is wanted."""
+    alone: ClassVar[bool] = False
+    """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
     makes: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
 

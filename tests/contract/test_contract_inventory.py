@@ -74,9 +74,10 @@ def test_a_host_keeps_notes(vcenter: VCenterSide) -> None:
     vc.hosts.set_attribute(moid, NOTE, "one")
     vc.hosts.set_attribute(moid, NOTE, "two")
     vc.hosts.set_attribute(other, NOTE, "three")
-    notes, clusters = vc.hosts.survey(NOTE)
+    notes, clusters, machines = vc.hosts.survey(NOTE)
     assert notes[vcenter.host] == (moid, "two")
     assert vcenter.cluster in clusters.values()
+    assert machines.keys() == {there for there, _ in notes.values()}
     vc.hosts.drop_attribute(moid, NOTE)
     assert vc.hosts.notes(NOTE)[vcenter.host] == (moid, "")
     assert vc.hosts.notes(NOTE)["DC0_C0_H1"] == (other, "three")

@@ -73,6 +73,7 @@ def test_a_card_is_put_in_and_taken_out(vcenter: VCenterSide) -> None:
     vc.machines.power_on(moid)
     (host,) = vc.hosts.read([found.host], MARK)
     assert [(h.name, h.on, h.addresses, h.mark) for h in host.holders] == [("card", True, ("0000:17:00.0",), "mark of card")]
+    assert vc.hosts.read([found.host], MARK, machines=[moid]) == [host]
     vc.machines.stop(moid)
     vc.machines.reconfigure(moid, Hardware(drop=(found.pci[0].key,)))
     assert vc.machines.read([moid], [])[0].pci == ()

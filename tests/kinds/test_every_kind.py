@@ -5,6 +5,10 @@ What each kind does in particular is tested in its own file.
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
+
 import pytest
 from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, unhurried, world
 
@@ -15,6 +19,7 @@ from bfinfra.kinds import names
 from bfinfra.kinds.workload.decide import RESOURCES
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Source
+from bfinfra.model.refs import kinds_named
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
 every_kind = pytest.mark.parametrize("kind", names())
@@ -29,6 +34,17 @@ def test_every_kind_has_an_example(kind):
 @every_kind
 def test_every_kind_says_which_document_it_is_from(kind):
     assert isinstance(registry.kind(kind).document, Document), f"write document = Document.… in the kind {kind}"
+
+
+@every_kind
+def test_a_kind_waits_in_a_survey_for_those_it_refers_to_if_it_looks_at_what_they_saw(kind):
+    found = registry.kind(kind)
+    source = ast.parse(textwrap.dedent(inspect.getsource(found.observe)))
+    looks = any(isinstance(node, ast.Name) and node.id == "needs" for node in ast.walk(source))
+    if kinds_named(found.Spec) | kinds_named(found.State):
+        assert found.alone is not looks
+    else:
+        assert not looks
 
 
 @lived_through

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from pyVmomi import vim
 
+from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.backends.vcenter.machines import with_devices
@@ -24,7 +25,7 @@ DETAIL = [
     "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
     "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
 ]  # fmt: skip
-NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"], vim.ComputeResource: ["name"]}
+NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue", "vm"], vim.ComputeResource: ["name"]}
 LEAVING = 900  # seconds that a host may take to go down
 
 
@@ -39,32 +40,45 @@ class Hosts:
         """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
         return self.survey(attribute)[0]
 
-    def survey(self, attribute: str) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-        """The notes, and the name of each cluster (or host that stands alone) by its id, in one bulk read."""
+    def survey(self, attribute: str) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
+        """In one bulk read: the notes; by id, the name of each cluster (or host that stands alone), and the ids of the VMs on each host."""
 
-        def read(content: Any) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-            keys = _fields(content)
-            rows = properties.below(content, content.rootFolder, NOTED, properties.whole)
+        def read(content: Any) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
+            rows = properties.below(content, content.rootFolder, NOTED, properties.whole, _definitions(content))
+            keys = {key: name for row in rows for key, name in _defined(row).items()}
             hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
-            notes = {str(row["name"]): (row.moid, _attributes(row, keys).get(attribute, "")) for row in hosts}
-            return notes, {row.moid: unquote(row["name"] or "") for row in rows if isinstance(row.ref, vim.ComputeResource)}
+            notes = {str(row["name"]): (row.moid, _attributes(_values(row), keys).get(attribute, "")) for row in hosts}
+            clusters = {row.moid: unquote(row["name"] or "") for row in rows if isinstance(row.ref, vim.ComputeResource)}
+            return notes, clusters, {row.moid: tuple(map(refs.moid, row["vm"] or ())) for row in hosts}
 
         return self._session.read(read)
 
-    def read(self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = ()) -> list[HostDetail]:
+    def read(self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = (), machines: Collection[str] = ()) -> list[HostDetail]:
         """All there is to know of these hosts and of the VMs there that have PCI devices.
 
-        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them.
+        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them; `machines`: ids of VMs that were seen there,
+        which are read meanwhile.
         """
-        listed, wanted = list(moids), list(dict.fromkeys([mark_key, *keys]))
+        listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
         def read(content: Any) -> list[HostDetail]:
-            defined = _fields(content)
-            found = properties.of(content, [_host(content, moid) for moid in listed], DETAIL, lambda row: (_detail(row, defined), row["vm"] or ()))
+            seen = Ahead(lambda: with_devices(content, [refs.refer(content, vim.VirtualMachine, moid) for moid in machines], wanted), "machines")
+            if machines:
+                seen.begin()
+            defined: dict[int, str] = {}
+            found: list[tuple[HostDetail, dict[int, str], Sequence[Any]]] = []
+
+            def take(row: Row) -> None:
+                if isinstance(row.ref, vim.HostSystem):
+                    found.append((_detail(row), _values(row), row["vm"] or ()))
+                defined.update(_defined(row))
+
+            properties.of(content, [_host(content, moid) for moid in listed], DETAIL, take, _definitions(content))
             held: dict[str, list[Holder]] = {}
-            for machine in with_devices(content, [vm for _, machines in found for vm in machines], wanted):
+            since = [vm for *_, there in found for vm in there if refs.moid(vm) not in known]
+            for machine in (*seen.take(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
-            return [replace(detail, holders=tuple(held.get(detail.moid, ()))) for detail, _ in found]
+            return [replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ()))) for host, values, _ in found]
 
         return self._session.read(read)
 
@@ -150,7 +164,8 @@ def _host(content: Any, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
-def _detail(row: Row, keys: Mapping[int, str]) -> HostDetail:
+def _detail(row: Row) -> HostDetail:
+    """All but its attributes, which are known by key only, and the holders of its devices."""
     return HostDetail(
         moid=row.moid,
         name=str(row["name"]),
@@ -160,7 +175,7 @@ def _detail(row: Row, keys: Mapping[int, str]) -> HostDetail:
         boot=_time(row["runtime.bootTime"]),
         devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
         vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
-        attributes=_attributes(row, keys),
+        attributes={},
         holders=(),
         datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
         networks=frozenset(refs.moid(n) for n in row["network"] or ()),
@@ -202,12 +217,24 @@ def _define(manager: Any, name: str, content: Any) -> int:
 def _fields(content: Any) -> dict[int, str]:
     if content.customFieldsManager is None:
         return {}
-    defined = properties.one(content, content.customFieldsManager, ["field"])["field"] or ()
-    return {d.key: d.name for d in defined}
+    return _defined(properties.one(content, content.customFieldsManager, ["field"]))
 
 
-def _attributes(row: Row, keys: Mapping[int, str]) -> dict[str, str]:
-    return {keys[v.key]: v.value for v in row["customValue"] or () if v.key in keys and v.value}
+def _definitions(content: Any) -> dict[Any, list[str]]:
+    """What is asked beside hosts, to learn what their attributes are called."""
+    return {content.customFieldsManager: ["field"]} if content.customFieldsManager is not None else {}
+
+
+def _defined(row: Row) -> dict[int, str]:
+    return {d.key: d.name for d in row["field"] or ()}
+
+
+def _values(row: Row) -> dict[int, str]:
+    return {v.key: v.value for v in row["customValue"] or () if v.value}
+
+
+def _attributes(values: Mapping[int, str], keys: Mapping[int, str]) -> dict[str, str]:
+    return {keys[key]: value for key, value in values.items() if key in keys}
 
 
 def _time(value: Any) -> str:

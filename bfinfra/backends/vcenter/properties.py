@@ -25,6 +25,7 @@ ASIDE = 3  # such requests that are under way at once
 Collector = vmodl.query.PropertyCollector
 MissingProperty = Collector.MissingProperty
 ABSENT = (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)
+NOTHING: Mapping[Any, Sequence[str]] = {}
 T = TypeVar("T")
 
 
@@ -49,30 +50,32 @@ def whole(row: Row) -> Row:
     return row
 
 
-def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T]) -> list[T]:
+def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING) -> list[T]:
     """What `make` makes of all objects of the asked types below `root`, each with the asked paths, in one collector call (and its pages).
 
+    `beside`: single objects of other types, with their paths; their rows come anywhere among the others.
     The view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
     for _ in range(2):
         if key not in views:
             views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
-        made = _through(content, views[key], asked, make)
+        made = _through(content, views[key], asked, make, beside)
         if made is not None:
             return made
         views.pop(key, None)
     raise Missing(f"what is below {refs.moid(root)} can't be listed", server=refs.server(content), why="the server forgets its views")
 
 
-def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T]) -> list[T] | None:
+def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]]) -> list[T] | None:
     """None where the view doesn't answer for itself."""
     walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
-    objects = [Collector.ObjectSpec(obj=view, skip=False, selectSet=[walk])]
+    objects = [Collector.ObjectSpec(obj=view, skip=False, selectSet=[walk]), *_named(beside)]
+    paths = {**asked, **{type(ref): paths for ref, paths in beside.items()}, vim.view.ContainerView: ["container"]}
     answered = False
     made: list[T] = []
     with contextlib.suppress(Missing), _readable(content):
-        for row in _rows(content, _first(content, _query(objects, {**asked, vim.view.ContainerView: ["container"]}))):
+        for row in _rows(content, _first(content, _query(objects, paths))):
             if row.moid == refs.moid(view):
                 answered = True
             else:
@@ -80,22 +83,28 @@ def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]
     return made if answered else None
 
 
-def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callable[[Row], T]) -> list[T]:
-    """What `make` makes of these objects, all of one type, with these paths; objects that are gone are left out."""
+def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING) -> list[T]:
+    """What `make` makes of these objects, all of one type, with these paths; objects that are gone are left out. `beside`: as in `below`."""
     listed = list(objects)
     if not listed:
         return []
     least, most = PART
     size = min(most, max(least, -(-len(listed) // (2 * ASIDE))))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
-    queries = (_query([Collector.ObjectSpec(obj=ref, skip=False) for ref in part], {type(listed[0]): paths}) for part in parts)
+    asked = {type(listed[0]): paths}
+    also = {type(ref): paths for ref, paths in beside.items()}
+    queries = (_query([*_named(part), *_named(() if n else beside)], asked if n else asked | also) for n, part in enumerate(parts))
     with _readable(content):
         return [make(row) for page in _side_by_side(content, queries) for row in _rows(content, page)]
 
 
+def _named(refs: Iterable[Any]) -> list[Any]:
+    return [Collector.ObjectSpec(obj=ref, skip=False) for ref in refs]
+
+
 def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
     """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing where it is gone."""
-    query = _query([Collector.ObjectSpec(obj=ref, skip=False)], {type(ref): paths})
+    query = _query(_named([ref]), {type(ref): paths})
     page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
     for found in (page.objects if page else None) or ():
         if not _gone(m.fault for m in found.missingSet or ()):

@@ -47,11 +47,12 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
         """The hosts that are wanted or noted; learns the ids of all."""
-        notes, self._clusters = self._vcenter.hosts.survey(ATTRIBUTE)
+        notes, self._clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
         self._ids = {name: moid for name, (moid, _) in notes.items()}
         names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        return self._vcenter.hosts.read([self._ids[n] for n in sorted(names)], VM_MARK, VM_KEYS)
+        ids = [self._ids[name] for name in sorted(names)]
+        return self._vcenter.hosts.read(ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]])
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
