@@ -28,6 +28,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     """A virtual machine cloned from a template."""
 
     document = Document.PVRDMA
+    alone = True
     deadline = 1800
     acts = (Make, Start, Stop, Reconfigure, Delete)
     reads = (holds(VCENTER, *READ),)
