@@ -47,7 +47,8 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
     first, *later = graph.levels(kinds) or ((),)
-    with ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey") as pool:
+    pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
+    try:
         for level in (first, *later):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
             for name in itertools.chain(*later) if level is first else ():
@@ -59,6 +60,8 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
                     world.unreadable[name] = str(error)
                     if isinstance(error, Unreachable):  # nothing can be applied now: the later kinds don't wait for it as long again
                         patience = replace(patience, attempts=1)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # all have answered, but where somebody interrupts: then no server is waited for
     return world
 
 

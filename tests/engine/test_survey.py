@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from engine.toys import Box, Lid, ToyWorld
 
 from bfinfra.engine.observe import survey
@@ -49,3 +50,24 @@ def test_a_kind_that_takes_nothing_of_what_others_saw_is_asked_beside_those_that
     monkeypatch.setattr(Lid, "alone", True)
     assert not survey(ToyWorld().kinds(), {}, QUICK).unreadable
     assert not both.broken
+
+
+def test_who_is_interrupted_waits_for_no_server(monkeypatch):
+    began, answered = threading.Event(), threading.Event()
+
+    def interrupted(kind, wanted, needs, *, others=True):
+        began.wait(20)
+        raise KeyboardInterrupt
+
+    def slow(kind, wanted, needs, *, others=True):
+        began.set()
+        answered.wait(20)
+        return Seen({})
+
+    monkeypatch.setattr(Box, "observe", interrupted)
+    monkeypatch.setattr(Lid, "observe", slow)
+    monkeypatch.setattr(Lid, "alone", True)
+    with pytest.raises(KeyboardInterrupt):
+        survey(ToyWorld().kinds(), {}, QUICK)
+    assert not answered.is_set()
+    answered.set()

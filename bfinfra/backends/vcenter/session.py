@@ -14,7 +14,7 @@ from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.door import Door
-from bfinfra.model.errors import Denied, Expired, RemoteError
+from bfinfra.model.errors import Denied, Expired, Rejected, RemoteError
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 
@@ -41,6 +41,7 @@ class SoapSession:
         self._site = site
         self._door = door or Door(settings, seam, site)
         self._content: Any = None
+        self._closed = False
         self._entry = Ahead(self._login, "login")
         self._lock = threading.Lock()
 
@@ -51,6 +52,8 @@ class SoapSession:
     def content(self) -> Any:
         """ServiceContent of a session that is logged in."""
         with self._lock:
+            if self._closed:
+                raise Rejected("the session is over", server=self.server, why="the run that it belongs to has ended")
             if self._content is None:
                 self._content = self._entry.take()
             return self._content
@@ -80,8 +83,9 @@ class SoapSession:
                 self._content = None
 
     def close(self) -> None:
-        """Log out; a server that no longer answers is left alone."""
+        """Log out, for good: what still reads gets no session any more. A server that no longer answers is left alone."""
         with self._lock:
+            self._closed = True
             content, self._content = self._entry.left() if self._content is None else self._content, None
         if content is not None:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
