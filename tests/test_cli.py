@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bfinfra import app, sandbox
-from bfinfra.cli.main import Terminated, main
+from bfinfra.cli.main import UNUSED, Terminated, main
 from bfinfra.engine import checks
 from bfinfra.engine.journal import Journal
 from bfinfra.model.drift import Cause, Drifted, Report
@@ -395,3 +396,11 @@ def test_an_ova_is_inspected_and_verified(tmp_path, capsys):
     make_ova(file, broken="wrong digest")
     assert main(["ova", "inspect", "--verify", str(file)]) == 1
     assert "is damaged" in capsys.readouterr().err
+
+
+def test_nobody_imports_what_the_command_goes_without():
+    source = "\n".join(path.read_text() for path in Path(app.__file__).parent.rglob("*.py") if path.name != "main.py")
+    for module in UNUSED:
+        package, _, inner = module.partition("._typeinfo_")
+        name = inner.removesuffix("health") or package
+        assert not re.search(rf"import (.*, )?{name}\b|from {name}\b", source), module

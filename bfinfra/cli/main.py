@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PIPE = 128 + signal.SIGPIPE
 SIGNALLED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "pbm", "sms", "vsanhealth", "vslm")))
+UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")))
 """What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses it, and it takes a tenth of a second to import."""
 
 

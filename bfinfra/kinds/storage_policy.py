@@ -11,7 +11,7 @@ from pydantic import Field
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Denied, Refusal
+from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.kind import Around, Change, Need, Report, Seen, differences
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.refs import Key
@@ -97,11 +97,11 @@ class StoragePolicy(kind.Kind[Spec, State]):
         self._policies = StoragePolicies(vcenter.session, vcenter.rest)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list; then what is wanted or ours as a whole. An account that may not even look at policies has made none."""
+        """One list; then what is wanted or ours as a whole. An account that may not even look at policies has made none, nor has anybody on a server that has none (vcsim)."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         try:
             listed = self._policies.list()
-        except Denied:
+        except (Denied, Missing):
             if wanted:
                 raise
             return Seen({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -10,9 +11,9 @@ from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from kinds.strangers import policies
 from pyVmomi import pbm
 
-from bfinfra.backends.vcenter.policies import Policy
+from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.kinds.storage_policy import Create, Delete, Facts, Spec, State, StoragePolicy, Update
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
@@ -63,3 +64,15 @@ def test_a_namespace_of_the_same_site_waits_for_its_policy_and_a_policy_in_use_g
     assert made(outcome), endings(outcome)
     gone = apply(path, sandbox, destroy=True)
     assert made(gone), endings(gone)
+
+
+@pytest.mark.parametrize("error", [Denied, Missing])
+def test_where_policies_can_t_be_listed_there_are_none_unless_one_is_wanted(error, monkeypatch):
+    def refused(_):
+        raise error("GET /api/vcenter/storage/policies failed")
+
+    monkeypatch.setattr(StoragePolicies, "list", refused)
+    kind = StoragePolicy(SimpleNamespace(session=None, rest=None))
+    assert kind.observe({}, {}).states == {}
+    with pytest.raises(error):
+        kind.observe({"p": SPEC}, {})
