@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from peers.found import NotUp, find
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,12 +32,17 @@ def test_with_it_and_no_peers_up_they_fail_with_what_to_do(tmp_path: Path) -> No
     assert f"--peers: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up" in found.stdout
 
 
-def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(tmp_path: Path) -> None:
-    found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path), KUBECONFIG=str(tmp_path / "mine"))
-    assert "there is no" in found.stdout
+def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BFINFRA_PEERS_BIN", raising=False)
+    monkeypatch.setenv("PEERS_DIR", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "mine"))
+    with pytest.raises(NotUp, match="there is no"):
+        find()
 
 
-def test_a_peer_that_went_is_named(tmp_path: Path) -> None:
+def test_a_peer_that_went_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BFINFRA_PEERS_BIN", raising=False)
+    monkeypatch.setenv("PEERS_DIR", str(tmp_path))
     for name in ("vcsim", "govc", "kubectl"):
         (tmp_path / name).touch()
     (tmp_path / "password").write_text("x")
@@ -45,5 +51,5 @@ def test_a_peer_that_went_is_named(tmp_path: Path) -> None:
         f"export KUBECONFIG={tmp_path}/kubeconfig\nexport BFINFRA_VCSIM_URL=https://127.0.0.1:1/sdk\n"
         f"export BFINFRA_VCSIM_PASSWORD_FILE={tmp_path}/password\nexport BFINFRA_PEERS_BIN={tmp_path}\n"
     )
-    found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path))
-    assert "vcsim at 127.0.0.1:1: Connection refused" in found.stdout
+    with pytest.raises(NotUp, match=r"vcsim at 127\.0\.0\.1:1: Connection refused"):
+        find()

@@ -48,8 +48,7 @@ def site(tmp_path, api, cluster, monkeypatch):
         "token_secret": {"t": {"cluster": "k", "token": "tok", "namespaces": ["kube-system"]}},
         "bitfusion_device_plugin": {"p": {"cluster": "k", "token_secret": "t", "total_gpu_memory": "16GB", "quotas": [{"namespace": "train", "gpus": 1.5}]}},
     }
-    yield made
-    made.applied(destroy=True)
+    return made
 
 
 def plugin(site, **changes):
@@ -68,7 +67,9 @@ def certificates(cluster, name="bwki-webhook-certs", key="cert.pem"):
     return authority.read(base64.b64decode(cluster.get("v1", "Secret", name, "bwki")["data"][key]))
 
 
-def test_all_of_it_is_made_and_then_agrees(site, cluster):
+def test_all_of_it_is_made_with_the_webhook_asked_last_then_agrees_and_the_webhook_is_asked_no_more_before_anything_goes(site, cluster, tmp_path):
+    item = site.item(ADDRESS)
+    assert [type(step).__name__ for step in item.steps] == ["Note", "Authorize", "Certify", "Write", "RollOut", "Ask", "Seal"]
     outcome = site.applied()
     assert outcome.endings[Key.parse(ADDRESS)].note == "1 nodes advertise bitfusion.io/gpu, 1000 each"
     daemons = cluster.get("apps/v1", "DaemonSet", "bitfusion-cli-device-plugin", "kube-system")
@@ -76,21 +77,16 @@ def test_all_of_it_is_made_and_then_agrees(site, cluster):
     assert cluster.get("v1", "ResourceQuota", "bitfusion-quota", "training")["spec"]["hard"] == {"requests.bitfusion.io/gpu": "150"}
     env = cluster.get("apps/v1", "Deployment", "bitfusion-webhook-deployment", "bwki")["spec"]["template"]["spec"]["containers"][0]["env"]
     assert env == [{"name": "TOTAL_GPU_MEMORY", "value": "16000"}]
-    assert site.plan().pending == ()
     assert site.apply().writes == 0
-
-
-def test_the_webhook_is_asked_last_and_no_more_before_anything_goes(site, cluster):
-    steps = [type(step).__name__ for step in site.item(ADDRESS).steps]
-    assert steps == ["Note", "Authorize", "Certify", "Write", "RollOut", "Ask", "Seal"]
-    site.applied()
     (gone,) = site.item(ADDRESS, destroy=True).steps
     assert [place.kind for place in gone.places[:4]] == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "DaemonSet", "Deployment"]
     assert gone.places[-1].name == "bfinfra-device-plugin-p"
+    its_certificate_is_for_the_service_and_signed_by_what_the_api_server_trusts(cluster)
+    said = json.dumps([step_data(step) for step in (*item.steps, gone)])
+    no_key_stands_in(cluster, said, "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file()))
 
 
-def test_the_certificate_is_for_the_service_and_signed_by_what_the_api_server_trusts(site, cluster):
-    site.applied()
+def its_certificate_is_for_the_service_and_signed_by_what_the_api_server_trusts(cluster):
     secret = cluster.get("v1", "Secret", "bwki-webhook-certs", "bwki")["data"]
     leaf, key = base64.b64decode(secret["cert.pem"]), base64.b64decode(secret["key.pem"])
     bundles = {hook["clientConfig"]["caBundle"] for hook in hooks(cluster).values()}
@@ -101,29 +97,28 @@ def test_the_certificate_is_for_the_service_and_signed_by_what_the_api_server_tr
     assert x509.load_pem_x509_certificate(bundle).extensions.get_extension_for_class(x509.BasicConstraints).value.path_length == 0
 
 
-def test_no_key_stands_in_a_plan_or_in_the_journal(site, cluster, tmp_path):
-    said = json.dumps([step_data(step) for step in site.item(ADDRESS).steps])
-    site.applied()
-    again = json.dumps([step_data(step) for step in site.item(ADDRESS, destroy=True).steps])
-    journal = "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file())
+def no_key_stands_in(cluster, *texts):
     keys = [cluster.get("v1", "Secret", name, "bwki")["data"][key] for name, key in (("bwki-webhook-certs", "key.pem"), ("bwki-webhook-ca", "tls.key"))]
-    for key in keys:
-        for text in (said, again, journal):
-            assert "PRIVATE KEY" not in text
-            assert key not in text
+    for text in texts:
+        assert text
+        assert "PRIVATE KEY" not in text
+        assert not any(key in text for key in keys)
 
 
-@pytest.mark.parametrize(("path", "body", "field"), [
-    ("bwki/services/bwki-webhook-svc", {"spec": {"selector": {"app": "x"}}}, "Service/bwki-webhook-svc.spec.selector.app"),
-    ("bwki/configmaps/bwki-webhook-configmap", {"data": {"sidecarconfig.yaml": "x"}}, "ConfigMap/bwki-webhook-configmap.data.sidecarconfig.yaml"),
-    ("training/resourcequotas/bitfusion-quota", {"spec": {"hard": {"requests.bitfusion.io/gpu": "900"}}},
-     "ResourceQuota/bitfusion-quota in training.spec.hard.requests.bitfusion.io/gpu"),
-])
-def test_what_somebody_changed_is_drift_and_is_put_back(path, body, field, site, cluster):
+CHANGED = {
+    "Service/bwki-webhook-svc.spec.selector.app": ("bwki/services/bwki-webhook-svc", {"spec": {"selector": {"app": "x"}}}),
+    "ConfigMap/bwki-webhook-configmap.data.sidecarconfig.yaml": ("bwki/configmaps/bwki-webhook-configmap", {"data": {"sidecarconfig.yaml": "x"}}),
+    "ResourceQuota/bitfusion-quota in training.spec.hard.requests.bitfusion.io/gpu":
+        ("training/resourcequotas/bitfusion-quota", {"spec": {"hard": {"requests.bitfusion.io/gpu": "900"}}}),
+}
+
+
+def test_what_somebody_changed_is_drift_and_is_put_back(site, cluster):
     site.applied()
-    somebody_patches(cluster, f"namespaces/{path}", body)
-    assert fields(site) == {field}
-    site.applied()
+    for field, (path, body) in CHANGED.items():
+        somebody_patches(cluster, f"namespaces/{path}", body)
+        assert fields(site) == {field}
+        site.applied()
     assert site.plan().pending == ()
 
 

@@ -68,6 +68,8 @@ def test_a_server_does_not_get_their_card(case: str) -> None:
 
 SERVICES = {"flexdirect_host.Restart"}
 """A service on a machine restarts, not the machine: no vSphere device changes hands, and it wants --allow-disruption."""
+SHARED = {"virtual_machine.Stop"}
+"""Its vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine takes none from another."""
 
 
 def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:
@@ -75,7 +77,7 @@ def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:
     modules = [importlib.import_module(each.name) for each in pkgutil.walk_packages(bfinfra.kinds.__path__, "bfinfra.kinds.") if not each.name.endswith("__main__")]
     assert modules
     assert {f"{step.__module__.split('.')[2]}.{step.__name__}" for step in below(Step) if step.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
-            and step.__module__.startswith("bfinfra.kinds.")} == {"gpu_host.Reboot", "gpu_host.ShutDown", "bitfusion_server.Stop", *SERVICES}
+            and step.__module__.startswith("bfinfra.kinds.")} == {"gpu_host.Reboot", "gpu_host.ShutDown", "bitfusion_server.Stop", *SERVICES, *SHARED}
 
 
 def below(cls: type) -> set[type]:

@@ -61,30 +61,33 @@ def forced(path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anythi
 
 
 @every_made_kind
-def test_what_another_site_made_under_the_same_name_stays_as_it_is(kind: str, sandbox: Running, tmp_path: Path) -> None:
-    theirs, ours = renamed(kind, tmp_path, "theirs"), renamed(kind, tmp_path, "ours")
+def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destroy_or_prune(kind: str, sandbox: Running, tmp_path: Path) -> None:
+    theirs, ours = protected(kind, renamed(kind, tmp_path, "theirs")), renamed(kind, tmp_path, "ours")
     assert made(apply(theirs, sandbox))
     before = world(sandbox)
-    found = plan(ours, sandbox)
-    told = " ".join(str(problem) for problem in found.problems)
+    told = " ".join(str(problem) for problem in plan(ours, sandbox).problems)
     assert "belongs to" in told or "bfinfra adopt" in told or "theirs" in told, told
     ended = forced(ours, sandbox)
     assert "refused" in ended or any(text.startswith("failed") for text in ended.values()), ended
     assert world(sandbox) == before
-
-
-@every_made_kind
-@pytest.mark.parametrize("how", ["destroy", "prune"])
-def test_what_another_site_made_is_not_ours_to_remove(kind: str, how: str, sandbox: Running, tmp_path: Path) -> None:
-    theirs, ours = renamed(kind, tmp_path, "theirs"), renamed(kind, tmp_path, "ours")
-    assert made(apply(theirs, sandbox))
-    before = world(sandbox)
-    ended = forced(ours, sandbox, destroy=True) if how == "destroy" else forced(without(ours, kind), sandbox)
+    ended = forced(ours, sandbox, destroy=True)
     assert all("deleted" not in text for text in ended.values()), ended
-    if how == "destroy":
-        assert world(sandbox) == before
-    else:
-        assert plan(theirs, sandbox).pending == ()
+    assert world(sandbox) == before
+    for ended in (forced(theirs, sandbox, destroy=True), forced(without(theirs, kind), sandbox)):  # their own site may not either: it is protected
+        assert "it is protected" in ended.get("refused", ""), ended
+    assert world(sandbox) == before
+    ended = forced(without(ours, kind), sandbox)
+    assert all("deleted" not in text for text in ended.values()), ended
+    assert plan(theirs, sandbox).pending == ()
+
+
+def protected(kind: str, path: Path) -> Path:
+    """The same site with `protect: true` on each of the kind."""
+    given = yaml.load(path.read_text(), yaml.BaseLoader)
+    for fields in given[kind].values():
+        fields["protect"] = "true"
+    path.write_text(yaml.safe_dump(given, sort_keys=False))
+    return path
 
 
 @every_made_kind
@@ -128,17 +131,3 @@ def names_it(pruned: Path, sandbox: Running, put: Callable[[Running], object], w
 def around(kind: str, ours: Path, sandbox: Running) -> None:
     """What the example needs besides the kind itself."""
     assert made(apply(without(ours, kind), sandbox))
-
-
-@every_made_kind
-def test_a_protected_resource_is_neither_pruned_nor_destroyed(kind: str, sandbox: Running, tmp_path: Path) -> None:
-    path = renamed(kind, tmp_path, "ours")
-    given = yaml.load(path.read_text(), yaml.BaseLoader)
-    for fields in given[kind].values():
-        fields["protect"] = "true"
-    path.write_text(yaml.safe_dump(given, sort_keys=False))
-    assert made(apply(path, sandbox))
-    before = world(sandbox)
-    for ended in (forced(path, sandbox, destroy=True), forced(without(path, kind), sandbox)):
-        assert "it is protected" in ended.get("refused", ""), ended
-    assert world(sandbox) == before
