@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 def operate(args: argparse.Namespace) -> int:
     """The operator itself, until it is stopped."""
-    import os
-
     try:
         from bfinfra.operator.running import How, run
     except ModuleNotFoundError as error:
         raise BfinfraError(Problem("the operator's libraries are not installed", why=f"there is no {error.name}", next="pip install 'bfinfra[operator]'")) from None
+    from bfinfra.cli.signals import Stop, stoppable
     from bfinfra.operator.job import Mould
 
-    if not (image := args.image or os.environ.get("BFINFRA_IMAGE", "")):
-        raise BfinfraError(Problem("which image do the Jobs run?", next="--image IMAGE, or BFINFRA_IMAGE"))
     address, _, port = args.metrics.rpartition(":")
     namespace, _, name = args.lease.rpartition("/")
     if not port.isdecimal() or not name:
         raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
-    return run(How(Mould(image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or ""))
+    how = How(Mould(args.image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or "")
+    stop = Stop()
+    with stoppable(stop):
+        return run(how, stop.flag)
 
 
 def crd(_: argparse.Namespace) -> int:

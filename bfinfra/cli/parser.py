@@ -132,7 +132,7 @@ def _operator(verbs: argparse._SubParsersAction[Parser]) -> None:
     inner = _verb(verbs, "operator", "operating", "keep Site objects of a Kubernetes cluster as they are described").add_subparsers(
         dest="what", metavar="run|crd|site|job", required=True, parser_class=Parser)
     run = _verb(inner, "run", "operating", "run the operator: a Job for each look at each Site, what it found in the Site's status", run="operate")
-    run.add_argument("--image", metavar="IMAGE", help="the Jobs' container image; else BFINFRA_IMAGE")
+    run.add_argument("--image", metavar="IMAGE", default="", help="the Jobs' container image; else that of the pod that this runs in")
     run.add_argument("--namespace", dest="namespaces", action="append", default=[], metavar="NAME", help="keep the Sites of this namespace; repeat; default all")
     run.add_argument("--jobs", type=_positive, default=20, metavar="N", help="Jobs at a time (default 20)")
     run.add_argument("--pull-secret", dest="pull", action="append", default=[], metavar="NAME", help="an image pull Secret in the Sites' namespaces; repeat")

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
@@ -29,7 +29,7 @@ log = logging.getLogger("bfinfra.operator")
 
 @dataclass(frozen=True)
 class How:
-    """`namespaces`: those alone; none means all. `lease`: its namespace ("" = the pod's own) and name. `metrics`: address and port."""
+    """`mould`: without an image it is the pod's own. `namespaces`: those alone; none means all. `lease`: its namespace ("" = the pod's own) and name. `metrics`: address and port."""
 
     mould: Mould
     metrics: tuple[str, int]
@@ -44,18 +44,18 @@ class How:
         return (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute())))) if self.kubeconfig else incluster.enter
 
 
-def run(how: How) -> int:
-    """Until it is stopped: 0; 1 where somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
+def run(how: How, stop: threading.Event) -> int:
+    """Until `stop`, or a signal that kopf takes: 0; 1 where somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     namespace = how.lease[0] or incluster.namespace()
     if not namespace:
         raise BfinfraError(Problem("where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"))
-    seam, stop = Seam(), threading.Event()
+    seam = Seam()
     cluster = Cluster(seam, "the operator's cluster", how.enter)
     lease = Lease(cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
-    keeper = Keeper(cluster, how.mould, how.jobs)
+    keeper = Keeper(cluster, replace(how.mould, image=how.mould.image or _own_image(cluster, namespace)), how.jobs)
     keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
     server = _served(how, keeper)
     try:
@@ -98,6 +98,14 @@ def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
     if lost.is_set():
         log.error("%s leads no longer", lease.me)
     return int(lost.is_set())
+
+
+def _own_image(cluster: Cluster, namespace: str) -> str:
+    """Of the pod that this runs in."""
+    pod = cluster.get("v1", "Pod", os.environ.get("HOSTNAME") or "nowhere", namespace) or {}
+    for container in (pod.get("spec") or {}).get("containers") or ():
+        return str(container["image"])
+    raise BfinfraError(Problem("which image do the Jobs run?", why="this is no pod that could be asked for its own", next="name it with --image IMAGE"))
 
 
 def _served(how: How, keeper: Keeper) -> WSGIServer:

@@ -29,6 +29,10 @@ def watch(keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str]
         settings.watching.label_selectors["", "v1", "pods"] = SELECTOR
         settings.scanning.disabled = True  # what is watched is known and does not change
 
+    @kopf.on.cleanup(registry=registry)
+    async def ended(**_: Any) -> None:
+        stop.set()  # kopf took a signal: one of its threads waits for `stop`, and it for that thread
+
     @kopf.on.login(registry=registry)
     def login(**_: Any) -> kopf.ConnectionInfo:
         return connection(enter())

@@ -1,11 +1,14 @@
-"""The pages of docs/kinds/, as they ought to be; run as a program it writes them (script/pages)."""
+"""The pages of docs/kinds/, and the definition of a Site, as they ought to be; run as a program it writes them (script/pages)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from bfinfra import kinds as registry
+from bfinfra.operator.crd import definition
 from bfinfra.render import kinds as render
+from bfinfra.render.schedule import manifest
+from bfinfra.spec.schema import schema
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs/kinds"
@@ -24,3 +27,4 @@ if __name__ == "__main__":
         path.unlink()
     for name, text in pages().items():
         (PAGES / name).write_text(text)
+    (ROOT / "deploy/operator/crd.yaml").write_text(manifest([definition(schema())]) + "\n")

@@ -41,7 +41,7 @@ def nodes(schema: dict[str, Any], at: str = "") -> Iterator[tuple[str, dict[str,
 
 
 def test_the_manifest_that_is_deployed_is_what_the_kinds_make(made: dict[str, Any]) -> None:
-    assert yaml.safe_load((ROOT / "deploy/operator/crd.yaml").read_text()) == made, "renew it: bfinfra operator crd > deploy/operator/crd.yaml"
+    assert yaml.safe_load((ROOT / "deploy/operator/crd.yaml").read_text()) == made, "renew it: script/pages"
 
 
 def test_it_is_structural_all_the_way_down(made: dict[str, Any]) -> None:
