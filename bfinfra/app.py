@@ -119,7 +119,7 @@ def plan(
 def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it for the next check."""
     from bfinfra.engine import checks
-    from bfinfra.engine.drift import report
+    from bfinfra.engine.drift import report, traced
 
     wish, memory = Wish.of(site), checks.recall(site.name)
     with _bound(site, around, read_only=True) as bound:
@@ -128,8 +128,9 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
         found = make(site, wish, world, bound.kinds)
         absent = any(item.action is Action.CREATE for item in found.items)
         made = report(found, wish, world, bound.kinds, checks.stood(site.name, memory) if absent else ())
-    settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
-    return checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
+        settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
+        made = traced(replace(made, found=settled, warnings=(*made.warnings, *expired)), world, bound.kinds, around.patience)
+    return checks.since(made, memory)
 
 
 def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish, decide, ours
+from bfinfra.engine.retry import Patience
 from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import UNFINISHED, differences
+from bfinfra.model.errors import BfinfraError, Problem, Warned
+from bfinfra.model.kind import UNFINISHED, Trace, differences
 from bfinfra.model.plan import Action, Item, Plan, plain
 from bfinfra.model.refs import Key
+
+TOLD = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
+"""Causes of which a server may know who."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,30 @@ def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collectio
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
     standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
     return Report(wish.site, tuple(found), len(plan.items) - len(plan.pending), problems, plan.unreadable, plan.warnings, standing)
+
+
+def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Report:
+    """The same with who moved it and when, as far as the servers tell. Only of what alarms; where they can't be asked, a warning says so."""
+    asked: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {}
+    for each in found.alarming:
+        if each.cause in TOLD:
+            _, fields = asked.setdefault(each.key.kind, {}).get(each.key.name, (None, ()))
+            asked[each.key.kind][each.key.name] = (world.states.get(each.key), (*fields, each.field))
+    told: dict[tuple[Key, str], Trace] = {}
+    warned = list(found.warnings)
+    for kind, names in asked.items():
+        try:
+            answer = patience.read(functools.partial(kinds[kind].trail, names))
+        except BfinfraError as error:
+            warned.append(Warned(Problem(f"who moved {', '.join(f'{kind}/{name}' for name in names)} is not known", why=str(error.problems[0]))))
+            continue
+        told |= {(Key(kind, name), field): trace for name, fields in answer.items() for field, trace in fields.items()}
+    return replace(found, warnings=tuple(warned), found=tuple(_told(each, told) for each in found.found))
+
+
+def _told(found: Drifted, told: Mapping[tuple[Key, str], Trace]) -> Drifted:
+    trace = told.get((found.key, found.field)) if found.cause in TOLD else None
+    return replace(found, by=trace.by, at=trace.at) if trace else found
 
 
 def _stranger(key: Key, wish: Wish, world: World) -> bool:

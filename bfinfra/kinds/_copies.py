@@ -17,10 +17,11 @@ from pydantic import Field
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds._sights import Object, Sights, place_of
+from bfinfra.kinds._trails import of_field
 from bfinfra.model import kind, rights
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Around, Change, Later, Need, Seen
+from bfinfra.model.kind import Around, Change, Later, Need, Seen, Trace
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import Use, may
@@ -158,6 +159,18 @@ class Copies(kind.Kind[S, T]):
                     self._places.saw(name, key)
                     states[name] = _state(found, answers.homes[key], contents.get(name))
         return Seen(states, unreadable={**answers.unreadable, **unreadable})
+
+    def trail(self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+        """By the managers of the Secrets' data."""
+        told: dict[str, dict[str, Trace]] = {}
+        for name, (state, fields) in asked.items():
+            copies = {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()} if state else {}
+            for each in fields:
+                space, names = copies.get(each, ("", ()))
+                traces = [of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data") for secret in sorted(names)]
+                if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
+                    told.setdefault(name, {})[each] = found
+        return told
 
     def run(self, step: kind.Step, report: kind.Report) -> None:
         """One namespace: create what isn't there, apply what is."""

@@ -11,11 +11,12 @@ from pydantic import Field, StringConstraints
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds._homes import WHOLE, Answers, DnsLabel, Home, Places, home_of
+from bfinfra.kinds._trails import of_field
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
-from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, differences, waiting
+from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, Trace, differences, waiting
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -158,6 +159,14 @@ class Namespace(kind.Kind[Spec, State]):
         """Not going."""
         return waiting("the old one is being removed") if state.going else READY
 
+    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+        """By the managers of the labels."""
+        told: dict[str, dict[str, Trace]] = {}
+        for name, (state, fields) in asked.items():
+            obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace) if state else None
+            told[name] = {each: trace for each in fields if (trace := of_field(obj, "metadata", "labels", _label(each)))}
+        return told
+
     def run(self, step: kind.Step, report: kind.Report) -> None:
         """One call."""
         match step:
@@ -244,3 +253,9 @@ def _state(obj: Mapping[str, Any], home: Home) -> State:
         mark=mark_of(obj), cluster=home.key.name, namespace=metadata["name"], labels=labels, home=home.endpoint,
         going=bool(metadata.get("deletionTimestamp")),
     )
+
+
+def _label(field: str) -> str:
+    """The label that a field of the spec stands for."""
+    what, _, name = field.partition(".")
+    return f"{PREFIX}{name}" if what == "pod_security" else name

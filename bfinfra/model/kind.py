@@ -262,6 +262,14 @@ class Done:
     total: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Who last wrote something, as the server names them ("" where it doesn't), and when, seconds since the epoch."""
+
+    by: str
+    at: float | None = None
+
+
 Report = Callable[[Done], None]
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
@@ -322,6 +330,13 @@ class Kind(ABC, Generic[S, T]):
         Between two steps (`Step.settles`): may the next one run? `spec` is None there where the resource is on its way out.
         """
         return READY
+
+    def trail(self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+        """Who moved what, as far as the servers tell; asked about what drifted alone. Reads only.
+
+        `asked`: name → state (None where it vanished) and dotted fields, "" for the whole; the answer is by name and field. Raises RemoteError.
+        """
+        return {}
 
     @abstractmethod
     def run(self, step: Step, report: Report) -> None:

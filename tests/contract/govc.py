@@ -80,3 +80,8 @@ def policy(text: str) -> tuple[Any, ...]:
 def listed(text: str, kind: str) -> list[str]:
     """Names of the devices of a kind, `ethernet-0`."""
     return [line.split()[0] for line in text.splitlines() if line.startswith(kind)]
+
+
+def happened(text: str) -> list[str]:
+    """Types of the events that change a machine, the oldest first; which others a server adds, and its words, are its own."""
+    return [found for found in re.findall(r"\[(Vm\w+Event)\]", text) if found in ("VmReconfiguredEvent", "VmPoweredOnEvent", "VmPoweredOffEvent")]

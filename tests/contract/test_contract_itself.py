@@ -21,6 +21,7 @@ from bfinfra.backends.vcenter import (
     capacity,
     client,
     content,
+    events,
     host_settings,
     hosts,
     inventory,
@@ -39,7 +40,7 @@ from bfinfra.backends.vcenter import (
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
-    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
+    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
     "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contract.govc import Both, Govc, added, cards, connected, devices, listed, machine, named, policy, said
+from contract.govc import Both, Govc, added, cards, connected, devices, happened, listed, machine, named, policy, said
 from contract.machines import active
 from contract.sides import live_vcsim, sandbox_vcenter
 from peers.found import USER, Peers, run
@@ -215,3 +215,12 @@ def govc_fails(govc: Both, *words: str) -> str:
     with pytest.raises(AssertionError) as failed:
         govc.sandbox(*words)
     return str(failed.value)
+
+
+def test_what_was_done_to_a_machine_stands_in_its_events_alike(govc: Both) -> None:
+    for ask in (govc.sandbox, govc.peer):
+        ask("vm.create", "-on=false", "-c", "2", "-m", "1024", "-g", "otherGuest", "-net", "VM Network", "bf-05")
+        ask("vm.change", "-vm", "bf-05", "-m", "2048")
+        ask("vm.power", "-on", "bf-05")
+        ask("vm.power", "-off", "-force", "bf-05")
+    assert govc.same("events", "-l", "/DC0/vm/bf-05", plain=happened) == ["VmReconfiguredEvent", "VmPoweredOnEvent", "VmPoweredOffEvent"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import MANAGER
 
 
@@ -32,6 +34,27 @@ def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str
         fields = _merge(fields, entry.get("fieldsV1") or {})
     others = [entry for entry in obj["metadata"]["managedFields"] if entry not in own]
     return [*others, {**own[0], "operation": "Apply", "fieldsV1": fields}]
+
+
+def writer(obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER) -> tuple[str, float | None] | None:
+    """Who else wrote a field, or anything below it, last: the manager's name, and when (seconds since the epoch). None where nobody else owns it."""
+    entries = (obj.get("metadata") or {}).get("managedFields") or ()
+    theirs = [entry for entry in entries if entry.get("manager") != but and not entry.get("subresource") and _names(entry.get("fieldsV1") or {}, path)]
+    found = [(safe(str(entry.get("manager") or ""), 80), _seconds(entry.get("time"))) for entry in theirs]
+    return max(found, key=lambda each: each[1] or 0, default=None)
+
+
+def _names(fields: Any, path: Sequence[str]) -> bool:
+    for part in path:
+        fields = fields.get(f"f:{part}") if isinstance(fields, Mapping) else None
+    return fields is not None
+
+
+def _seconds(time: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(str(time)).timestamp()
+    except ValueError:
+        return None
 
 
 def _entries(obj: Mapping[str, Any], manager: str) -> list[Mapping[str, Any]]:

@@ -13,6 +13,7 @@ from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.door import Door
+from bfinfra.backends.vcenter.events import Events
 from bfinfra.backends.vcenter.host_settings import HostSettings
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
@@ -48,6 +49,7 @@ class VCenter:
         self.host_settings = HostSettings(self.session)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
+        self.events = Events(self.session)
         self.libraries = Libraries(self.rest, seam, settings)
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.bitfusion_server import decide, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
 from bfinfra.kinds.bitfusion_server.moids import Moids
@@ -15,7 +16,7 @@ from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
 from bfinfra.model.site import Site
@@ -39,7 +40,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
-        self._seam = seam
+        self._seam, self._vcenter = seam, vcenter
         packages, moids = Packages(seam), Moids()
         self._looks = Looks(vcenter, site, packages, moids)
         self._runs = Runs(vcenter, site, packages, moids)
@@ -88,6 +89,10 @@ class BitfusionServer(kind.Kind[Spec, State]):
         except Unreachable:
             return waiting(f"{address}:{spec.port} takes no connections yet")
         return Readiness(Ready.READY, note=f"{address}:{spec.port}")
+
+    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+        """By the events of their VMs."""
+        return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One step; an import says how far it is."""

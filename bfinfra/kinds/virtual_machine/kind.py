@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Machine
+from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import GUEST, KEYS, MARK, Delete, Facts, Make, Reconfigure, Start, State, Stop, decide, encoded
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
@@ -76,6 +77,10 @@ class VirtualMachine(kind.Kind[Spec, State]):
         if not state.machine.on:
             return waiting("it is off")
         return Readiness(Ready.READY, note=state.machine.ip) if state.machine.tools else waiting("its guest starts")
+
+    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+        """By its events."""
+        return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One task; a running machine is shut down before it goes."""

@@ -120,5 +120,9 @@ def _shown(value):
 
 def _unfinished(told):
     left = [each for each in told["resources"] if each["ending"] not in ("done", "kept")]
-    words = [f"{each['address']}: {each['ending']}" + (f": {each['problem']['what']}" if each["problem"] else "") for each in left]
+    words = [f"{each['address']}: {each['ending']}" + (f": {_problem(each['problem'])}" if each["problem"] else "") for each in left]
     return f"{told['site']} ended as {told['ending']}: " + "; ".join(words)
+
+
+def _problem(told):
+    return f"{told['what']} ({told['why']})" if told["why"] else told["what"]
