@@ -128,8 +128,11 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
         found = make(site, wish, world, bound.kinds)
         absent = any(item.action is Action.CREATE for item in found.items)
         made = report(found, wish, world, bound.kinds, checks.stood(site.name, memory) if absent else ())
-        settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
-        made = traced(replace(made, found=settled, warnings=(*made.warnings, *expired)), world, bound.kinds, around.patience)
+    settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
+    made = replace(made, found=settled, warnings=(*made.warnings, *expired))
+    if made.alarming:  # seldom: the servers were left while that was found out
+        with _bound(site, around, read_only=True) as again:
+            made = traced(made, world, again.kinds, around.patience)
     return checks.since(made, memory)
 
 
