@@ -62,7 +62,7 @@ def _pod(wanted: Wanted, mould: Mould) -> dict[str, Any]:
     state = {"persistentVolumeClaim": {"claimName": wanted.claim}} if wanted.claim else {"emptyDir": {}}
     container = {
         "name": "look", "image": mould.image, "args": _args(wanted), "terminationMessagePath": RESULT, "terminationMessagePolicy": "FallbackToLogsOnError",
-        "env": [{"name": "BFINFRA_STATE_HOME", "value": STATE}, {"name": "HOME", "value": STATE}, *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items())],
+        "env": [{"name": "BFINFRA_STATE_HOME", "value": STATE}, {"name": "HOME", "value": STATE}, {"name": "TMPDIR", "value": STATE}, *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items())],
         "volumeMounts": [{"name": "site", "mountPath": MOUNT, "readOnly": True}, {"name": "state", "mountPath": STATE}],
         "resources": {"requests": {"cpu": mould.cpu, "memory": mould.memory}, "limits": {"memory": mould.most}}, "securityContext": SAFE,
     }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster
 
 WRITERS = 8  # threads that speak to the API server
-AGAIN = 5.0  # seconds after which what the API server refused is tried again
+AGAIN, DOUBLED, TOLD = 5.0, 6, 3  # seconds after which what the API server refused is tried again, how often that doubles, and with which refusal it is told
 RENEWED = 600.0  # seconds between two readings of everything
 SETTLED = 60.0  # seconds that a Job just made may be missing in a list
 TICK = 0.05  # seconds: what comes in a burst is looked at together
@@ -39,7 +39,8 @@ log = logging.getLogger("bfinfra.operator")
 @dataclass
 class Held:
     """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the status; `misses`: passing failures in a row;
-    `result`: the last that there was, of the look that began at `looked`.
+    `result`: the last that there was, of the look that began at `looked`;
+    `refusals`: how often in a row the API server did not take what was to be written.
     """
 
     wanted: Wanted
@@ -49,6 +50,7 @@ class Held:
     misses: int = 0
     result: Result | None = None
     looked: float = 0
+    refusals: int = 0
 
 
 @dataclass
@@ -164,9 +166,9 @@ class Keeper:
         try:
             while act := self._next(uid):
                 act()
+            self._refused(uid, None)
         except BfinfraError as error:
-            log.warning("%s: %s", uid, error)
-            self._later(uid, self.clock() + AGAIN)
+            self._refused(uid, error)
         except Exception:  # what is wrong with one Site must not keep the others from being looked at
             log.exception("%s: this should not happen", uid)
             self._later(uid, self.clock() + RENEWED)
@@ -296,6 +298,20 @@ class Keeper:
         if held := self.sites.get(uid):
             held.due = 0
             self._wake.set()
+
+    def _refused(self, uid: str, error: BfinfraError | None) -> None:
+        """Tried again, later each time; what lasts stands in the status, where that can be written."""
+        held = self.sites.get(uid)
+        if held is None or error is None:
+            if held:
+                held.refusals = 0
+            return
+        log.warning("%s/%s: %s", held.wanted.namespace, held.wanted.name, error)
+        held.refusals += 1
+        self._later(uid, self.clock() + AGAIN * 2 ** min(held.refusals - 1, DOUBLED))
+        if held.refusals == TOLD:
+            with contextlib.suppress(BfinfraError):
+                self._write(held, Look("", "", 0, held.wanted.generation, result=Result(Outcome.LOST, str(error))))
 
     def _later(self, uid: str, at: float) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from operator_cluster import FakeApi
 
-from bfinfra.model.errors import Busy
+from bfinfra.model.errors import Busy, Rejected
 from bfinfra.operator import keeper as module
 from bfinfra.operator.job import Mould
 from bfinfra.operator.keeper import Keeper
@@ -253,9 +253,33 @@ def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: 
     assert world.keeper.active() == 0
     world.now += module.AGAIN
     world.work()
-    world.now += module.AGAIN
+    world.now += 2 * module.AGAIN
     world.work()
     assert len(world.running()) == 1
+
+
+def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_once(world: World) -> None:
+    real = world.api.create
+
+    def create(manifest: Any) -> Any:
+        if manifest["kind"] == "Job":
+            world.api.calls.append(("refused", "Job", ""))
+            raise Rejected("POST jobs", why="exceeded quota: none")
+        return real(manifest)
+
+    world.api.create = create  # type: ignore[method-assign]  # a namespace without room
+    world.site()
+    for _ in range(600):
+        world.now += 1
+        world.work()
+    assert sum(verb == "refused" for verb, _, _ in world.api.calls) == 7
+    assert "exceeded quota" in world.condition("Ready")["message"]
+    assert world.said() == ["JobFailed"]
+    world.api.create = real  # type: ignore[method-assign]  # there is room now
+    world.now += 400
+    world.work()
+    world.end()
+    assert world.condition("Ready")["status"] == "True"
 
 
 def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: World) -> None:
