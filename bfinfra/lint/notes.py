@@ -31,7 +31,7 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
 def _unquoted(pod: Pod) -> Iterator[Remark]:
     for name, entry in pod.annotations.items():
         at, value = entry.node.at, text(entry.node)
-        if at.text[at.column - 1:at.column] not in ("'", '"') and (value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None):
+        if entry.node.plainly and (value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None):
             yield error(f"the annotation {name} is no text", at, "the API server refuses annotations that aren't text", f'write it in quotes: "{value}"')
 
 

@@ -23,7 +23,7 @@ def rules(pod: Pod, release: Release, total: int) -> Iterator[Remark]:
     """All of them, container by container."""
     for container in (*pod.containers, *pod.init_containers):
         yield from _names(container, release)
-        yield from _pairs(container)
+        yield from _pairs(container, changed=pod.kind == "Pod" and pod.switch in release.switch)
         yield from _numbers(container, release, total)
 
 
@@ -49,13 +49,15 @@ def _names(container: Container, release: Release) -> Iterator[Remark]:
                         nearest(name, release.asked) or f"it knows {', '.join(release.asked)}")
 
 
-def _pairs(container: Container) -> Iterator[Remark]:
+def _pairs(container: Container, *, changed: bool) -> Iterator[Remark]:
+    """`changed`: the webhook writes both anew before the API server looks at them; it never sees the templates of Deployments and Jobs, which are looked at, too."""
     limits, requests = container.resources("limits"), container.resources("requests")
+    say, saved = (warning, "; here the webhook, which counts the request, makes both alike") if changed else (error, "")
     for name, entry in container.asks.items():
         if name not in limits:
-            yield error(f"{name} has no limit", entry.at, "of such resources the API server wants the limit, and takes it as the request", "write it under limits")
+            yield say(f"{name} has no limit", entry.at, f"of such resources the API server wants the limit, and takes it as the request{saved}", "write it under limits")
         elif name in requests and number(limits[name]) != number(requests[name]):
-            yield error(f"request and limit of {name} differ", entry.at, "the API server refuses that", "write it under limits only")
+            yield say(f"request and limit of {name} differ", entry.at, f"the API server refuses that{saved}", "write it under limits only")
 
 
 def _numbers(container: Container, release: Release, total: int) -> Iterator[Remark]:

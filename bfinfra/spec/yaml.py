@@ -32,11 +32,12 @@ class Unreadable(Exception):
 
 
 class Node(NamedTuple):
-    """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry."""
+    """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry. `plainly`: text without quotes, of which YAML makes numbers and booleans."""
 
     at: Place
     value: Any
     weight: int = 1
+    plainly: bool = False
 
     def plain(self) -> Any:
         """The same as dicts, lists, text and None."""
@@ -177,7 +178,7 @@ class _Composer:
             frame.key = ("<<" if event.implicit[0] else "\0<<", at) if event.value == "<<" else (event.value, at)
             return
         null = event.value in NULLS and event.style in (None, "") and event.implicit[0]
-        self._finish(Node(at, None if null else event.value), event.anchor, at)
+        self._finish(Node(at, None if null else event.value, plainly=event.implicit[0]), event.anchor, at)
 
     def mapping(self, event: Any) -> None:
         """Its keys and values follow."""

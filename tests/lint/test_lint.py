@@ -126,6 +126,18 @@ def test_a_boolean_is_no_annotation():
     ]
 
 
+def test_json_on_one_long_line_is_read_as_well_as_yaml():
+    assert said(json.dumps(GOOD)) == []
+
+
+def test_a_request_without_a_limit_is_an_error_only_where_the_webhook_does_not_write_both():
+    words = "bitfusion.io/gpu-amount has no limit"
+    pod = changed(*MAIN, "resources", to={"requests": {"bitfusion.io/gpu-amount": 1}})
+    assert said(pod) == [f"warning: {words}"]
+    template = {"metadata": pod["metadata"], "spec": pod["spec"]}
+    assert f"error: {words}" in said({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": template}})
+
+
 def test_in_release_0_1_a_second_container_may_have_a_command_and_several_elements_are_one_line():
     gpus = {"name": "main", "image": "i", "env": [{"name": "A"}], "command": ["python", "train.py"], "resources": {"limits": {"bitfusion.io/gpu-num": 1}}}
     pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": {"auto-management/bitfusion": "on"}}, "spec": {"containers": [gpus, {**WEB, "command": ["nginx"]}]}}

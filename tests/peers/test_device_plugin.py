@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kube_api import until
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from peers.webhook import AMOUNT, GPU, PERCENT, Webhook, serving
@@ -75,6 +76,16 @@ def made(peers: Peers, namespace: str, body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def heard(peers: Peers, namespace: str, hook: Webhook) -> None:
+    """The API server learns of a webhook a moment after it was configured: until then nobody is asked."""
+    def asked() -> bool:
+        peers.kubectl("create", "-n", namespace, "-f", "-", "--dry-run=server", given=json.dumps(pod("heard")))
+        return len(hook.asked) >= 2
+
+    until(asked)
+    hook.asked.clear()
+
+
 def test_until_nodes_advertise_gpus_nobody_is_asked_and_then_pods_are_changed_and_denied(site: SiteFile, peers: Peers, tmp_path: Path) -> None:
     late = site.apply(deadline=8)
     assert "nodes advertise bitfusion.io/gpu" in endings(late)[KEY]
@@ -84,6 +95,7 @@ def test_until_nodes_advertise_gpus_nobody_is_asked_and_then_pods_are_changed_an
     assert site.apply().writes == 0
     training, hook = space(site, "training"), Webhook()
     with serving(hook, int(site.given["bitfusion_device_plugin"]["k8s"]["port"]), reachable(peers, site, tmp_path)):
+        heard(peers, training, hook)
         found = made(peers, training, pod("good"))
         (container,) = found["spec"]["containers"]
         assert container["command"] == ["/bin/bash", "-c", "/bitfusion/usr/bin/bitfusion run -n 1 -p 0.500000  -- python train.py"]
@@ -107,9 +119,11 @@ def test_what_the_linter_says_is_what_the_server_does(site: SiteFile, peers: Pee
     advertise(peers, "1000")
     all_are(site.apply(), "done", "kept")
     training = space(site, "training")
-    bad = {"side": pod("side"), "noquota": pod("noquota", resources={"requests": {AMOUNT: "1"}})}
+    bad = {"side": pod("side"), "share": pod("share", resources={"limits": {PERCENT: "50"}})}
     bad["side"]["spec"]["containers"].append({"name": "s", "image": "i", "command": ["nginx"]})
-    with serving(Webhook(), int(site.given["bitfusion_device_plugin"]["k8s"]["port"]), reachable(peers, site, tmp_path)):
+    hook = Webhook()
+    with serving(hook, int(site.given["bitfusion_device_plugin"]["k8s"]["port"]), reachable(peers, site, tmp_path)):
+        heard(peers, training, hook)
         for name, body in bad.items():
             assert lint(Path(name), json.dumps(body), Asked()), name
             with pytest.raises(AssertionError, match="kubectl"):
