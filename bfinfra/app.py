@@ -18,7 +18,7 @@ from bfinfra.kinds import INSIDE, ON_MACHINES, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
-from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.errors import BfinfraError, Problem, SiteError, Warned
 from bfinfra.model.plan import Action, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
@@ -100,9 +100,7 @@ def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
     return load_files([Path(p) for p in paths], env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files))
 
 
-def plan(
-    site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, around: Setting = THE_WORLD,
-) -> Plan:
+def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, around: Setting = THE_WORLD) -> Plan:
     """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that would do."""
     from bfinfra.engine import cut
     from bfinfra.kinds._homes import CLUSTERS
@@ -131,8 +129,11 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = replace(made, found=settled, warnings=(*made.warnings, *expired))
     if made.alarming:  # seldom: the servers were left while that was found out
-        with _bound(site, around, read_only=True) as again:
-            made = traced(made, world, again.kinds, around.patience)
+        try:
+            with _bound(site, around, read_only=True) as again:
+                made = traced(made, world, again.kinds, around.patience)
+        except BfinfraError as error:
+            made = replace(made, warnings=(*made.warnings, Warned(Problem("who moved it is not known", why=str(error.problems[0])))))
     return checks.since(made, memory)
 
 
@@ -261,8 +262,8 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     seen = BitfusionToken().observe(wanted, {})
-    unread: dict[str, Token | Problem] = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
-    return {**unread, **seen.states}
+    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
+    return {name: seen.states.get(name) or unread[name] for name in wanted}
 
 
 def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> Mapping[Key, str]:
