@@ -218,4 +218,4 @@ def main(count: int, jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in (sys.argv[1:] + ["1000", "50"][len(sys.argv) - 1:])))
+    main(*(int(word) for word in (sys.argv[1:] + ["1000", "300"][len(sys.argv) - 1:])))

@@ -74,7 +74,7 @@ def _of_status(rows: list[Row]) -> Iterator[Metric]:
 
 
 def _of_looks(rows: list[Row]) -> Iterator[Metric]:
-    last = _family("bfinfra_site_last_look_timestamp_seconds", "When the last look that left a result began.")
+    last = _family("bfinfra_site_last_look_timestamp_seconds", "When the last look that left a result began; not of suspended Sites.")
     seconds = _family("bfinfra_site_look_seconds", "How long it took.")
     certificates = _family("bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate ends.", "server")
     tokens = _family("bfinfra_token_expiry_timestamp_seconds", "When a Bitfusion token ends.", "token")
@@ -82,7 +82,8 @@ def _of_looks(rows: list[Row]) -> Iterator[Metric]:
         if result is None:
             continue
         at = [wanted.namespace, wanted.name]
-        last.add_metric(at, began)
+        if not wanted.suspend:
+            last.add_metric(at, began)
         seconds.add_metric(at, sum(result.seconds))
         for server, ends in result.certificates.items():
             certificates.add_metric([*at, server], float(ends))

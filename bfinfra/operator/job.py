@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import yaml
 
 from bfinfra.operator.crd import GROUP
 from bfinfra.operator.manifest import API
@@ -19,7 +18,7 @@ SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
 RESULT = "/dev/termination-log"
 LONGEST = 4 * 3600  # seconds of a look: an appliance may have to be uploaded
 KEPT = 600  # seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
-LARGEST = 200 << 10  # bytes of a site: an object's annotations hold 256 KiB in all
+LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations hold 256 KiB in all
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,13 @@ class Mould:
 
 
 def text(wanted: Wanted) -> str:
-    """The site as a file."""
-    return yaml.safe_dump(dict(wanted.site), sort_keys=False, allow_unicode=True, width=160)
+    """The site as a file: JSON, a line a field, which is YAML as well and costs a hundredth to write."""
+    return json.dumps(wanted.site, indent=1, ensure_ascii=False)
 
 
 def unfit(wanted: Wanted) -> str:
     """Why no Job can carry the site; "" where one can."""
-    size = len(text(wanted).encode())
-    return f"the site has {size} bytes, and a Job carries at most {LARGEST}; make several of it" if size > LARGEST else ""
+    return f"the site has {wanted.size} bytes, and a Job carries at most {LARGEST}; make several of it" if wanted.size > LARGEST else ""
 
 
 def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:

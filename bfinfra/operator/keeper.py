@@ -19,6 +19,7 @@ from bfinfra.operator.crd import KIND
 from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest
 from bfinfra.operator.figures import Figures, Row
 from bfinfra.operator.job import LABELS, Mould, manifest, unfit
+from bfinfra.operator.looks import Looks
 from bfinfra.operator.manifest import API
 from bfinfra.operator.result import PASSING, Outcome, Result
 from bfinfra.operator.status import News, after, difference, news
@@ -55,19 +56,22 @@ class Held:
 
 @dataclass
 class Keeper:
-    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `old`: names of looks that were over before this process began;
-    `queue`: whose Job waits for another's end, and since when it could have begun.
+    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `spaces`: namespaces, "" = all; `old`: names of looks that were over before this process began;
+    `queue`: whose Job waits for another's end, and since when it could have begun;
+    `names`: a site's name → uids of the Sites that are called so.
     """
 
     api: Cluster
     mould: Mould
     limit: int = 20
+    spaces: tuple[str, ...] = ("",)
     clock: Callable[[], float] = time.time
     figures: Figures = field(default_factory=Figures)
     sites: dict[str, Held] = field(default_factory=dict)
-    looks: dict[str, dict[str, Look]] = field(default_factory=dict)
+    looks: Looks = field(default_factory=Looks)
     old: set[str] = field(default_factory=set)
     queue: dict[str, float] = field(default_factory=dict)
+    names: dict[str, set[str]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
 
@@ -76,27 +80,33 @@ class Keeper:
         wanted = Wanted.of(body)
         with self._lock:
             if gone:
-                self.sites.pop(wanted.uid, None)
-                self.looks.pop(wanted.uid, None)
-                self.queue.pop(wanted.uid, None)
-                for rival in self.sites.values():
-                    rival.due = 0 if rival.wanted.site.get("site") == wanted.site.get("site") else rival.due
+                self._gone(wanted)
             elif held := self.sites.get(wanted.uid):
                 held.wanted = replace(wanted, status=held.wanted.status) if held.recorded else wanted
                 held.due = 0
             else:
                 self.sites[wanted.uid] = Held(wanted)
+                self.names.setdefault(wanted.called, set()).add(wanted.uid)
         self._wake.set()
+
+    def _gone(self, wanted: Wanted) -> None:
+        """Forget it, and look at whoever waited for its name."""
+        self.sites.pop(wanted.uid, None)
+        self.queue.pop(wanted.uid, None)
+        self.looks.forget(wanted.uid)
+        rivals = self.names.get(wanted.called, set())
+        rivals.discard(wanted.uid)
+        for uid in rivals:
+            self._due(uid)
 
     def job(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
         """A Job of ours changed."""
         uid, name = seen.uid(body), body["metadata"]["name"]
         with self._lock:
-            looks = self.looks.setdefault(uid, {})
             if gone:
-                looks.pop(name, None)
+                self.looks.drop(uid, name)
             else:
-                looks[name] = seen.look(body, looks.get(name))
+                self.looks.put(uid, seen.look(body, self.looks.of(uid).get(name)))
             self._due(uid)
             self._admit()
 
@@ -106,31 +116,31 @@ class Keeper:
         result, why = seen.said(body)
         with self._lock:
             if result or why:
-                looks = self.looks.setdefault(uid, {})
-                look = looks.get(name) or seen.early(body)
-                looks[name] = replace(look, result=result or look.result, why=look.why or why)
+                look = self.looks.of(uid).get(name) or seen.early(body)
+                self.looks.put(uid, replace(look, result=result or look.result, why=look.why or why))
                 self._due(uid)
 
     def begin(self) -> None:
         """What was there before: so that nothing is looked at twice. RemoteError."""
         self.renew()
         with self._lock:
-            self.old = {name for looks in self.looks.values() for name, look in looks.items() if look.ended}
+            self.old = {look.name for _, look in self.looks if look.ended}
 
     def renew(self) -> None:
         """All Jobs and pods anew: an event that was lost with its watch would keep a Site waiting for ever. RemoteError."""
         began = self.clock()
-        jobs = self.api.list("batch/v1", "Job", labels=SELECTOR)
+        jobs = [body for space in self.spaces for body in self.api.list("batch/v1", "Job", space, SELECTOR)]
         there = {(seen.uid(body), body["metadata"]["name"]) for body in jobs}
         with self._lock:
-            for uid, looks in self.looks.items():
-                for name in [name for name, look in looks.items() if (uid, name) not in there and look.began < began - SETTLED]:
-                    del looks[name]
+            for uid, look in self.looks:
+                if (uid, look.name) not in there and look.began < began - SETTLED:
+                    self.looks.drop(uid, look.name)
                     self._due(uid)
         for body in jobs:
             self.job(body)
-        for body in self.api.list("v1", "Pod", labels=SELECTOR):
-            self.pod(body)
+        for space in self.spaces:
+            for body in self.api.list("v1", "Pod", space, SELECTOR):
+                self.pod(body)
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`."""
@@ -183,7 +193,7 @@ class Keeper:
         with self._lock:
             if (held := self.sites.get(uid)) is None:
                 return None
-            now, looks = self.clock(), list(self.looks.get(uid, {}).values())
+            now, looks = self.clock(), list(self.looks.of(uid).values())
             last = latest(looks)
             if last and last.over(now) and last.name != held.recorded:
                 return partial(self._record, held, last)
@@ -195,6 +205,8 @@ class Keeper:
 
     def _admit(self) -> None:
         """As many of those that wait as there is room for, the first first."""
+        if not self.queue:
+            return
         for uid in list(self.queue)[: max(0, self.limit - self.active())]:
             self._due(uid)
 
@@ -205,7 +217,7 @@ class Keeper:
                 return None
             case Stamp(name, due):
                 self.figures.waited(max(0.0, self.clock() - self.queue.pop(held.wanted.uid, due)))
-                self.looks.setdefault(held.wanted.uid, {})[name] = Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting)
+                self.looks.put(held.wanted.uid, Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting))
                 return partial(self._stamp, held, name)
             case Refuse(why):
                 held.due = float("inf")
@@ -219,7 +231,7 @@ class Keeper:
 
     def active(self) -> int:
         """How many Jobs run."""
-        return sum(not look.ended for looks in self.looks.values() for look in looks.values())
+        return self.looks.running
 
     def rows(self) -> list[Row]:
         """For the figures."""
@@ -228,10 +240,10 @@ class Keeper:
 
     def _taken(self, wanted: Wanted) -> str:
         """Two Sites of one name would each take what the other made for its own."""
-        rivals = [held.wanted for held in self.sites.values() if held.wanted.uid != wanted.uid and held.wanted.site.get("site") == wanted.site.get("site")]
+        rivals = [self.sites[uid].wanted for uid in self.names.get(wanted.called, ()) if uid != wanted.uid]
         first = min(((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2])
         if first and first[:2] < (wanted.created, wanted.uid):
-            return f"the Site {first[2].namespace}/{first[2].name} is called {wanted.site.get('site')}, too; write another name under site:"
+            return f"the Site {first[2].namespace}/{first[2].name} is called {wanted.called}, too; write another name under site:"
         return ""
 
     def _stamp(self, held: Held, name: str) -> None:
@@ -241,22 +253,22 @@ class Keeper:
             return
         except BfinfraError:
             with self._lock:
-                self.looks.get(held.wanted.uid, {}).pop(name, None)
+                self.looks.drop(held.wanted.uid, name)
             raise
 
     def _record(self, held: Held, look: Look) -> None:
-        """A look's result; one failure that may pass is no news where all was well."""
+        """A look's result; one failure that may pass is no news where all was well. An approval that was made use of goes first: it must not be there for the next plan."""
         found = look.found
-        held.misses = held.misses + 1 if found.outcome in PASSING else 0
-        if look.result:
-            held.result, held.looked = look.result, look.began
-        if not (held.misses == 1 and held.wanted.condition("Ready").get("status") == "True"):
-            self._write(held, look)
-        if look.name not in self.old:
-            self.figures.looked(found)
         if found.approved and held.wanted.approve == found.approved:
             self._patched(held, {"metadata": {"annotations": {APPROVE: None}}})
-        held.recorded = look.name
+        misses = held.misses + 1 if found.outcome in PASSING else 0
+        if not (misses == 1 and held.wanted.condition("Ready").get("status") == "True"):
+            self._write(held, look)
+        held.recorded, held.misses = look.name, misses
+        if look.result:
+            held.result, held.looked = look.result, look.began
+        if look.name not in self.old:
+            self.figures.looked(found)
 
     def _write(self, held: Held, look: Look) -> None:
         wanted, before = held.wanted, held.wanted.status

@@ -45,7 +45,7 @@ class How:
 
 
 def run(how: How, stop: threading.Event) -> int:
-    """Until `stop`, or a signal that kopf takes: 0; 1 where somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
+    """Until `stop`, or a signal that kopf takes: 0; 1 where it can't go on, as somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -55,7 +55,7 @@ def run(how: How, stop: threading.Event) -> int:
     seam = Seam()
     cluster = Cluster(seam, "the operator's cluster", how.enter)
     lease = Lease(cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
-    keeper = Keeper(cluster, replace(how.mould, image=how.mould.image or _own_image(cluster, namespace)), how.jobs)
+    keeper = Keeper(cluster, replace(how.mould, image=how.mould.image or _own_image(cluster, namespace)), how.jobs, how.namespaces or ("",))
     keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
     server = _served(how, keeper)
     try:
@@ -81,9 +81,13 @@ def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
         stop.set()
 
     def keeping() -> None:
+        ended = False
         try:
             keeper.run(stop)
+            ended = True
         finally:
+            if not ended:
+                lost.set()
             stop.set()
 
     threads = [threading.Thread(target=each, name=each.__name__) for each in (renewing, keeping)]
@@ -96,7 +100,7 @@ def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
         for each in threads:
             each.join()
     if lost.is_set():
-        log.error("%s leads no longer", lease.me)
+        log.error("%s can't go on leading", lease.me)
     return int(lost.is_set())
 
 

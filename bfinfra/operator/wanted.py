@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ SHORTEST, LONGEST = 60, 7 * 86400  # seconds
 
 @dataclass(frozen=True)
 class Wanted:
-    """One Site object. `approve`: the digest in its annotation; `status` as it stands in the cluster."""
+    """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status` as it stands in the cluster."""
 
     namespace: str
     name: str
@@ -37,6 +38,7 @@ class Wanted:
     deleting: bool = False
     finalizers: tuple[str, ...] = ()
     version: str = ""
+    size: int = 0
     created: str = ""
     status: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -51,7 +53,8 @@ class Wanted:
             meta.get("namespace", ""), meta["name"], meta["uid"], int(meta.get("generation", 0)), spec.get("site") or {}, min(max(seconds, SHORTEST), LONGEST),
             Approval(spec.get("approval", Approval.DISRUPTIVE)), spec.get("deletion", "Destroy") == "Destroy", bool(spec.get("suspend")), str(spec.get("claim") or ""),
             spec.get("env") or {}, spec.get("files") or {}, approve if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", approve) else "", "deletionTimestamp" in meta,
-            tuple(meta.get("finalizers") or ()), str(meta.get("resourceVersion", "")), str(meta.get("creationTimestamp", "")),
+            tuple(meta.get("finalizers") or ()), str(meta.get("resourceVersion", "")),
+            len(json.dumps(spec.get("site"), ensure_ascii=False).encode()), str(meta.get("creationTimestamp", "")),
             body.get("status") or {},
         )
 
@@ -64,6 +67,11 @@ class Wanted:
     def key(self) -> str:
         """What a Job is made for: it changes with all that makes another look worth while at once."""
         return hashlib.sha256(f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()).hexdigest()[:12]
+
+    @property
+    def called(self) -> str:
+        """The site's own name, which never changes."""
+        return str(self.site.get("site", ""))
 
     def condition(self, kind: str) -> Mapping[str, Any]:
         """One of the status's conditions; empty where it isn't there yet."""

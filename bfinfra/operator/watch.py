@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
 
 CHUNK = 500  # objects a list request
+ENDED = "status.phase!=Pending,status.phase!=Running"  # of pods only the last words matter
 
 
 def watch(keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str], stop: threading.Event) -> None:
@@ -27,6 +28,7 @@ def watch(keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str]
         settings.watching.chunk_size = CHUNK
         settings.watching.label_selectors["batch", "v1", "jobs"] = SELECTOR
         settings.watching.label_selectors["", "v1", "pods"] = SELECTOR
+        settings.watching.field_selectors["", "v1", "pods"] = ENDED
         settings.scanning.disabled = True  # what is watched is known and does not change
 
     @kopf.on.cleanup(registry=registry)

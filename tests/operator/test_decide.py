@@ -128,4 +128,4 @@ def test_a_job_that_destroys_says_so_and_nothing_of_drift() -> None:
 
 def test_a_site_larger_than_annotations_may_be_is_told() -> None:
     assert unfit(WANTED) == ""
-    assert "several" in unfit(replace(WANTED, site={"site": "x" * LARGEST}))
+    assert "several" in unfit(replace(WANTED, size=LARGEST + 1))
