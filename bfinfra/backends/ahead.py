@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -37,3 +38,29 @@ class Ahead(Generic[T]):
         """What was begun and nobody took, once it is done; None where it failed, too."""
         made = self._begun.pop() if self._begun else None
         return None if made is None or made.exception() else made.result()
+
+
+class Shared(Generic[T]):
+    """What several want to know as a survey begins, done once: `begin` joins what is under way, and `take` gives each what it began, once."""
+
+    def __init__(self, do: Callable[[], T], name: str) -> None:
+        self._do = do
+        self._name = name
+        self._under_way: Future[T] | None = None
+        self._begun: dict[str, Future[T]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, who: str) -> None:
+        """Begin, or join; who has taken from what is under way begins anew."""
+        with self._lock:
+            if self._under_way is None or self._under_way.done() or self._begun.get(who) is self._under_way:
+                thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
+                self._under_way = thread.submit(self._do)
+                thread.shutdown(wait=False)
+            self._begun[who] = self._under_way
+
+    def take(self, who: str) -> T:
+        """What came of it; done anew where `who` has begun nothing, or has taken it before. Raises what `do` raises."""
+        with self._lock:
+            begun = self._begun.pop(who, None)
+        return self._do() if begun is None else begun.result()

@@ -46,13 +46,13 @@ class World:
 def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: World | None = None) -> World:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
-    first, *later = graph.levels(kinds) or ((),)
+    levels = graph.levels(kinds)
+    for name in itertools.chain(*levels):
+        kinds[name].begin(_of_kind(name, wanted))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
     try:
-        for level in (first, *later):
+        for level in levels:
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
-            for name in itertools.chain(*later) if level is first else ():
-                kinds[name].begin(_of_kind(name, wanted))
             for name, answer in asked:
                 try:
                     world.take(name, answer.result())

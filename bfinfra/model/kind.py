@@ -312,7 +312,7 @@ class Kind(ABC, Generic[S, T]):
         """
 
     def begin(self, wanted: Mapping[str, S]) -> None:
-        """A survey has begun with other kinds: what the next `observe` reads whatever they see may be asked for already. Returns at once, raises nothing."""
+        """A survey begins: what the next `observe` reads whatever other kinds see may be asked for already. Returns at once, raises nothing."""
 
     @staticmethod
     @abstractmethod

@@ -49,12 +49,13 @@ class Looks:
     def begin(self, wanted: Wanted) -> None:
         """What a survey asks for whatever the hosts show."""
         self._held = wanted
+        self._vcenter.machines.begin(KIND, MARK, SECRETS)
         self._places.begin()
         self._marks.begin()
 
     def _briefs(self) -> list[Brief]:
         """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing else to do now: `matches` remembers them."""
-        found = self._vcenter.machines.survey(MARK, SECRETS)
+        found = self._vcenter.machines.begun(KIND, MARK, SECRETS)
         for (_, kept), value in {(value.leads, kept): value for brief in found for value, kept in _digests(brief, self._held)}.items():
             with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
                 matches(value.reveal(), kept, self._pepper())

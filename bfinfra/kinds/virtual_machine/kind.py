@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Spec", "State", "VirtualMachine"]
 ADDRESS = "virtual_machine/"
+OF_ALL = (MARK, "bfinfra.secrets")
+"""The keys that are read of every machine, as bitfusion_server reads them: both share one read."""
 
 
 class VirtualMachine(kind.Kind[Spec, State]):
@@ -38,9 +40,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._site = site.name
 
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """The marks of all machines, with the other kinds of machines."""
+        self._vcenter.machines.begin(ADDRESS, *OF_ALL)
+
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The marks of all machines, then everything of ours and of those that stand under wanted names; templates and places where one is to be made."""
-        briefs = self._vcenter.machines.survey(MARK)
+        briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
         mine = {each.moid: name for each in briefs if (name := self._name(each, wanted)) and (others or name in wanted)}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         extra = {key for spec in specs.values() for key in spec.extra}
