@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bfinfra.doctor.ground import Ground
 from bfinfra.doctor.local import sizes
 from bfinfra.model.finding import Finding, bad, good, warning
+from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_short
 
@@ -111,7 +112,10 @@ def supervisors(ground: Ground) -> Iterator[Finding]:
     """Workload management is enabled where the site wants namespaces."""
     for key, spec in ground.of("supervisor_namespace").items():
         found = ground.catalog.supervisors.get(spec.cluster)
-        if found is None:
+        ours = ground.site.resources.get(Key("supervisor", spec.cluster))
+        if found is None and ours is not None and ours.enable:
+            yield good(key, f"this site enables the supervisor on {spec.cluster}")
+        elif found is None:
             yield bad(key, f"no supervisor runs on the cluster {spec.cluster}", next=f"enable workload management there; {nearest(spec.cluster, ground.catalog.supervisors)}".rstrip("; "))
         elif not found.running:
             yield bad(key, f"the supervisor on {spec.cluster} does not run", next="look at its messages under workload management in vCenter")

@@ -29,7 +29,8 @@ Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 
 CONFIGURE = holds("cluster", "Namespaces.Configure")
 CATALOG = holds("policies", "StorageProfile.View")
-MADE = ("vm_class", "content_library", "storage_policy")
+MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
+Home = Annotated[str, Ref("supervisor", optional=True)]
 Policy = Annotated[str, Ref("storage_policy", optional=True)]
 
 
@@ -64,8 +65,8 @@ class Access(Part):
 class Spec(kind.Spec):
     """What a user writes for one supervisor namespace."""
 
-    cluster: str
-    """Name of the vSphere cluster whose supervisor holds the namespace."""
+    cluster: Home
+    """Name of the vSphere cluster whose supervisor holds the namespace: one that this site enables, or that is there anyway."""
     description: str = ""
     """Free text; bfinfra keeps its mark in the last line under it."""
     limits: Limits = Limits()
@@ -86,7 +87,7 @@ class State(kind.State):
 
     status: str
     messages: tuple[str, ...] = ()
-    cluster: str
+    cluster: Home
     settings: Settings
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
     content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
@@ -205,9 +206,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
     def _known(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Catalog:
         """What namespaces may name: that does not change while one waits for them, but by what this run makes for them first."""
-        libraries = {library for spec in wanted.values() if spec for library in spec.content_libraries}
-        policies = {policy for spec in wanted.values() if spec for policy in spec.storage}
-        if others or self._catalog is None or not (libraries <= set(self._catalog.libraries) and policies <= set(self._catalog.policies)):
+        if others or self._catalog is None or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values()):
             self._catalog = self._namespaces.catalog()
         return self._catalog
 
@@ -219,6 +218,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
         except RemoteError as error:
             return (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
+
+
+def _named(spec: Spec, catalog: Catalog) -> bool:
+    """Whether all that it names is there, its supervisor running."""
+    home = catalog.supervisors.get(spec.cluster)
+    return home is not None and home.running and set(spec.storage) <= set(catalog.policies) and set(spec.content_libraries) <= set(catalog.libraries)
 
 
 def _own(name: str, description: str) -> bool:
@@ -270,7 +275,7 @@ def _check(name: str, spec: Spec, around: Around) -> None:
     """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts as there."""
     catalog: Catalog = around.facts
     made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
-    if spec.cluster not in catalog.supervisors:
+    if spec.cluster not in catalog.supervisors and spec.cluster not in made["supervisor"]:
         raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",
                       next=nearest(spec.cluster, catalog.supervisors))
     _known("storage policy", "storage", spec.storage, {*catalog.policies, *made["storage_policy"]})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
     from bfinfra.sandbox.rest import RestState
     from bfinfra.sandbox.server import Listeners
+    from bfinfra.sandbox.world import Supervisor as Described
     from bfinfra.sandbox.world import World
 
 MIB = 2**20
@@ -40,20 +41,17 @@ class Supervisors:
     """The supervisors by the id of their cluster, kept in step with vCenter."""
 
     def __init__(self, rest: RestState, listeners: Listeners, bitfusion: BitfusionServers) -> None:
-        self._rest, world = rest, rest.world
+        self._rest, self._listeners, world = rest, listeners, rest.world
         self._homes: dict[str, str] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
-        outside = Outside(
+        self._saved: Mapping[str, Any] = {}  # of those that stand again only when vCenter says so
+        self._outside = Outside(
             durations=world.durations, ca_pem=rest.pki.ca_pem, registries=world.registries, images=world.images, machine_classes=self._classes,
             gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), login=_logins(world),
             open=listeners.open, close=listeners.close,
         )
-        self.all = {
-            moid: Supervisor(
-                each.address, each.version, rest.clock, outside, releases=world.tanzu_releases, pool=each.guest_addresses(), hosts=tuple(world.clusters[cluster.name].hosts),
-            )
-            for moid, (cluster, each) in rest.supervisors().items()
-        }
+        self.all = {moid: self._built(str(cluster.name), each) for moid, (cluster, each) in rest.supervisors().items()}
         self._names = {moid: str(cluster.name) for moid, (cluster, _) in rest.supervisors().items()}
+        rest.supervisor_hooks.append(self._supervisor)
         rest.namespace_hooks.append(self._namespace)
         rest.class_hooks.append(lambda _name, _info: self._sync())
 
@@ -68,6 +66,7 @@ class Supervisors:
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
+        self._saved = data
         for each in self.all.values():
             if each.address in data:
                 each.restore(data[each.address])
@@ -113,6 +112,29 @@ class Supervisors:
             if address in apis:
                 return apis[address].door, {"authorization": f"Bearer {apis[address].admin_token}"}
         return None, {}
+
+    def _built(self, cluster: str, each: Described) -> Supervisor:
+        world = self._rest.world
+        hosts = tuple(world.clusters[cluster].hosts)
+        return Supervisor(each.address, each.version, self._rest.clock, self._outside, releases=world.tanzu_releases, pool=each.guest_addresses(), hosts=hosts)
+
+    def _supervisor(self, moid: str) -> None:
+        """One that somebody enabled runs now, or is gone."""
+        described = self._rest.supervisors().get(moid)
+        if described is None:
+            gone = self.all.get(moid)
+            if gone:
+                self.all = {cluster: each for cluster, each in self.all.items() if cluster != moid}  # others look through it meanwhile
+                gone.close()
+                for port in PORTS:
+                    self._listeners.close(f"{gone.address}:{port}")
+        elif moid not in self.all:
+            self._names[moid] = str(described[0].name)
+            made = self._built(self._names[moid], described[1])
+            made.open()
+            if made.address in self._saved:
+                made.restore(self._saved[made.address])
+            self.all = {**self.all, moid: made}
 
     def _namespace(self, name: str, info: dict[str, Any] | None) -> None:
         if info is None:

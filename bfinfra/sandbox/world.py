@@ -16,7 +16,7 @@ from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld, Bytes, read
 
 DURATIONS = {  # seconds, stretched by `pace`
-    "task": 1.0, "boot": 8.0, "reboot": 20.0, "shutdown": 3.0, "lease": 300.0, "namespace": 4.0, "control_plane": 6.0, "worker": 4.0,
+    "task": 1.0, "boot": 8.0, "reboot": 20.0, "shutdown": 3.0, "lease": 300.0, "supervisor": 10.0, "namespace": 4.0, "control_plane": 6.0, "worker": 4.0,
     "delete": 3.0, "pod": 2.0, "workload": 3.0, "volume": 1.0,
 }
 LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections

@@ -20,6 +20,7 @@ from bfinfra.backends.kubernetes.clusters import Clusters
 from bfinfra.backends.vcenter import (
     capacity,
     client,
+    cluster_notes,
     content,
     events,
     host_settings,
@@ -33,6 +34,7 @@ from bfinfra.backends.vcenter import (
     rest,
     rights,
     session,
+    supervisors,
     switches,
     tasks,
     vm_classes,
@@ -42,7 +44,7 @@ ROOT = Path(__file__).parents[2]
 NOUNS = {
     "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
-    "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
+    "supervisors": supervisors.Supervisors, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
 """They send nothing, or no more than a login."""

@@ -12,6 +12,7 @@ from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, refs
 from bfinfra.backends.vcenter.capacity import Capacities
+from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.backends.vcenter.door import Door
 from bfinfra.backends.vcenter.events import Events
 from bfinfra.backends.vcenter.host_settings import HostSettings
@@ -47,6 +48,7 @@ class VCenter:
         self.grants = Grants(self.session, self.inventory)
         self.hosts = Hosts(self.session, self.tasks)
         self.host_settings = HostSettings(self.session)
+        self.cluster_notes = ClusterNotes(self.session)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.events = Events(self.session)

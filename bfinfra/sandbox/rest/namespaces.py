@@ -143,6 +143,8 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
         raise Refused("INVALID_ARGUMENT", f"spec.namespace: {name[:80]!r} is no DNS label, or a reserved one")
     if spec["cluster"] not in state.supervisors():
         raise missing("The Supervisor on cluster", spec["cluster"])
+    if state.enabled.get(spec["cluster"], {}).get("config_status", "RUNNING") != "RUNNING":
+        raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", "The Supervisor does not run.")
     _check_names(call, spec)
     if spec.get("networks") and state.supervisors()[spec["cluster"]][1].network_provider != "VSPHERE_NETWORK":
         raise Refused("INVALID_ARGUMENT", "spec.networks: must be unset with NSX networking")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles")
+KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles", "enabled", "settings")
 
 
 class RestState:
@@ -41,6 +41,11 @@ class RestState:
         """Objects by the id of their tag: {"id": "vm-42", "type": "VirtualMachine"}."""
         self.profiles: dict[str, Info] = {}
         """Storage policies that somebody made, by id; `constraints` as XML."""
+        self.enabled: dict[str, Info] = {}
+        """Supervisors that somebody enabled, by the id of their cluster; those of the world file are not among them."""
+        self.settings: dict[str, Info] = {}
+        """What somebody changed of a supervisor, by the id of its cluster."""
+        self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
         self._fill()
@@ -55,7 +60,7 @@ class RestState:
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
         self.categories, self.tags, self.attached = tagged(self.inventory)
-        self.profiles = {}
+        self.profiles, self.enabled, self.settings = {}, {}, {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
         """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter of tags."""
@@ -63,9 +68,12 @@ class RestState:
         return {self.inventory.new_uuid(f"policy {name}"): (name, each) for name, each in self.world.storage_policies.items()} | made
 
     def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
-        """Supervisors by the id of their cluster."""
-        found = ((cluster, self.world.clusters[cluster.name].supervisor) for cluster in self.inventory.clusters() if cluster.name in self.world.clusters)
-        return {cluster.moid: (cluster, supervisor) for cluster, supervisor in found if supervisor is not None}
+        """Supervisors by the id of their cluster, whether they run or not yet."""
+        from bfinfra.sandbox.rest.enabling import supervisor_of  # noqa: PLC0415 - it knows how its records look
+
+        found = {cluster.moid: (cluster, self.world.clusters[cluster.name].supervisor) for cluster in self.inventory.clusters() if cluster.name in self.world.clusters}
+        made = {moid: (self.inventory.objects[moid], supervisor_of(each["spec"])) for moid, each in self.enabled.items()}
+        return {moid: (cluster, supervisor) for moid, (cluster, supervisor) in {**found, **made}.items() if supervisor is not None}
 
     def told(self, name: str) -> None:
         """Tell the hooks of a namespace as it is."""
@@ -74,6 +82,12 @@ class RestState:
                 info = copy.deepcopy(self.namespaces.get(name))
             for hook in self.namespace_hooks:
                 hook(name, info)
+
+    def told_supervisor(self, cluster: str) -> None:
+        """Tell the hooks of a supervisor that runs now, or is gone."""
+        with self._telling:
+            for hook in self.supervisor_hooks:
+                hook(cluster)
 
     def told_class(self, name: str) -> None:
         """Tell the hooks of a VM class as it is."""
@@ -90,21 +104,26 @@ class RestState:
 
     def restore(self, data: dict[str, Any]) -> None:
         """As it was saved; what was under way goes on."""
-        from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - they know what was under way
+        from bfinfra.sandbox.rest import enabling  # noqa: PLC0415 - they know what was under way
+        from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - as above
 
         with self.lock:
             for name in KEPT:
                 setattr(self, name, data.get(name, {}))  # an older state has fewer
+        for cluster in list(self.enabled):
+            enabling.resume(self, cluster)
         for name in list(self.namespaces):
             resume(self, name)
 
     def reset(self) -> None:
         """As the world describes it."""
         with self.lock:
-            gone = list(self.namespaces)
+            gone, enabled = list(self.namespaces), list(self.enabled)
             self._fill()
         for name in gone:
             self.told(name)
+        for cluster in enabled:
+            self.told_supervisor(cluster)
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times: equal states dump equal."""
@@ -114,12 +133,16 @@ class RestState:
             names |= {identity: each["name"] for identity, each in self.libraries.items()}
             libraries = {each["name"]: each for each in self.libraries.values()}
             items = {each["name"]: {**each, "files": sorted(each["files"])} for each in self.items.values()}
-            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging(), **self._profiles()}
+            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging(), **self._profiles(), **self._enabling()}
             return {name: _named(each, names) for name, each in found.items()}
 
     def _profiles(self) -> Info:
         """Policies that somebody made, by name; nothing where there are none."""
         return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
+
+    def _enabling(self) -> Info:
+        """Supervisors that somebody enabled or changed; nothing where there are none."""
+        return {name: found for name, found in (("enabled", self.enabled), ("settings", self.settings)) if found}
 
     def _tagging(self) -> Info:
         """Categories, their tags and what bears them, by name; nothing where there are none."""

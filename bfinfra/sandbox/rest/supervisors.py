@@ -19,7 +19,7 @@ MIB = 2**20
 def clusters(call: Call) -> Any:
     """Clusters with vSphere with Tanzu."""
     return [
-        {"cluster": moid, "cluster_name": cluster.name, "stats": _stats(call, cluster), "config_status": "RUNNING", "kubernetes_status": "READY"}
+        {"cluster": moid, "cluster_name": cluster.name, "stats": _stats(call, cluster), **_status(call, moid)}
         for moid, (cluster, _) in call.state.supervisors().items()
     ]
 
@@ -49,8 +49,8 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
     certificate = call.state.pki.certificate(supervisor.address)
     content = [identity for identity, each in call.state.libraries.items() if each["name"] in call.inventory.world.clusters[cluster.name].content]
     info = {
-        "size_hint": "SMALL", "stat_summary": _stats(call, cluster), "config_status": "RUNNING", "messages": [], "conditions": [],
-        "kubernetes_status": "READY", "kubernetes_status_messages": [], "api_server_management_endpoint": supervisor.address,
+        "size_hint": "SMALL", "stat_summary": _stats(call, cluster), **_status(call, cluster.moid), "messages": [], "conditions": [],
+        "kubernetes_status_messages": [], "api_server_management_endpoint": supervisor.address,
         "api_server_cluster_endpoint": supervisor.address, "api_servers": [supervisor.address], "tls_endpoint_certificate": certificate,
         "tls_management_endpoint_certificate": certificate, "network_provider": supervisor.network_provider,
         "service_cidr": _cidr(supervisor.service_cidr), "Master_DNS_names": [], "master_DNS": [], "worker_DNS": [], "master_NTP_servers": [], "count": 3,
@@ -64,7 +64,27 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
         info |= {"master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy}}
     if content:
         info["default_kubernetes_service_content_library"] = content[0]
+    made, settings = call.state.enabled.get(cluster.moid), call.state.settings.get(cluster.moid, {})
+    return _as_enabled(info, made, supervisor) | settings if made else info | settings
+
+
+def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervisor) -> dict[str, Any]:
+    """Of one that somebody enabled: what he said, and its addresses once it runs."""
+    spec = made["spec"]
+    info |= {name: value for name, value in spec.items() if not name.endswith("_spec")} | {"messages": made["messages"]}
+    if made["config_status"] == "CONFIGURING":
+        info |= {"api_server_management_endpoint": "", "api_server_cluster_endpoint": "", "api_servers": []}
+    if nsx := spec.get("ncp_cluster_network_spec"):
+        info["ncp_cluster_network_info"] |= {name: nsx[name] for name in ("pod_cidrs", "ingress_cidrs", "egress_cidrs", "cluster_distributed_switch", "nsx_edge_cluster") if name in nsx}
+    if vds := spec.get("workload_networks_spec"):
+        primary = vds["supervisor_primary_workload_network"]
+        info["workload_networks"] = {"supervisor_primary_workload_network": {"network": primary["network"], "network_provider": supervisor.network_provider}}
     return info
+
+
+def _status(call: Call, cluster: str) -> dict[str, str]:
+    made = call.state.enabled.get(cluster, {"config_status": "RUNNING", "kubernetes_status": "READY"})
+    return {name: made[name] for name in ("config_status", "kubernetes_status")}
 
 
 def _stats(call: Call, cluster: Managed) -> dict[str, int]:

@@ -132,6 +132,31 @@ def test_all_that_is_said_over_rest_in_the_life_of_a_storage_policy_fits(sandbox
     assert recorder.seen() >= {"GET /vcenter/storage/policies", "GET /cis/tagging/category", "GET /cis/tagging/category/{categoryId}", "GET /cis/tagging/tag", "GET /cis/tagging/tag/{tagId}"}
 
 
+SUPERVISOR = "/vcenter/namespace-management/clusters"
+NSX = {"switch": "pods", "edge_cluster": "2f0d3c1a", "pods": ["10.244.0.0/20"], "ingress": ["10.6.1.0/24"], "egress": ["10.6.2.0/24"], "tier0": "t0"}
+
+
+@pytest.mark.parametrize("networking", ["haproxy", "avi", "nsx"])
+def test_all_that_is_said_in_the_life_of_a_supervisor_fits(networking: str, sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    site = yaml.safe_load(EXAMPLES["supervisor"].read_text())
+    farm = site["supervisor"]["farm"]
+    enable = farm["enable"]
+    if networking == "avi":
+        account = enable["vds"].pop("haproxy")
+        account.pop("servers")
+        enable["vds"]["avi"] = account | {"server": "10.2.0.220:443", "cloud": "Default-Cloud"}
+    elif networking == "nsx":
+        enable.pop("vds")
+        enable |= {"nsx": NSX, "management": {"network": "VM Network"}}
+    run(site, tmp_path, sandbox, recorder)
+    farm |= {"size": "large", "login_banner": "ours", "content_library": "tkr", "dns": {"workloads": ["10.2.0.3"], "search": ["small.test"]}}
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    assert recorder.seen() >= {f"GET {SUPERVISOR}/{{cluster}}", f"POST {SUPERVISOR}/{{cluster}}?action=enable", f"PATCH {SUPERVISOR}/{{cluster}}", f"POST {SUPERVISOR}/{{cluster}}?action=disable",
+                               "GET /vcenter/namespaces/instances"}
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

@@ -1,0 +1,155 @@
+"""From what is to what shall be: the steps of a supervisor. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds.supervisor.body import FIELDS, Ids, cidr, provider, settings
+from bfinfra.kinds.supervisor.spec import Group, Policy, Spec
+from bfinfra.model import kind
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Ref
+from bfinfra.model.rights import Use, holds
+from bfinfra.model.suggest import nearest
+
+NOTE = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+MANAGE = holds("cluster", "Namespaces.Manage")
+MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none. The others: what it uses, which goes after it."""
+
+    cluster: str
+    found: Supervisor | None = None
+    networks: tuple[Group, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    switch: Annotated[str, Ref("distributed_switch", optional=True)] | None = None
+    content_library: Annotated[str, Ref("content_library", optional=True)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnCluster(kind.Step):
+    name: str
+    cluster: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enable(_OnCluster):
+    """enable workload management on {name}"""
+
+    rights = (MANAGE, *NOTE)
+    spec: Spec
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(_OnCluster):
+    """change the supervisor on {name}"""
+
+    rights = (MANAGE, *NOTE)
+    spec: Spec
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take(_OnCluster):
+    """note on {name} that its supervisor is looked after by this site"""
+
+    rights = NOTE
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disable(_OnCluster):
+    """disable workload management on {name}, with every namespace on it"""
+
+    destructive = True
+    settles = True
+    rights = (MANAGE,)
+    uses = (Use.DESTROY,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(_OnCluster):
+    """take the note off {name}"""
+
+    rights = NOTE
+    uses = (Use.APPLY, Use.DESTROY)
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Enable, or look after what is there; leave it, or disable it where the site says so."""
+    if spec is None:
+        return () if state is None or state.mark is None else tuple(_release(name, state))
+    ids: Ids = around.facts
+    if name not in ids.clusters:
+        raise Refusal(f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters))
+    if state is not None and state.mark is not None and (state.mark.site, state.mark.address) != (around.mark.site, around.mark.address):
+        raise Refusal("its supervisor is looked after by another site", why=f"it belongs to {state.mark.address} of {state.mark.site}", next="take it out of one of the two")
+    _check(spec, ids, around)
+    note = around.mark.seal(spec.applied()).encode()
+    if state is None or state.found is None:
+        if spec.enable is None:
+            raise Refusal(f"no supervisor runs on {name}", field="enable", why="the site doesn't say how it is enabled", next="write enable, or enable workload management there by hand")
+        return (Enable(name=name, cluster=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied())),)
+    if state.found.status == "REMOVING":
+        raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
+    _fits(spec, state.found)
+    drift = tuple(_drift(spec, state.found, ids))
+    found = kind.changes(spec, state.mark, drift) if state.mark else drift
+    at: dict[str, Any] = {"name": name, "cluster": state.cluster, "note": note, "changes": found}
+    if drift:
+        return (Update(spec=spec, **at),)
+    return () if state.mark == Mark.decode(note) else (Take(**at),)
+
+
+def _release(name: str, state: State) -> Iterator[kind.Step]:
+    assert state.mark is not None
+    if state.found is not None and (state.mark.applied or {}).get("disable"):
+        yield Disable(name=name, cluster=state.cluster)
+    yield Leave(name=name, cluster=state.cluster)
+
+
+def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
+    """Of what is written: what differs. Lists of name servers have an order."""
+    names = {identity: name for name, identity in ids.libraries.items()}
+    for field, wanted in settings(spec, ids.libraries).items():
+        now = found.info.get(field)
+        if now != wanted:
+            shown = [names.get(each, each.lower() if field == "size_hint" else each) if isinstance(each, str) else each for each in (now, wanted)]
+            yield Change(FIELDS[field], *shown)
+
+
+def _fits(spec: Spec, found: Supervisor) -> None:
+    """Refusal for what a supervisor that runs can't become."""
+    if spec.enable is None:
+        return
+    now, wanted = found.info.get("network_provider"), provider(spec.enable)
+    if now != wanted:
+        raise Refusal(f"its supervisor has networking by {now}", field="enable.nsx" if spec.enable.nsx else "enable.vds", why="that can't change", next="write what is there")
+    if found.info.get("service_cidr") not in (None, cidr(spec.enable.services)):
+        raise Refusal(f"its supervisor's services are in {found.info['service_cidr']}", field="enable.services", why="that can't change", next="write what is there")
+
+
+def _check(spec: Spec, ids: Ids, around: Around) -> None:
+    """Refusal for a name that is nobody's; what this site makes first counts as there."""
+    made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
+    switch = [("enable.nsx.switch", spec.enable.nsx.switch)] if spec.enable and spec.enable.nsx else []
+    library = [("content_library", spec.content_library)] if spec.content_library else []
+    _known("storage policy", spec.policies(), ids.policies, made["storage_policy"])
+    _known("network", spec.networks(), ids.networks, made["port_group"])
+    _known("distributed switch", switch, ids.switches, made["distributed_switch"])
+    _known("content library", library, ids.libraries, made["content_library"])
+
+
+def _known(what: str, said: Iterable[tuple[str, str]], there: Mapping[str, str], made: set[str]) -> None:
+    for field, name in said:
+        if name not in there and name not in made:
+            raise Refusal(f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made}))

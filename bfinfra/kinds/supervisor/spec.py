@@ -1,0 +1,206 @@
+"""What a user writes for a supervisor."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from bfinfra.model import kind
+from bfinfra.model.kind import Part
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+
+
+def _address(text: str) -> str:
+    return str(ipaddress.IPv4Address(text))
+
+
+def _network(text: str) -> str:
+    return str(ipaddress.IPv4Network(text))
+
+
+def _gateway(text: str) -> str:
+    if "/" not in text:
+        raise ValueError("expected the gateway with the prefix of its network, such as 172.16.7.1/24")
+    return str(ipaddress.IPv4Interface(text))
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Network = Annotated[str, AfterValidator(_network)]
+Gateway = Annotated[str, AfterValidator(_gateway)]
+Group = Annotated[str, Ref("port_group", optional=True)]
+Policy = Annotated[str, Ref("storage_policy", optional=True)]
+Door = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$")]
+
+
+class Addresses(Part):
+    """Addresses in a row."""
+
+    first: Address
+    """The first."""
+    count: Annotated[int, Field(ge=1)]
+    """How many."""
+
+
+class Management(Part):
+    """Where its control plane meets vCenter."""
+
+    network: Group
+    """Network or port group."""
+    addresses: Addresses | None = None
+    """Five in a row, by the document of VMware; empty = DHCP."""
+    gateway: Gateway | None = None
+    """With addresses: the gateway and the network's prefix, such as 172.16.7.1/24."""
+
+    @model_validator(mode="after")
+    def _both(self) -> Management:
+        if (self.addresses is None) != (self.gateway is None):
+            raise ValueError("addresses and gateway belong together")
+        return self
+
+
+class Storage(Part):
+    """Storage policies."""
+
+    control_plane: Policy
+    """Of the control plane's own disks."""
+    ephemeral: Policy
+    """Of pods' disks that go with them."""
+    images: Policy
+    """Of container images."""
+
+
+class Nsx(Part):
+    """Networking by NSX: pods on ESXi, and the embedded registry, want it."""
+
+    switch: Annotated[str, Ref("distributed_switch", optional=True)]
+    """Distributed switch of the hosts' overlay."""
+    edge_cluster: str
+    """Id of the edge cluster in NSX."""
+    pods: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks of pods."""
+    ingress: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks of services' addresses."""
+    egress: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks that pods go out from."""
+    tier0: str | None = None
+    """Id of the tier-0 gateway; empty = the only one."""
+
+
+class Balancer(Part):
+    """A load balancer's account."""
+
+    username: str
+    """Its account."""
+    password: Secret
+    """Reference to its password."""
+    authority: LocalFile
+    """File with the authority that signed its certificate (PEM)."""
+
+
+class HaProxy(Balancer):
+    """VMware's HAProxy appliance."""
+
+    servers: Annotated[tuple[Door, ...], Field(min_length=1)]
+    """Its data plane API, such as 172.16.7.30:5556."""
+
+
+class Avi(Balancer):
+    """NSX Advanced Load Balancer."""
+
+    server: Door
+    """Its controller, such as avi.example.com:443."""
+    cloud: str | None = None
+    """Its cloud; empty = Default-Cloud."""
+
+
+class Vds(Part):
+    """Networking by a distributed switch and a load balancer."""
+
+    port_group: Group
+    """Port group of the primary workload network."""
+    addresses: Addresses
+    """Of the workload network."""
+    gateway: Gateway
+    """Of the workload network, with its prefix."""
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "primary"
+    """What the supervisor calls the network, and its load balancer."""
+    services: Addresses
+    """Addresses that the load balancer gives out."""
+    haproxy: HaProxy | None = None
+    """Either this …"""
+    avi: Avi | None = None
+    """… or this."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Vds:
+        if (self.haproxy is None) == (self.avi is None):
+            raise ValueError("give either haproxy or avi")
+        return self
+
+
+class Enable(Part):
+    """How it is enabled where it isn't; of no consequence where it is, but that what can't change must be so."""
+
+    management: Management
+    """Where its control plane meets vCenter."""
+    storage: Storage
+    """Storage policies."""
+    services: Network = "10.96.0.0/23"
+    """Network of services inside."""
+    nsx: Nsx | None = None
+    """Either NSX …"""
+    vds: Vds | None = None
+    """… or a distributed switch."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Enable:
+        if (self.nsx is None) == (self.vds is None):
+            raise ValueError("give either nsx or vds")
+        return self
+
+
+class Dns(Part):
+    """Name servers."""
+
+    control_plane: tuple[Address, ...] | None = None
+    """Of its control plane."""
+    workloads: tuple[Address, ...] | None = None
+    """Of pods and clusters."""
+    search: tuple[str, ...] | None = None
+    """Domains that the control plane looks for names in."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as it is."""
+
+    enable: Enable | None = None
+    """How it is enabled; empty: it must be there."""
+    size: Literal["tiny", "small", "medium", "large"] | None = None
+    """Of its control plane; where it is enabled: small."""
+    dns: Dns = Dns()
+    """Name servers."""
+    ntp: tuple[str, ...] | None = None
+    """Time servers of its control plane."""
+    content_library: Annotated[str, Ref("content_library", optional=True)] | None = None
+    """Library of the Kubernetes releases: of this site, or there anyway."""
+    login_banner: str | None = None
+    """What is said before a login."""
+    disable: bool = False
+    """Whether destroy disables it, with every namespace on it; else it stays as it is, whoever enabled it."""
+
+    def policies(self) -> Iterator[tuple[str, str]]:
+        """Field and name of every storage policy."""
+        for name in Storage.model_fields if self.enable else ():
+            yield f"enable.storage.{name}", getattr(self.enable.storage, name)  # type: ignore[union-attr]  # the line above looks
+
+    def networks(self) -> Iterator[tuple[str, str]]:
+        """Field and name of every network."""
+        if self.enable:
+            yield "enable.management.network", self.enable.management.network
+            if self.enable.vds:
+                yield "enable.vds.port_group", self.enable.vds.port_group

@@ -1,0 +1,167 @@
+"""Enabling, changing and disabling Supervisors. Source: com.vmware.vcenter.namespace_management.Clusters."""
+
+from __future__ import annotations
+
+import ipaddress
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from bfinfra.sandbox.faults import Interrupted
+from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.rest.errors import Refused, missing
+from bfinfra.sandbox.rest.routes import Call, route
+from bfinfra.sandbox.rest.shapes import check
+from bfinfra.sandbox.rest.supervisors import PATH
+from bfinfra.sandbox.world import Supervisor
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.rest.state import Info, RestState
+
+PRIVILEGE = "Namespaces.Manage"
+CIDR = {"address": str, "prefix": int}
+RANGE = {"address": str, "count": int}
+SERVER = {"host": str, "port": int}
+ACCOUNT = {"username": str, "password": str, "certificate_authority_chain": str}
+SETTABLE = {
+    "size_hint?": ("TINY", "SMALL", "MEDIUM", "LARGE"), "master_DNS?": [str], "worker_DNS?": [str], "master_DNS_search_domains?": [str], "master_NTP_servers?": [str],
+    "workload_ntp_servers?": [str], "login_banner?": str, "default_kubernetes_service_content_library?": str, "master_storage_policy?": str,
+    "ephemeral_storage_policy?": str, "image_storage?": {"storage_policy": str}, "Master_DNS_names?": [str], "count?": int,
+}
+NSX = {
+    "pod_cidrs": [CIDR], "ingress_cidrs": [CIDR], "egress_cidrs": [CIDR], "cluster_distributed_switch?": str, "nsx_edge_cluster?": str, "nsx_tier0_gateway?": str,
+    "namespace_subnet_prefix?": int, "routed_mode?": bool,
+}
+VSPHERE = {"portgroup": str, "ip_assignment_mode?": ("STATICRANGE", "DHCP"), "address_ranges": [RANGE], "gateway": str, "subnet_mask": str}
+NETWORK = {"network": str, "network_provider": ("VSPHERE_NETWORK",), "vsphere_network?": VSPHERE}
+BALANCER = {
+    "id": str, "provider": ("HA_PROXY", "AVI"), "address_ranges": [RANGE], "ha_proxy_config_create_spec?": {"servers": [SERVER], **ACCOUNT},
+    "avi_config_create_spec?": {"server": SERVER, **ACCOUNT, "cloud_name?": str},
+}
+MANAGEMENT = {
+    "network": str, "mode": ("STATICRANGE", "DHCP"), "floating_IP?": str,
+    "address_range?": {"starting_address": str, "address_count": int, "subnet_mask": str, "gateway": str},
+}
+WANTED = ("size_hint", "master_storage_policy", "ephemeral_storage_policy", "image_storage")
+ENABLE = {
+    **{name: each for name, each in SETTABLE.items() if name.removesuffix("?") not in WANTED}, **{name: SETTABLE[f"{name}?"] for name in WANTED},
+    "service_cidr": CIDR, "network_provider": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"), "master_management_network": MANAGEMENT, "ncp_cluster_network_spec?": NSX,
+    "workload_networks_spec?": {"supervisor_primary_workload_network": NETWORK, "network_list?": [NETWORK]}, "load_balancer_config_spec?": BALANCER,
+}  # fmt: skip
+GUESTS = 40  # addresses for guest clusters, at most
+
+
+@route("POST", PATH + "/{cluster}", "enable")
+def enable(call: Call, cluster: str) -> None:
+    """Begin; CONFIGURING until it runs."""
+    call.need(PRIVILEGE, cluster, cluster)
+    spec = check(call.spec, ENABLE)
+    with call.state.lock:
+        if cluster not in call.inventory.objects or not call.inventory.objects[cluster].is_a(vim.ClusterComputeResource):
+            raise missing("The cluster", cluster)
+        if cluster in call.state.supervisors():
+            raise Refused("ALREADY_EXISTS", "Workload management is enabled on this cluster.")
+        _check(call, spec)
+        balancer = spec.get("load_balancer_config_spec", {})
+        for secret in ("ha_proxy_config_create_spec", "avi_config_create_spec"):
+            balancer.get(secret, {}).pop("password", None)
+        call.state.enabled[cluster] = {"spec": spec, "config_status": "CONFIGURING", "kubernetes_status": "WARNING", "messages": []}
+    resume(call.state, cluster)
+
+
+@route("PATCH", PATH + "/{cluster}")
+def update(call: Call, cluster: str) -> None:
+    """Change what is given."""
+    call.need(PRIVILEGE, cluster, cluster)
+    spec = check(call.spec, SETTABLE)
+    with call.state.lock:
+        if cluster not in call.state.supervisors():
+            raise missing("The Supervisor on cluster", cluster)
+        _check(call, spec)
+        call.state.settings[cluster] = {**call.state.settings.get(cluster, {}), **spec}
+
+
+@route("POST", PATH + "/{cluster}", "disable")
+def disable(call: Call, cluster: str) -> None:
+    """Remove it with all that is on it; REMOVING until it is gone."""
+    call.need(PRIVILEGE, cluster, cluster)
+    with call.state.lock:
+        if cluster not in call.state.supervisors():
+            raise missing("The Supervisor on cluster", cluster)
+        if cluster not in call.state.enabled:
+            raise Refused("UNSUPPORTED", "The sandbox can't disable a Supervisor that its world file describes.")
+        call.state.enabled[cluster]["config_status"] = "REMOVING"
+    resume(call.state, cluster)
+
+
+def resume(state: RestState, cluster: str) -> None:
+    """Go on with one that is not settled; tell the hooks of one that runs."""
+    status = state.enabled[cluster]["config_status"]
+    if status == "CONFIGURING":
+        state.clock.after(state.world.durations["supervisor"], lambda: _configured(state, cluster))
+    elif status == "REMOVING":
+        state.clock.after(state.world.durations["delete"], lambda: _removed(state, cluster))
+    elif status == "RUNNING":
+        state.told_supervisor(cluster)
+
+
+def supervisor_of(spec: Info) -> Supervisor:
+    """What the world file would say of one that somebody enabled: it is reached at the first address for services."""
+    nsx = spec.get("ncp_cluster_network_spec")
+    if nsx:
+        net = ipaddress.ip_network(f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False)
+        first, count = net[1], net.num_addresses - 2
+    else:
+        each = spec["load_balancer_config_spec"]["address_ranges"][0]
+        first, count = ipaddress.ip_address(each["address"]), each["count"]
+    last = first + max(1, min(count - 1, GUESTS))
+    service = f"{spec['service_cidr']['address']}/{spec['service_cidr']['prefix']}"
+    return Supervisor(address=str(first), guests=(str(first + 1), str(last)), network_provider=spec["network_provider"], service_cidr=service)
+
+
+def _check(call: Call, spec: Info) -> None:
+    """INVALID_ARGUMENT for what isn't there, and for networks that don't belong to the provider."""
+    policies = [spec[name] for name in ("master_storage_policy", "ephemeral_storage_policy") if name in spec]
+    policies += [spec["image_storage"]["storage_policy"]] if "image_storage" in spec else []
+    library = spec.get("default_kubernetes_service_content_library")
+    nsx, vds = spec.get("ncp_cluster_network_spec"), spec.get("workload_networks_spec")
+    networks = [spec["master_management_network"]["network"]] if "master_management_network" in spec else []
+    networks += [vds["supervisor_primary_workload_network"]["vsphere_network"]["portgroup"]] if vds else []
+    switches = [each.props["uuid"] for each in call.inventory.of(vim.DistributedVirtualSwitch)]
+    named = (("storage policy", policies, call.state.policies()), ("content library", [library] if library else [], call.state.libraries),
+             ("network", networks, call.inventory.objects), ("distributed switch", [nsx["cluster_distributed_switch"]] if nsx and "cluster_distributed_switch" in nsx else [], switches))
+    for what, names, there in named:
+        if unknown := [name for name in names if name not in there]:
+            raise Refused("INVALID_ARGUMENT", f"spec: there is no {what} {', '.join(unknown)}")
+    if "network_provider" in spec and bool(nsx) != (spec["network_provider"] == "NSXT_CONTAINER_PLUGIN"):
+        raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and {spec['network_provider']} is asked for")
+    if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
+        raise Refused("INVALID_ARGUMENT", "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec")
+
+
+def _configured(state: RestState, cluster: str) -> None:
+    with suppress(Interrupted), state.faults.around("rest", "ConfigureSupervisor", cluster) as effect, state.lock:
+        found = state.enabled.get(cluster)
+        if found is None or found["config_status"] != "CONFIGURING":
+            return
+        failed = effect.message
+        details = {"id": "vcenter.wcp.systemvm.failed", "default_message": failed, "args": []}
+        outcome = {"config_status": "ERROR", "kubernetes_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}]}
+        found.update(outcome if failed else {"config_status": "RUNNING", "kubernetes_status": "READY"})
+    with state.lock:
+        settled = state.enabled.get(cluster, {}).get("config_status") == "RUNNING"
+    if settled:
+        state.told_supervisor(cluster)
+
+
+def _removed(state: RestState, cluster: str) -> None:
+    with state.lock:
+        if state.enabled.get(cluster, {}).get("config_status") != "REMOVING":
+            return
+        gone = [name for name, info in state.namespaces.items() if info["cluster"] == cluster]
+        for name in gone:
+            del state.namespaces[name]
+        del state.enabled[cluster]
+        state.settings.pop(cluster, None)
+    for name in gone:
+        state.told(name)
+    state.told_supervisor(cluster)

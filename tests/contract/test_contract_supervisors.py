@@ -1,0 +1,75 @@
+"""Supervisors: enabled, read, changed, disabled; and the notes on their clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contract.calls import Account, call, lacks
+from contract.sides import VCenterSide
+
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.policies import StoragePolicies
+from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.model.errors import Exists
+
+NONE = "vcsim: a supervisor can't be enabled, changed or disabled"
+NOTE = "bfinfra.contract"
+
+
+def wish(client: VCenter) -> dict[str, Any]:
+    """Networking by a distributed switch, as short as can be; the port group's kind is not looked at."""
+    inventory, policy = client.inventory.read(), StoragePolicies(client.session, client.rest).list()[0].id
+    network = inventory.networks[0].moid
+    here = [{"address": "10.6.0.100", "count": 20}]
+    account = {"username": "u", "password": "p", "certificate_authority_chain": "pem"}
+    primary = {"portgroup": network, "address_ranges": here, "gateway": "10.6.0.1", "subnet_mask": "255.255.255.0"}
+    return {
+        "size_hint": "TINY", "service_cidr": {"address": "10.96.0.0", "prefix": 23}, "network_provider": "VSPHERE_NETWORK", "master_management_network": {"network": network, "mode": "DHCP"},
+        "master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy},
+        "workload_networks_spec": {"supervisor_primary_workload_network": {"network": "primary", "network_provider": "VSPHERE_NETWORK", "vsphere_network": primary}},
+        "load_balancer_config_spec": {"id": "primary", "provider": "HA_PROXY", "address_ranges": here,
+                                      "ha_proxy_config_create_spec": {"servers": [{"host": "10.6.0.2", "port": 5556}], **account}},
+    }  # fmt: skip
+
+
+@call("supervisors.enable", "supervisors.read", "supervisors.update", "supervisors.disable", case="a life; disabled twice")
+@lacks(NONE)
+def test_a_supervisor_is_enabled_changed_and_disabled(vcenter: VCenterSide, account: Account) -> None:
+    client = vcenter.open()
+    supervisors, (cluster, _) = Supervisors(client.rest), client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"]
+    assert supervisors.read([cluster]) == {}
+    supervisors.enable(cluster, wish(client))
+    vcenter.closing.append(lambda: supervisors.disable(cluster))
+    found = vcenter.until(lambda: next((each for each in supervisors.read([cluster]).values() if each.kubernetes == "READY"), None))
+    assert (found.status, found.endpoint, found.info["size_hint"]) == ("RUNNING", "10.6.0.100", "TINY")
+    with account.refused(Exists):
+        supervisors.enable(cluster, wish(client))
+    supervisors.update(cluster, {"master_NTP_servers": ["ntp"]})
+    assert supervisors.read([cluster])[cluster].info["master_NTP_servers"] == ["ntp"]
+    supervisors.disable(cluster)
+    vcenter.until(lambda: not supervisors.read([cluster]))
+    supervisors.disable(cluster)
+
+
+@call("supervisors.namespaces", case="those of one cluster, with their descriptions")
+def test_namespaces_of_a_cluster_are_listed(vcenter: VCenterSide) -> None:
+    client = vcenter.open()
+    clusters = client.cluster_notes.read(NOTE, everyone=True)
+    supervisors = Supervisors(client.rest)
+    assert supervisors.namespaces(clusters["DC0_C0"][0]) == {}
+
+
+@call("cluster_notes.read", "cluster_notes.set", "cluster_notes.drop", case="none, one, two, none again")
+def test_a_note_on_a_cluster_comes_and_goes(vcenter: VCenterSide) -> None:
+    notes = vcenter.open().cluster_notes
+    assert notes.read(NOTE, everyone=False) == {}
+    found = notes.read(NOTE, everyone=True)
+    (one, two), texts = sorted(moid for moid, _ in found.values()), {text for _, text in found.values()}
+    assert texts == {""}
+    for moid in (one, two):
+        notes.set(moid, NOTE, f"on {moid}")
+    assert dict(notes.read(NOTE, everyone=False).values()) == {one: f"on {one}", two: f"on {two}"}
+    notes.drop(one, NOTE)
+    assert dict(notes.read(NOTE, everyone=False).values()) == {one: "", two: f"on {two}"}
+    notes.drop(two, NOTE)
+    assert notes.read(NOTE, everyone=False) == {}

@@ -1,0 +1,129 @@
+"""Supervisors: what is decided, one with a namespace from an empty cluster, one that is there and taken over, and what destroy leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from pydantic import ValidationError
+from sandbox.asking import Rest, until
+
+from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds.supervisor.body import NSX, VDS, Ids
+from bfinfra.kinds.supervisor.decide import Disable, Enable, Leave, State, Take, Update, decide
+from bfinfra.kinds.supervisor.spec import Spec
+from bfinfra.model.errors import BfinfraError, Refusal
+from bfinfra.model.kind import Around, Ready
+from bfinfra.model.mark import Mark
+
+OWN = Mark("s", "supervisor/farm")
+AROUND = Around(OWN, facts=Ids({"farm": "domain-c1"}, {"gold": "p"}, {"tkr": "l"}, {"VM Network": "network-1", "workload": "dvportgroup-1"}))
+EXAMPLE = yaml.safe_load(EXAMPLES["supervisor"].read_text())["supervisor"]["farm"]
+CLUSTERS = "/api/vcenter/namespace-management/clusters"
+HOW = Spec(enable=EXAMPLE["enable"])
+
+
+def found(**changes):
+    info = {"network_provider": VDS, "service_cidr": {"address": "10.96.0.0", "prefix": 23}, "master_NTP_servers": ["a"], "size_hint": "SMALL"}
+    return Supervisor("domain-c1", "RUNNING", "READY", "10.6.0.100", info=info | changes)
+
+
+def standing(spec=None, mark=None, **changes):
+    return State(mark=OWN.seal(spec.applied()) if spec else mark, cluster="domain-c1", found=found(**changes))
+
+
+def kinds(steps):
+    return [type(step) for step in steps]
+
+
+@pytest.mark.parametrize(("spec", "state", "steps"), [
+    (HOW, None, [Enable]), (HOW, State(mark=OWN.seal(HOW.applied()), cluster="domain-c1"), [Enable]), (HOW, standing(HOW), []), (HOW, standing(), [Take]), (Spec(), standing(), [Take]),
+    (Spec(ntp=("b",)), standing(), [Update]), (Spec(ntp=("a",)), standing(Spec(ntp=("a",))), []), (Spec(size="large"), standing(Spec()), [Update]),
+    (None, standing(), []), (None, standing(Spec()), [Leave]), (None, standing(Spec(disable=True)), [Disable, Leave]),
+    (None, State(mark=OWN.seal(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
+])
+def test_what_is_decided(spec, state, steps):
+    assert kinds(decide("farm", spec, state, AROUND)) == steps
+
+
+@pytest.mark.parametrize(("spec", "state", "why"), [
+    (Spec(), None, "no supervisor runs on farm"), (HOW, standing(network_provider=NSX), "networking by NSXT"), (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), "services are in"),
+    (Spec(), standing(mark=Mark("theirs", "supervisor/farm")), "by another site"), (Spec(content_library="tkx"), standing(), "no content library tkx"),
+])
+def test_what_can_not_be_is_refused(spec, state, why):
+    with pytest.raises(Refusal, match=why):
+        decide("farm", spec, state, AROUND)
+
+
+@pytest.mark.parametrize("wrong", [{"nsx": None, "vds": None}, {"management": {"network": "n", "gateway": "10.0.0.1/24"}}, {"services": "10.96.0.1/23"}])
+def test_what_does_not_fit_together_is_refused(wrong):
+    with pytest.raises(ValidationError):
+        Spec(enable={**EXAMPLE["enable"], **wrong})
+
+
+@pytest.mark.parametrize(("status", "kubernetes", "ready"), [
+    ("RUNNING", "READY", Ready.READY), ("RUNNING", "WARNING", Ready.WAITING), ("CONFIGURING", "WARNING", Ready.WAITING), ("ERROR", "ERROR", Ready.FAILED),
+])
+def test_it_is_ready_when_vcenter_and_kubernetes_say_so(status, kubernetes, ready):
+    from bfinfra.kinds.supervisor.kind import SupervisorKind  # noqa: PLC0415 - a method of it alone, without a server
+
+    state = State(cluster="c", found=Supervisor("c", status, kubernetes, "10.6.0.100"))
+    assert SupervisorKind.ready(None, Spec(), state).status is ready  # type: ignore[arg-type]
+
+
+def written(tmp_path: Path, **changes) -> Path:
+    site = yaml.safe_load(EXAMPLES["supervisor"].read_text())
+    site["supervisor"]["farm"] |= changes
+    site["supervisor_namespace"] = {"team-a": {"cluster": "farm", "storage": {"gold": "1TiB"}}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(site))
+    return path
+
+
+def test_from_an_empty_cluster_to_a_namespace_and_back(sandbox, tmp_path: Path):
+    path = written(tmp_path)
+    outcome = apply(path, sandbox)
+    assert made(outcome), endings(outcome)
+    notes = {str(key): ended.note for key, ended in outcome.endings.items()}
+    assert notes["supervisor/farm"] == "10.6.0.100"
+    assert plan(path, sandbox).pending == ()
+    rest = Rest(sandbox)
+    farm = next(each for each in rest.get(CLUSTERS) if each["cluster_name"] == "farm")
+    assert rest.call("POST", "/api/vcenter/namespaces/instances", {"cluster": farm["cluster"], "namespace": "theirs"}).status == 204
+    until(lambda: rest.get("/api/vcenter/namespaces/instances/theirs")["config_status"] == "RUNNING")
+    leaving = {str(item.key): item.contents for item in plan(path, sandbox, destroy=True).items}
+    assert leaving["supervisor/farm"] == ("namespace theirs",)
+    with pytest.raises(BfinfraError, match="holds what is not this site's"):
+        apply(path, sandbox, destroy=True)
+    assert rest.call("DELETE", "/api/vcenter/namespaces/instances/theirs").status == 204
+    until(lambda: "theirs" not in [each["namespace"] for each in rest.get("/api/vcenter/namespaces/instances")])
+    gone = apply(path, sandbox, destroy=True)
+    assert made(gone), endings(gone)
+    assert [each["cluster_name"] for each in rest.get(CLUSTERS)] == ["compute"]
+
+
+def test_one_that_is_there_is_taken_over_and_left_as_it_is(sandbox, tmp_path: Path):
+    site = {name: text for name, text in yaml.safe_load(EXAMPLES["supervisor"].read_text()).items() if name in ("site", "vcenter")}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({**site, "supervisor": {"compute": {"ntp": ["ntp.small.test"]}}}))
+    outcome = apply(path, sandbox)
+    assert made(outcome), endings(outcome)
+    rest = Rest(sandbox)
+    compute = next(each["cluster"] for each in rest.get(CLUSTERS))
+    assert rest.get(f"{CLUSTERS}/{compute}")["master_NTP_servers"] == ["ntp.small.test"]
+    assert rest.call("PATCH", f"{CLUSTERS}/{compute}", {"master_NTP_servers": []}).status == 204
+    assert {str(item.key): {change.field for change in item.named} for item in plan(path, sandbox).pending} == {"supervisor/compute": {"ntp"}}
+    gone = apply(path, sandbox, destroy=True)
+    assert made(gone), endings(gone)
+    assert rest.get(f"{CLUSTERS}/{compute}")["config_status"] == "RUNNING"
+
+
+def test_what_vcenter_says_when_it_fails_is_told(sandbox):
+    sandbox.faults({"door": "rest", "method": "ConfigureSupervisor", "do": {"message": "no address is free"}})
+    try:
+        outcome = apply(EXAMPLES["supervisor"], sandbox)
+    finally:
+        sandbox.clear_faults()
+    assert "no address is free" in endings(outcome)["supervisor/farm"]
