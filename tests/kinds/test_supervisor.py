@@ -70,7 +70,7 @@ def test_it_is_ready_when_vcenter_and_kubernetes_say_so(status, kubernetes, read
     from bfinfra.kinds.supervisor.kind import SupervisorKind  # noqa: PLC0415 - a method of it alone, without a server
 
     state = State(cluster="c", found=Supervisor("c", status, kubernetes, "10.6.0.100"))
-    assert SupervisorKind.ready(None, Spec(), state).status is ready  # type: ignore[arg-type]
+    assert SupervisorKind.ready(None, Spec(), state).status is ready
 
 
 def written(tmp_path: Path, **changes) -> Path:
