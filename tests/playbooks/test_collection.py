@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -128,11 +129,13 @@ def test_a_token_is_rotated_where_it_differs_and_its_end_is_told(module: Module,
 def test_what_is_written_on_this_machine_is_a_change(module: Module) -> None:
     site = [str(KINDS / "client_image.yaml")]
     assert [module("site", site=site)["changed"] for _ in range(2)] == [True, False]
+    assert module("site", site=site, state="absent")["changed"] is True
 
 
 def test_secrets_that_are_handed_over_are_in_no_result(module: Module, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     password, site = sandbox.env["VCENTER_PASSWORD"], [str(KINDS / "supervisor_namespace.yaml")]
     monkeypatch.setattr(sandbox, "env", {})
+    monkeypatch.setattr(os, "environ", {**os.environ})  # the module puts them there
     missing = module("plan", site=site)
     assert missing["failed"] and "VCENTER_PASSWORD" in missing["msg"]
     told = module("plan", site=site, secrets={"VCENTER_PASSWORD": password})
