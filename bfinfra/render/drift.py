@@ -55,7 +55,7 @@ def total(found: Report) -> str:
 
 def markdown(found: Report, style: Style = PLAIN) -> str:
     """For a ticket: a table of what does not agree, what has ended, problems and warnings as lists."""
-    rows = [f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | {_cell(d, style)} | {prose(_who(d))} | {prose(_since(d))} |"
+    rows = [f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | {_cell(d, style)} | {prose(who(d))} | {prose(_since(d))} |"
             for d in found.found]
     table = ["| cause | resource | field | change | by | since |", "| --- | --- | --- | --- | --- | --- |", *rows, ""] if rows else []
     over = [f"- {prose(each)}" for each in found.ended]
@@ -114,7 +114,7 @@ def _block(group: list[Drifted], style: Style) -> Iterator[str]:
     yield f"{style.paint(symbol, colour)} {style.paint(safe(first.key), 'bold')} {words}{f' (ignored: {safe(first.ignored)})' if first.ignored else ''}"
     for each in group:
         change = f"{safe(each.field)}: {_values(each, style)}" if each.field else safe(each.why)
-        told = ", ".join(filter(None, (_who(each), _since(each))))
+        told = ", ".join(filter(None, (who(each), _since(each))))
         yield f"    {change}" + (style.paint(f"  ({safe(told)})", "dim") if told else "")
 
 
@@ -131,7 +131,7 @@ def _cell(found: Drifted, style: Style) -> str:
     return f"{code(shown(found.now, unit))} → {code(shown(found.wanted, unit))}"
 
 
-def _who(found: Drifted) -> str:
+def who(found: Drifted) -> str:
     """`by root at 2026-11-21T10:00:00Z`, as far as it is known."""
     at = f"at {minute(found.at)}" if found.at else ""
     return " ".join(filter(None, (f"by {found.by}" if found.by else "", at)))

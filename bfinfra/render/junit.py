@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 
 from bfinfra.model.drift import ALARMING, Drifted, Report
-from bfinfra.render.drift import SAYS, total
+from bfinfra.render.drift import SAYS, total, who
 from bfinfra.render.safe import safe
 from bfinfra.render.values import shown, utc
 
@@ -51,7 +51,7 @@ def _new(suite: ET.Element, address: str) -> ET.Element:
 
 def _said(found: Drifted) -> str:
     values = f"{found.field}: {shown(found.now)} → {shown(found.wanted)}" if found.field else found.why
-    return f"{values}{f' by {found.by}' if found.by else ''}"
+    return " ".join(filter(None, (values, who(found))))
 
 
 def _text(words: str) -> str:

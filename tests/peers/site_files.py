@@ -13,6 +13,7 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import Patience
+from bfinfra.model.drift import Report
 from bfinfra.model.events import Event
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -54,6 +55,10 @@ class SiteFile:
         found = self.plan()
         assert not found.problems, found.problems
         return fields(found)
+
+    def drift(self) -> Report:
+        """What the world moved, and who."""
+        return app.drift(self.load(), around=SETTING)
 
     def apply(self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any) -> app.Outcome:
         """Everything is allowed."""

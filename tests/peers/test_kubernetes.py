@@ -104,6 +104,8 @@ def test_what_kubectl_changes_is_drift_and_is_put_right(meddle: Callable[[Peers,
     before = names(peers, site)
     meddle(peers, site)
     assert set(site.changes()) == {address}
+    who = {each.by for each in site.drift().found}
+    assert who == ({""} if meddle in (lose_a_secret, lose_a_pod) else {"kubectl-label" if meddle is label else "kubectl-patch"})
     all_are(site.apply(), "done", "kept")
     assert names(peers, site) == before
     assert site.changes() == {}

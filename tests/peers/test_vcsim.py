@@ -104,6 +104,8 @@ def test_what_govc_changes_is_drift_and_is_put_right(site: SiteFile, vcsim: Vcsi
     card = next(each for each in vcsim.govc("device.ls", "-vm", "bf-01").split() if each.startswith("pcipassthrough"))
     vcsim.govc("device.remove", "-vm", "bf-01", card)
     assert site.changes() == {SERVER: {"power", "memory", "cpus", "mmio", "gpus"}}
+    moved = site.drift().found
+    assert {each.field for each in moved if each.by and each.at} == {"power", "memory", "cpus", "mmio", "gpus"}, "vcsim's events say who and when"
     all_are(site.apply(), "done", "kept")
     hardware = machine(vcsim)["config"]["hardware"]
     assert (hardware["memoryMB"], hardware["numCPU"], cards(vcsim)) == (32768, 8, ["0000:17:00.0", "0000:28:00.0"])

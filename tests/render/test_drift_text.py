@@ -110,7 +110,7 @@ def test_junit_fails_what_drifted_and_skips_what_may():
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {"tests": "5", "failures": "3", "errors": "0", "skipped": "1"}
     failure = suite.find("testcase/failure")
     assert failure is not None
-    assert failure.text == "power: off → on by root\ncpus: 4 → 8"
+    assert failure.text == "power: off → on by root at 2026-05-28 20:25 UTC\ncpus: 4 → 8"
 
 
 def test_junit_has_an_error_for_what_can_not_be_judged():
