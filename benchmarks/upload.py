@@ -46,6 +46,8 @@ GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "test
 ROUNDS = 3
 WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "1", "-host", "1", "-standalone-host", "0", "-vm", "0", "-gpus", "2"]
 PLACES = {"host": "/DC0/host/DC0_C0/DC0_C0_H0", "pool": "/DC0/host/DC0_C0/Resources", "folder": "/DC0/vm", "datastore": "/DC0/datastore/LocalDS_0", "network": "/DC0/network/VM Network"}
+AS_THE_COMMAND = "import runpy, sys; from bfinfra.cli.main import UNUSED; sys.modules.update(dict.fromkeys(UNUSED)); sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+"""A child goes without the imports that the command goes without."""
 WAYS = {"bfinfra": (), "govc": (), "bfinfra, digests checked": ("verify",), "sha256sum, then govc": ("sha256sum",)}
 
 
@@ -112,7 +114,7 @@ def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
     """The child's peak of resident memory in MiB."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env = {**left, "PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
-    done = subprocess.run([sys.executable, __file__, "--child", json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, "-c", AS_THE_COMMAND, __file__, "--child", json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import httpx2
@@ -69,10 +70,14 @@ def _asked(error: RemoteError) -> float | None:
 
 
 def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], None]) -> Iterator[bytes]:
+    """Block by block; the next is read, and its digest reckoned, in a thread of its own while one is encrypted and sent."""
     done = 0
-    while block := stream.read(BLOCK):
-        yield block
-        done += len(block)
-        on_block(done)
+    with ThreadPoolExecutor(1, thread_name_prefix="read") as ahead:
+        following = ahead.submit(stream.read, BLOCK)
+        while block := following.result():
+            following = ahead.submit(stream.read, BLOCK)
+            yield block
+            done += len(block)
+            on_block(done)
     if done != size:
         raise Rejected(f"{faults.safe(name)} can't be sent", why=f"it ended after {done} of {size} bytes", next="see whether somebody changes the file")
