@@ -38,9 +38,11 @@ class Elsewhere:
 
     def reset(self) -> None:
         """As new; the kubeconfigs stay good."""
+        self.expire()
         for name, each in self.all.items():
-            each.clear()
-            self._start(name)
+            if not each.as_new:
+                each.clear()
+                self._start(name)
 
     def expire(self) -> None:
         """End every token but the administrators'."""

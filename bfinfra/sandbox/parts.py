@@ -56,6 +56,7 @@ class Parts:
         self.supervisors.open()
         self.elsewhere.open()
         self.linux.open()
+        self._keep_as_new()
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
@@ -86,7 +87,14 @@ class Parts:
         self.supervisors.reset()
         self.elsewhere.reset()
         self.linux.reset()
+        self._keep_as_new()
         self.tally.clear()
+
+    def _keep_as_new(self) -> None:
+        """Once all have settled; most resets then find clusters that nothing was written to, and leave them."""
+        self.clock.rest()
+        for each in (*self.elsewhere.all.values(), *(supervisor.running for supervisor in self.supervisors.all.values())):
+            each.keep_as_new()
 
     def expire(self) -> None:
         """End every session and token."""

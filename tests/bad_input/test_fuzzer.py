@@ -12,7 +12,7 @@ from bfinfra.render import safe
 from bfinfra.spec import messages
 
 
-@pytest.mark.parametrize(("part", "times"), [(hostile.sites, 100), (hostile.ovas, 60), (hostile.tokens, 40), (hostile.files_of_others, 50)])
+@pytest.mark.parametrize(("part", "times"), [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)])
 def test_a_share_of_what_script_torture_tries(tmp_path: Path, part, times):
     found = part(times, 20261121, tmp_path)
     assert found.broken == []

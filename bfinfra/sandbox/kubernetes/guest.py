@@ -35,6 +35,7 @@ class RunningCluster:
         self.cluster = Cluster(name, version, clock, tokens=tokens)
         self.loop = Loop(self.cluster, outside.durations)
         self.logs = Logs(self.cluster)
+        self._new: tuple[int, str] | None = None
         self.definitions = Definitions(self.cluster, converts)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
@@ -48,6 +49,18 @@ class RunningCluster:
             self.definitions.serve(thing)
         bootstrap(self.cluster)
         self.loop.look_at_all()
+
+    def keep_as_new(self) -> None:
+        """As it is now, all that it has is what a new one has: `as_new` until something is written."""
+        self._new = self._now()
+
+    @property
+    def as_new(self) -> bool:
+        """Whether nothing was written since `keep_as_new`; who was logged in doesn't count."""
+        return self._new == self._now()
+
+    def _now(self) -> tuple[int, str]:
+        return self.cluster.store.revision, self.cluster.version
 
     def clear(self) -> None:
         """Nothing in it, and nobody logged in but its administrator; `start` comes after it."""

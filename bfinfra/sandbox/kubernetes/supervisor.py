@@ -145,10 +145,11 @@ class Supervisor:
 
     def reset(self) -> None:
         """As new: no namespaces, no guests, no tokens."""
-        self.guests.close_all()
         self.expire()
-        self.running.clear()
-        self.start()
+        if self.guests.running or not self.running.as_new:
+            self.guests.close_all()
+            self.running.clear()
+            self.start()
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times: two equal supervisors dump equal."""
