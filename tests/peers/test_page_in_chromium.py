@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from bfinfra.render.page import page
 from bfinfra.render.style import Style
 from bfinfra.sandbox import Running
 
+ROOT = Path(__file__).parents[2]
 SITE = """\
 site: example
 vcenter: {{server: vc.small.test, username: admin@small.test, password: {{env: VCENTER_PASSWORD}}, trust: {{ca_file: ca.pem}}}}
@@ -119,3 +122,11 @@ def test_a_small_screen_scrolls_the_picture_and_not_the_page(shown):
     wide = shown.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide[0] <= wide[1]
+
+
+def test_the_pictures_of_the_documentation_can_be_taken_anew(tmp_path):
+    done = subprocess.run([sys.executable, str(ROOT / "script/screenshots.py"), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in (ROOT / "docs/images").iterdir()}
+    assert "drifted" in (tmp_path / "drift.svg").read_text()
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
