@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.plan import Wish, decide, ours
+from bfinfra.engine.plan import Wish, decide, known, ours
 from bfinfra.engine.retry import Patience
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError, Problem, Warned
@@ -29,14 +30,16 @@ class _Sides:
     wish: Wish
     world: World
     kinds: Kinds
+    everything: Known
 
 
 def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collection[str] = ()) -> Report:
     """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
     strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
     found = [Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key])) for key in sorted(strangers, key=str)]
+    sides = _Sides(wish, world, kinds, known(wish, world))
     for item in plan.pending:
-        found += sorted(_of(item, _Sides(wish, world, kinds), before), key=lambda each: list(Cause).index(each.cause))
+        found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
     standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
     return Report(wish.site, tuple(found), len(plan.items) - len(plan.pending), problems, plan.unreadable, plan.warnings, standing)
@@ -110,8 +113,8 @@ def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) ->
 def _since_applied(key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> set[str] | None:
     """The fields in which the world differs from what was applied: the same decision, with the file as it was then. None where that can't be said."""
     try:
-        then = Wish(sides.wish.site, {**sides.wish.wanted, key: _as_applied(spec, applied)})
-        steps = decide(key, then, sides.world, sides.kinds)
+        then = Wish(sides.wish.site, {key: _as_applied(spec, applied)})
+        steps = decide(key, then, sides.world, sides.kinds, sides.everything)
     except (ValidationError, BfinfraError):
         return None
     return {change.field for step in steps for change in step.changes}

@@ -34,9 +34,9 @@ class Known:
             kinds.setdefault(key.kind, {})[key.name] = (wanted.get(key), states.get(key))
         return cls(site, wanted, states, facts, everything, {kind: Peers(everyone) for kind, everyone in kinds.items()})
 
-    def around(self, key: Key) -> Around:
-        """What a decision may look at besides its own spec and state."""
-        spec, state = self.wanted.get(key), self.states.get(key)
+    def around(self, key: Key, spec: Any) -> Around:
+        """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
+        state = self.states.get(key)
         fields = graph.resolve(spec if spec is not None else state, self.all)
         needs = {name: Need(other, self.wanted.get(other), self.states.get(other)) for name, other in fields.items()}
         return Around(Mark(self.site, str(key)), needs, self.kinds.get(key.kind, Peers({})).but(key.name), self.facts.get(key, self.facts.get(key.kind)))

@@ -68,7 +68,7 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
 def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World, patience: Patience) -> Seen:
     """One kind's bulk read, tried again after what passes."""
     specs = _of_kind(name, wanted)
-    needs = needs_of(kind, wanted, world)
+    needs = needs_of(name, kind, wanted, world)
 
     def look() -> Seen:
         with understood(name):
@@ -81,8 +81,10 @@ def _of_kind(name: str, wanted: Mapping[Key, Any]) -> dict[str, Any]:
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:
-    """All that is known of the kinds that this kind may refer to."""
-    named = kinds_named(kind.Spec) | kinds_named(kind.State)
+def needs_of(name: str, kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:
+    """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at that."""
+    named = frozenset() if kind.alone else (kinds_named(kind.Spec) | kinds_named(kind.State)) - {name}
+    if not named:
+        return {}
     keys = {key: None for key in (*wanted, *world.states) if key.kind in named}
     return {key: Need(key, wanted.get(key), world.states.get(key)) for key in keys if not world.why_unreadable(key)}

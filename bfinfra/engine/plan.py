@@ -72,7 +72,7 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known |
         state = adopted(state, Mark(wish.site, str(key)))
     if kind.makes and state is not None:
         _check_owner(key, spec, state, wish)
-    around = (everything or known(wish, world)).around(key)
+    around = (everything or known(wish, world)).around(key, spec)
     with understood(str(key)):
         steps = tuple(kind.steps(key.name, spec, state, around))
     _check_protected(spec, state, steps)

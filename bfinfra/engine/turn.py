@@ -55,7 +55,7 @@ class Turn:
     def look(self, kind: str, names: tuple[str, ...]) -> None:
         """See some resources of a kind again. RemoteError where that can't be done."""
         with self.lock:
-            needs = needs_of(self._kinds[kind], self._wish.wanted, self._world)
+            needs = needs_of(kind, self._kinds[kind], self._wish.wanted, self._world)
         seen = self._kinds[kind].observe({name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False)
         with self.lock:
             self._world.take(kind, seen, names)

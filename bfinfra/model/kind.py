@@ -307,7 +307,7 @@ class Kind(ABC, Generic[S, T]):
         """The only read, bulk per server.
 
         `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was seen of
-        every resource that the wanted and the standing refer to. `others`: also answer whatever else this site made.
+        every resource of another kind that the wanted and the standing refer to. `others`: also answer whatever else this site made.
         Raises RemoteError where nothing at all could be read.
         """
 

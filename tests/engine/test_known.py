@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from engine.toys import BoxSpec, LidSpec, ToyWorld, lines, planned, site
+from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, lines, planned, site
 
-from bfinfra.engine import graph, plan
+from bfinfra.engine import drift, graph, plan
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import World
 from bfinfra.model.kind import Around, Need, Peers, Seen
@@ -45,6 +45,23 @@ def test_the_work_of_a_plan_grows_as_its_resources(work):
     few, many = of(10), of(100)
     assert many["known"] == few["known"] == 1
     assert many["resolve"] == 10 * few["resolve"]
+
+
+def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_for_all(work, monkeypatch):
+    monkeypatch.setattr(drift, "known", plan.known)
+
+    def of(count: int) -> Counter[str]:
+        world, now = ToyWorld(), site(**{f"box__b{n}": BoxSpec(size=3) for n in range(count)})
+        wish, kinds = plan.Wish.of(now), world.kinds()
+        states = {key: ToyState(mark=Mark(now.name, str(key)).seal(BoxSpec(size=2).applied()), fields={"size": 2}) for key in now.resources}
+        found, seen = plan.make(now, wish, World(states=dict(states)), kinds), World(states=dict(states))
+        work.clear()
+        assert len(drift.report(found, wish, seen, kinds).found) == count
+        return work.copy()
+
+    few, many = of(10), of(100)
+    assert many["known"] == few["known"] == 1
+    assert many["resolve"] <= 10 * few["resolve"]
 
 
 class Counted(dict):
@@ -113,4 +130,4 @@ def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
     for name in ("a", "b"):
         seen.take("box", Seen({}, facts=f"of {name}"), [name])
     found = Known.of("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
-    assert [found.around(Key("box", name)).facts for name in "abc"] == ["of a", "of b", "of the survey"]
+    assert [found.around(Key("box", name), None).facts for name in "abc"] == ["of a", "of b", "of the survey"]

@@ -51,7 +51,7 @@ class Place:
         for level in graph.levels(kinds):
             for name in level:
                 wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == name}
-                world.take(name, kinds[name].observe(wanted, needs_of(kinds[name], site.resources, world)))
+                world.take(name, kinds[name].observe(wanted, needs_of(name, kinds[name], site.resources, world)))
         return world, kinds
 
     def plan(self, site: Site) -> tuple[Step, ...]:
