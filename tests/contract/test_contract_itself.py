@@ -31,6 +31,7 @@ from bfinfra.backends.vcenter import (
     namespaces,
     ovf,
     policies,
+    registries,
     rest,
     rights,
     session,
@@ -44,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 NOUNS = {
     "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
-    "supervisors": supervisors.Supervisors, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
+    "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
 """They send nothing, or no more than a login."""

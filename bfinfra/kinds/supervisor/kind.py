@@ -32,6 +32,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
 
     document = Document.CONSOLIDATED
     makes = False
+    alone = True
     deadline = 7200
     acts = (Enable, Update, Take, Disable, Leave)
     reads = (holds(VCENTER, *READ),)

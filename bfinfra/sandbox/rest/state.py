@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles", "enabled", "settings")
+KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles", "enabled", "settings", "registries")
 
 
 class RestState:
@@ -45,6 +45,7 @@ class RestState:
         """Supervisors that somebody enabled, by the id of their cluster; those of the world file are not among them."""
         self.settings: dict[str, Info] = {}
         """What somebody changed of a supervisor, by the id of its cluster."""
+        self.registries: dict[str, Info] = {}
         self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
@@ -60,7 +61,7 @@ class RestState:
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
         self.categories, self.tags, self.attached = tagged(self.inventory)
-        self.profiles, self.enabled, self.settings = {}, {}, {}
+        self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
         """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter of tags."""
@@ -104,7 +105,7 @@ class RestState:
 
     def restore(self, data: dict[str, Any]) -> None:
         """As it was saved; what was under way goes on."""
-        from bfinfra.sandbox.rest import enabling  # noqa: PLC0415 - they know what was under way
+        from bfinfra.sandbox.rest import enabling, registries  # noqa: PLC0415 - they know what was under way
         from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - as above
 
         with self.lock:
@@ -112,6 +113,8 @@ class RestState:
                 setattr(self, name, data.get(name, {}))  # an older state has fewer
         for cluster in list(self.enabled):
             enabling.resume(self, cluster)
+        for registry in list(self.registries):
+            registries.resume(self, registry)
         for name in list(self.namespaces):
             resume(self, name)
 
@@ -141,8 +144,9 @@ class RestState:
         return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
 
     def _enabling(self) -> Info:
-        """Supervisors that somebody enabled or changed; nothing where there are none."""
-        return {name: found for name, found in (("enabled", self.enabled), ("settings", self.settings)) if found}
+        """Supervisors that somebody enabled or changed, and registries by cluster; nothing where there are none."""
+        registries = {each["cluster"]: each for each in self.registries.values()}
+        return {name: found for name, found in (("enabled", self.enabled), ("settings", self.settings), ("registries", registries)) if found}
 
     def _tagging(self) -> Info:
         """Categories, their tags and what bears them, by name; nothing where there are none."""

@@ -22,7 +22,7 @@ KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem,
          vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)  # fmt: skip
 CHECKED = (  # what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
     *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "UpdateLocalLibrary", "UpdateSubscribedLibrary", "DeleteLibrary", "DeleteLocalLibrary",
-                                            "DeleteSubscribedLibrary", "SyncLibrary", "UpdateSession", "AddLibraryItem",
+                                            "DeleteSubscribedLibrary", "SyncLibrary", "ManageClusterRegistryResource", "UpdateSession", "AddLibraryItem",
                                             "UpdateLibraryItem", "DeleteLibraryItem")),
     *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")), "DVPortgroup.Modify", "DVPortgroup.Delete", "Host.Config.Network", "Host.Config.AdvancedConfig",
     "Namespaces.Configure", "Namespaces.Manage", "Network.Assign", "Resource.AssignVMToPool", "StorageProfile.View", "StorageProfile.Update", "VApp.ApplicationConfig",

@@ -14,11 +14,12 @@ with warnings.catch_warnings():
     from com.vmware.content.library.item import updatesession_client
     from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client
     from com.vmware.vcenter.content import registries_client
+    from com.vmware.vcenter.content.registries import harbor_client
     from com.vmware.vcenter.namespaces import user_client
     from vmware.vapi.data import definition as vapi
 
 __all__ = [
-    "cis_client", "content_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "registries_client",
+    "cis_client", "content_client", "harbor_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "registries_client",
     "storage_client", "tagging_client", "updatesession_client", "user_client", "vcenter_client",
 ]  # fmt: skip
 

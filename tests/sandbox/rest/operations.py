@@ -13,6 +13,7 @@ from unittest import mock
 from judge import (
     cis_client,
     content_client,
+    harbor_client,
     item_client,
     library_client,
     misfits,
@@ -30,7 +31,7 @@ from vmware.vapi.bindings.stub import ApiInterfaceStub
 from vmware.vapi.data import definition as vapi
 from vmware.vapi.data.definition import VoidDefinition
 
-MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, tagging_client, registries_client,
+MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, tagging_client, registries_client, harbor_client,
            user_client, vcenter_client)
 
 

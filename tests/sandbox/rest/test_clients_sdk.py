@@ -157,6 +157,15 @@ def test_all_that_is_said_in_the_life_of_a_supervisor_fits(networking: str, sand
                                "GET /vcenter/namespaces/instances"}
 
 
+def test_all_that_is_said_in_the_life_of_a_registry_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    site = yaml.safe_load(EXAMPLES["registry"].read_text())
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    harbor = "/vcenter/content/registries/harbor"
+    assert recorder.seen() >= {f"GET {harbor}", f"POST {harbor}", f"GET {harbor}/{{registry}}", f"GET {harbor}/{{registry}}/projects", f"DELETE {harbor}/{{registry}}"}
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(**{"method": "GET", "path": "/vcenter/cluster", "query": {}, "body": None, "status": 200, "answer": [], **changes})
 

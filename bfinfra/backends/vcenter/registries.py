@@ -1,0 +1,75 @@
+"""Embedded Harbor registries over REST. Source: com.vmware.vcenter.content.registries.Harbor (vmware-vcenter 9.1; vSphere 7.0 to 8.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bfinfra.model.errors import Malformed, Missing
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+
+HARBOR = "/api/vcenter/content/registries/harbor"
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """`cluster`: id of the vSphere cluster; `status`: STARTING, RUNNING, WARNING, ERROR or DELETING; `authority`: PEM; `storage`: policies' ids → bytes that there are."""
+
+    id: str
+    cluster: str
+    status: str
+    detail: str
+    url: str
+    authority: str
+    storage: Mapping[str, int]
+
+
+class Registries:
+    """The registries of one vCenter. Raises RemoteError."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def list(self) -> Mapping[str, Registry]:
+        """All, by the id of their cluster; none where the API isn't there, or no more (9.0)."""
+        try:
+            listed = self._rest.get(HARBOR)
+        except Missing:
+            return {}
+        found = {}
+        for each in listed:
+            try:
+                info = self._rest.get(f"{HARBOR}/{quote(str(each['registry']))}")
+            except Missing:
+                continue
+            found[str(each.get("cluster") or "")] = self._registry(str(each["registry"]), info)
+        return found
+
+    def projects(self, identity: str) -> tuple[str, ...]:
+        """Names of a registry's projects: one a namespace, and those that somebody made."""
+        return tuple(sorted(str(each["name"]) for each in self._rest.get(f"{HARBOR}/{quote(identity)}/projects")))
+
+    def create(self, cluster: str, policy: str, limit: int | None) -> None:
+        """Begin to make one; `limit` in bytes. Exists where the cluster has one."""
+        storage = {"policy": policy, **({} if limit is None else {"limit": limit // MIB})}
+        self._rest.post(HARBOR, {"spec": {"cluster": cluster, "storage": [storage]}})
+
+    def delete(self, identity: str) -> None:
+        """Begin to remove one with all its images; one that is gone already is fine."""
+        try:
+            self._rest.delete(f"{HARBOR}/{quote(identity)}")
+        except Missing:
+            return
+
+    def _registry(self, identity: str, info: Any) -> Registry:
+        try:
+            health, storage = info["health"], {str(each["policy"]): int(each["capacity"]) * MIB for each in info["storage"]}
+            words = str((health.get("details") or {}).get("default_message", ""))
+            return Registry(identity, str(info.get("cluster") or ""), str(health["status"]), words, str(info["ui_access_url"]), "\n".join(map(str, info["cert_chain"])), storage)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise Malformed("the registry can't be understood", server=self._rest.server, why=repr(error)) from None

@@ -1,0 +1,58 @@
+"""The embedded registry: what is decided, and that destroy leaves it unless the site says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from sandbox.asking import Rest
+
+from bfinfra.backends.vcenter.registries import Registry
+from bfinfra.kinds.registry import NSX, Create, Delete, Facts, Leave, RegistryKind, Spec, State, Take
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around
+from bfinfra.model.mark import Mark
+
+OWN = Mark("s", "registry/harbor")
+AROUND = Around(OWN, facts=Facts({"compute": "domain-c1", "farm": "domain-c2", "bare": "domain-c3"}, {"gold": "p"}, {"domain-c1": NSX, "domain-c2": "VSPHERE_NETWORK"}))
+SPEC = Spec(cluster="compute", policy="gold")
+GOES = Spec(cluster="compute", policy="gold", delete=True)
+
+
+def standing(spec: Spec | None = None, status: str = "RUNNING", **changes: object) -> State:
+    found = Registry("r-1", "domain-c1", status, "", "https://10.1.0.3", "", {})
+    return State(**{"mark": OWN.seal(spec.applied()) if spec else None, "cluster": "compute", "moid": "domain-c1", "found": found, **changes})
+
+
+@pytest.mark.parametrize(("spec", "state", "steps"), [
+    (SPEC, None, [Create]), (SPEC, standing(SPEC, found=None), [Create]), (SPEC, standing(SPEC), []), (SPEC, standing(), [Take]), (GOES, standing(SPEC), [Take]),
+    (None, standing(), []), (None, standing(SPEC), [Leave]), (None, standing(GOES), [Delete, Leave]), (None, standing(GOES, found=None), [Leave]),
+])
+def test_what_is_decided(spec, state, steps):
+    assert [type(step) for step in RegistryKind.steps("harbor", spec, state, AROUND)] == steps
+
+
+@pytest.mark.parametrize(("changes", "state", "why"), [
+    ({"cluster": "farm"}, None, "networking by VSPHERE_NETWORK"), ({"cluster": "bare"}, None, "no supervisor runs on bare"), ({"cluster": "computer"}, None, "no cluster computer"),
+    ({"policy": "golden"}, None, "no storage policy golden"), ({}, standing(mark=Mark("theirs", "registry/harbor")), "looked after by another"),
+    ({}, standing(SPEC, "DELETING"), "is being deleted"),
+])
+def test_what_can_not_be_is_refused(changes, state, why):
+    with pytest.raises(Refusal, match=why):
+        RegistryKind.steps("harbor", Spec(**{"cluster": "compute", "policy": "gold", **changes}), state, AROUND)
+
+
+def test_destroy_leaves_it_with_its_images_unless_the_site_says_otherwise(sandbox, tmp_path: Path):
+    site = yaml.safe_load(EXAMPLES["registry"].read_text())
+    site["registry"]["harbor"]["delete"] = False
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(site))
+    outcome = apply(path, sandbox)
+    assert made(outcome), endings(outcome)
+    assert next(ended.note for ended in outcome.endings.values()) == "https://10.1.0.3"
+    gone = apply(path, sandbox, destroy=True)
+    assert made(gone), endings(gone)
+    assert len(Rest(sandbox).get("/api/vcenter/content/registries/harbor")) == 1
+    assert {str(item.key): [type(step) for step in item.steps] for item in plan(path, sandbox).pending} == {"registry/harbor": [Take]}
