@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
 
@@ -221,7 +221,7 @@ class RegistryKind(kind.Kind[Spec, State]):
 
 def _release(state: State) -> Sequence[kind.Step]:
     assert state.mark is not None
-    at = {"cluster": state.cluster, "moid": state.moid}
+    at: dict[str, Any] = {"cluster": state.cluster, "moid": state.moid}
     goes = (Delete(id=state.found.id, **at),) if state.found is not None and (state.mark.applied or {}).get("delete") else ()
     return (*goes, Leave(**at))
 
