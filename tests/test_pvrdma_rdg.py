@@ -11,7 +11,9 @@ from kinds.lifecycle import apply, endings, made, plan, world
 from pyVmomi import vim
 from rights.given import administrator
 
+import bfinfra.app as app
 import bfinfra.sandbox
+from bfinfra.model.finding import Health
 
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "pvrdma-rdg.yaml"
@@ -80,6 +82,12 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
             assert (vm.config.hardware.memoryMB, vm.config.memoryAllocation.reservation) == (24576, 24576)
             meta = {option.key: option.value for option in vm.config.extraConfig}["guestinfo.metadata"]
             assert f"192.168.0.5{number}/24" in gzip.decompress(base64.b64decode(meta)).decode()
+
+
+def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
+    found = [each for each in app.doctor(app.load(SITE, sandbox=rdg), around=app.Setting(sandbox=rdg)) if each.check.startswith("hosts.")]
+    assert {each.check for each in found} == {"hosts.clocks", "hosts.alike", "hosts.graphics"}
+    assert {each.health for each in found} == {Health.GOOD}, found
 
 
 def test_what_somebody_changes_on_a_host_is_drift_and_is_put_right(rdg):

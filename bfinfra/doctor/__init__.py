@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from bfinfra.doctor import clusters, local, servers, vcenter
+from bfinfra.doctor import clusters, hosts, local, servers, vcenter
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
 from bfinfra.model.errors import BfinfraError
@@ -30,6 +30,9 @@ CHECKS: tuple[Check, ...] = (
     vcenter.hosts,
     vcenter.space,
     vcenter.supervisors,
+    hosts.clocks,
+    hosts.alike,
+    hosts.graphics,
     clusters.certificates,
     clusters.entrance,
     clusters.versions,

@@ -81,12 +81,14 @@ class PciDevice:
 
 @dataclass(frozen=True)
 class Host:
-    """An ESXi host. `memory` in bytes."""
+    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others."""
 
     cores: int = 40
     mhz: int = 2500
     memory: Bytes = MEMORY
     pci: tuple[PciDevice, ...] = ()
+    ntp: tuple[str, ...] = ("pool.ntp.org",)
+    graphics: str = "shared"
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:

@@ -30,6 +30,16 @@ def test_notes_are_found_by_how_they_begin(vcenter: VCenterSide) -> None:
     client.hosts.drop_attribute(moid, f"{PREFIX}x")
 
 
+@call("host_settings.setups", case="what each host says of its build, its model and its cards")
+def test_how_a_host_is_set_up(vcenter: VCenterSide) -> None:
+    client = vcenter.open()
+    moid = host(vcenter, client)
+    found = client.host_settings.setups([moid])[moid]
+    assert found.build
+    assert found.model
+    assert {"0000:17:00.0 10de:1db6", "0000:28:00.0 10de:1db6"} <= found.cards
+
+
 @call("host_settings.set_option", "host_settings.options", case="an option is set, and read by its key alone")
 def test_an_option_is_set(vcenter: VCenterSide) -> None:
     client = vcenter.open()

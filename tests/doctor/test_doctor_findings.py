@@ -17,8 +17,10 @@ from pyVim.task import WaitForTask
 from rights.given import administrator, paths
 
 from bfinfra import app
+from bfinfra.backends.vcenter.esxi_settings import HostSetup
 from bfinfra.backends.vcenter.namespaces import Catalog, Supervisor
-from bfinfra.doctor import clusters, local, servers, vcenter
+from bfinfra.doctor import clusters, hosts, local, servers, vcenter
+from bfinfra.model.refs import Key
 from bfinfra.model.rights import Verb
 
 
@@ -187,3 +189,48 @@ def test_a_file_of_secrets_that_is_its_owners_own(on, sandbox):
         assert list(local.files(ground)) == []
         config = Path(sandbox.files) / "other.kubeconfig"
         assert stat.S_IMODE(config.stat().st_mode) == 0o600
+
+
+SETUP = HostSetup(("ntp.example.com",), True, "R740", "13006603", frozenset({"0000:3b:00.0 15b3:1015"}), "sharedDirect")
+ON_SWITCH = SimpleNamespace(hosts={"a": (), "b": (), "c": ()})
+ON_HOST = SimpleNamespace(host="a", vgpus=("grid_t4-16c",))
+
+
+def told(check, setups, **specs):
+    """What a check says of a site with these specs, on hosts that are set up so."""
+    asked = SimpleNamespace(
+        inventory=SimpleNamespace(read=lambda: SimpleNamespace(hosts=[SimpleNamespace(name=name, moid=f"host-{name}") for name in setups])),
+        host_settings=SimpleNamespace(setups=lambda moids: {moid: setups[moid.removeprefix("host-")] for moid in moids}),
+    )
+    ground = SimpleNamespace(entered=lambda: asked, of=lambda kind: {Key(kind, "x"): specs[kind]} if kind in specs else {})
+    return [(found.health, f"{found.about}: {found.what}: {found.why}") for found in check(ground)]
+
+
+@pytest.mark.parametrize(("changes", "health", "words"), [
+    ({}, GOOD, "keeps its time by ntp.example.com"), ({"ntp": ()}, WARNING, "no time servers"), ({"ntp_runs": False}, WARNING, "its NTP service does not run"),
+])
+def test_hosts_keep_their_time(changes, health, words):
+    ((found, text),) = told(hosts.clocks, {"a": replace(SETUP, **changes)}, virtual_machine=ON_HOST)
+    assert found is health
+    assert words in text
+
+
+@pytest.mark.parametrize(("changes", "health", "words"), [
+    ({}, GOOD, "its 3 hosts are alike: R740, build 13006603"), ({"build": "9"}, WARNING, "c has build 9, most have 13006603"), ({"model": "R640"}, WARNING, "c has model R640"),
+    ({"cards": frozenset({"0000:5e:00.0 15b3:1015"})}, WARNING, "c lacks 0000:3b:00.0 15b3:1015 and has 0000:5e:00.0 15b3:1015 besides"),
+])
+def test_hosts_of_a_switch_are_alike(changes, health, words):
+    ((found, text),) = told(hosts.alike, {"a": SETUP, "b": SETUP, "c": replace(SETUP, **changes)}, distributed_switch=ON_SWITCH)
+    assert found is health
+    assert words in text
+
+
+@pytest.mark.parametrize(("type_", "health"), [("sharedDirect", GOOD), ("shared", BAD), ("", BAD)])
+def test_hosts_of_machines_with_vgpus_share_their_cards_directly(type_, health):
+    ((found, _),) = told(hosts.graphics, {"a": replace(SETUP, graphics=type_)}, virtual_machine=ON_HOST)
+    assert found is health
+
+
+def test_a_site_without_hosts_asks_for_none():
+    for check in (hosts.clocks, hosts.alike, hosts.graphics):
+        assert told(check, {}) == []

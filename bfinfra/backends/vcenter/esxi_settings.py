@@ -34,3 +34,15 @@ class VmkPlan:
     group: str
     address: str
     mtu: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostSetup:
+    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type for new machines, "" = not told."""
+
+    ntp: tuple[str, ...]
+    ntp_runs: bool
+    model: str
+    build: str
+    cards: frozenset[str]
+    graphics: str

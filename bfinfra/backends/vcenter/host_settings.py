@@ -10,12 +10,17 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs
-from bfinfra.backends.vcenter.esxi_settings import NotedHost, Value, Vmk, VmkPlan
+from bfinfra.backends.vcenter.esxi_settings import HostSetup, NotedHost, Value, Vmk, VmkPlan
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 
 DHCP = "dhcp"
 NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"]}
+SETUP = [
+    "config.dateTimeInfo.ntpConfig.server", "config.service.service", "hardware.systemInfo.model", "config.product.build", "hardware.pciDevice",
+    "config.graphicsConfig.hostDefaultGraphicsType",
+]  # fmt: skip
+NTP = "ntpd"
 
 
 class HostSettings:
@@ -58,6 +63,10 @@ class HostSettings:
         """The VMkernel adapters by host."""
         return dict(self._hosts(moids, ["config.network.vnic"], lambda row: (row.moid, tuple(_vmk(nic) for nic in row["config.network.vnic"] or ()))))
 
+    def setups(self, moids: Iterable[str]) -> dict[str, HostSetup]:
+        """How the hosts are set up."""
+        return dict(self._hosts(moids, SETUP, lambda row: (row.moid, _setup(row))))
+
     def set_option(self, moid: str, key: str, value: str) -> None:
         """Set an advanced option; the text becomes what the option is: a number, a truth value, a text."""
         now = self.options([moid], [key]).get(moid, {}).get(key)
@@ -98,6 +107,14 @@ def _system(content: Any, moid: str, name: str) -> Any:
 
 def _notes(row: Row, defined: Mapping[int, str]) -> dict[str, str]:
     return {defined[v.key]: v.value for v in row["customValue"] or () if v.key in defined and v.value}
+
+
+def _setup(row: Row) -> HostSetup:
+    cards = (f"{each.id} {each.vendorId & 0xFFFF:04x}:{each.deviceId & 0xFFFF:04x}" for each in row["hardware.pciDevice"] or ())
+    return HostSetup(
+        tuple(map(str, row["config.dateTimeInfo.ntpConfig.server"] or ())), any(each.key == NTP and each.running for each in row["config.service.service"] or ()),
+        str(row["hardware.systemInfo.model"] or ""), str(row["config.product.build"] or ""), frozenset(cards), str(row["config.graphicsConfig.hostDefaultGraphicsType"] or ""),
+    )
 
 
 def _vmk(nic: Any) -> Vmk:

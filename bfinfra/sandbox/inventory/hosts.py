@@ -31,7 +31,8 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
         hardware=hardware(inventory, name, host, devices),
         config=vim.host.ConfigInfo(
             host=vim.HostSystem(moid), product=ESXI, option=[vim.option.OptionValue(key=key, value=value) for key, value in OPTIONS],
-            pciPassthruInfo=[passthru(each) for each in devices],
+            pciPassthruInfo=[passthru(each) for each in devices], dateTimeInfo=clock(host.ntp), service=vim.host.ServiceInfo(service=[ntpd(host.ntp)]),
+            graphicsConfig=vim.host.GraphicsConfig(hostDefaultGraphicsType=host.graphics, sharedPassthruAssignmentPolicy="performance"),
             network=host_network(), firewall=vim.host.FirewallInfo(defaultPolicy=vim.host.FirewallInfo.DefaultPolicy(incomingBlocked=True, outgoingBlocked=True), ruleset=rulesets()),
         ),
     )
@@ -42,6 +43,16 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
         advancedOption=inventory.add(vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}).ref,
     )
     return made
+
+
+def clock(servers: tuple[str, ...]) -> Any:
+    """Where the host has its time from."""
+    return vim.host.DateTimeInfo(timeZone=vim.host.DateTimeSystem.TimeZone(key="UTC", name="UTC", description="UTC", gmtOffset=0), ntpConfig=vim.host.NtpConfig(server=list(servers)))
+
+
+def ntpd(servers: tuple[str, ...]) -> Any:
+    """The service that asks for the time; it runs where there is somebody to ask."""
+    return vim.host.Service(key="ntpd", label="NTP Daemon", required=False, uninstallable=False, running=bool(servers), ruleset=["ntpClient"], policy="on")
 
 
 def host_network() -> Any:
