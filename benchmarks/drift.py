@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
 SIZES, TRIPS = (10, 300, 1000, 10000), (0, 20)  # servers, milliseconds
 MOST_FOR_ANSIBLE = 300
+LONGEST = 600  # seconds of one process
 BARE, OURS, WITHIN = "bare read", "bfinfra drift", "its survey alone"
 GOVC = ["object.collect", "-json", "-type", "m", "/", "name", "runtime.powerState", "config.hardware.device", f'config.extraConfig["{MARK}"]']
 ANSIBLE, PYTHON = shutil.which("ansible"), os.environ.get("BFINFRA_ANSIBLE_PYTHON")
@@ -86,7 +87,10 @@ def once(name: str, command: Sequence[str], env: dict[str, str], found: Runs, pa
     before = path.counts() if path else {}
     with tempfile.NamedTemporaryFile("r") as used:
         launched = [sys.executable, "-S", str(ROOT / "benchmarks/once.py"), used.name, *command]
-        done = subprocess.run(launched, env=env, cwd=ROOT, input=asked(), capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(launched, env=env, cwd=ROOT, input=asked(), capture_output=True, text=True, check=False, timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{name} did not end within {LONGEST} s: the machine does something else") from None
         if done.returncode:
             raise SystemExit(f"{command[0]} failed: {(done.stdout + done.stderr)[-2000:]}")
         numbers = json.load(used)
@@ -99,10 +103,10 @@ def once(name: str, command: Sequence[str], env: dict[str, str], found: Runs, pa
 
 
 def measured(server: Vcsim, folder: Path, servers: int, path: Delay | None, env: dict[str, str]) -> dict[str, Runs]:
-    """Interleaved rounds: as many as last a minute or so."""
+    """Interleaved rounds: as many as last a minute or so; of the largest fleet one."""
     server.lead(folder / "site")
     found: dict[str, Runs] = {}
-    for each in range(1 + (9 if servers <= 10 else 5 if servers <= 1000 else 3)):
+    for each in range(1 + (9 if servers <= 10 else 5 if servers <= 1000 else 1)):
         for name, (command, extra) in commands(server, folder, servers).items():
             runs = Runs() if each == 0 else found.setdefault(name, Runs())  # the first round writes bytecode and fills caches
             if each or servers <= 1000:
