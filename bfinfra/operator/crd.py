@@ -7,7 +7,6 @@ from typing import Any
 from bfinfra.operator.structural import Schema, structural
 
 GROUP, VERSION, KIND, PLURAL = "bfinfra.io", "v1alpha1", "Site", "sites"
-SETTINGS = ("site", "vcenter", "pepper", "drift")
 INTERVAL = r"^([1-9][0-9]*)(m|h|d)$"
 FILE = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$"
 KEY_OF: Schema = {

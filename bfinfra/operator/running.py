@@ -52,6 +52,7 @@ def run(how: How, stop: threading.Event) -> int:
     namespace = how.lease[0] or incluster.namespace()
     if not namespace:
         raise BfinfraError(Problem("where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"))
+    how.enter()  # what can't be read now will not be there later
     seam = Seam()
     cluster = Cluster(seam, "the operator's cluster", how.enter)
     lease = Lease(cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
@@ -69,6 +70,7 @@ def run(how: How, stop: threading.Event) -> int:
         cluster.close()
         seam.close()
         server.shutdown()
+        server.server_close()
 
 
 def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
