@@ -84,3 +84,16 @@ def test_the_life_of_a_vmkernel_adapter(vcenter: VCenterSide, account: Account) 
         client.switches.remove(group.moid, group=True)
     client.host_settings.remove_vmk(moid, made.device)
     assert client.host_settings.vmks([moid])[moid] == before
+
+
+@call("host_settings.set_graphics", "host_settings.graphics", case="the graphics type is set and read")
+@lacks("vcsim: hosts have no graphics manager")
+def test_the_graphics_type_is_set(vcenter: VCenterSide, account: Account) -> None:
+    client = vcenter.open()
+    moid = host(vcenter, client)
+    assert client.host_settings.graphics([moid]) == {moid: "shared"}
+    for value in ("sharedDirect", "shared"):
+        client.host_settings.set_graphics(moid, value)
+        assert client.host_settings.graphics([moid]) == {moid: value}
+    with account.refused(Rejected):
+        client.host_settings.set_graphics(moid, "own")

@@ -67,6 +67,23 @@ class HostSettings:
         """How the hosts are set up."""
         return dict(self._hosts(moids, SETUP, lambda row: (row.moid, _setup(row))))
 
+    def graphics(self, moids: Iterable[str]) -> dict[str, str]:
+        """The graphics type of hosts for their GPUs, as the API has it: shared, sharedDirect; "" where a host tells none."""
+        path = "config.graphicsConfig.hostDefaultGraphicsType"
+        return dict(self._hosts(moids, [path], lambda row: (row.moid, str(row[path] or ""))))
+
+    def set_graphics(self, moid: str, value: str) -> None:
+        """Set it; how cards are assigned, and cards with a type of their own, stay as they are."""
+
+        def write(content: Any) -> None:
+            policy, devices = "config.graphicsConfig.sharedPassthruAssignmentPolicy", "config.graphicsConfig.deviceType"
+            now = properties.one(content, refs.refer(content, vim.HostSystem, moid), [policy, devices])
+            own = [vim.host.GraphicsConfig.DeviceType(deviceId=str(each.deviceId), graphicsType=str(each.graphicsType)) for each in now[devices] or ()]
+            wanted = vim.host.GraphicsConfig(hostDefaultGraphicsType=value, sharedPassthruAssignmentPolicy=str(now[policy] or "performance"), deviceType=own)
+            _system(content, moid, "graphicsManager").UpdateGraphicsConfig(wanted)
+
+        self._session.write(write)
+
     def set_option(self, moid: str, key: str, value: str) -> None:
         """Set an advanced option; the text becomes what the option is: a number, a truth value, a text."""
         now = self.options([moid], [key]).get(moid, {}).get(key)

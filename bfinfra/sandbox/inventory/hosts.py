@@ -40,6 +40,7 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
         pciPassthruSystem=inventory.add(vim.host.PciPassthruSystem, f"pciPassthruSystem-{moid}", {"host": moid}, pciPassthruInfo=[], sriovDevicePoolInfo=[]).ref,
         networkSystem=inventory.add(vim.host.NetworkSystem, f"networkSystem-{moid}", {"host": moid}).ref,
         firewallSystem=inventory.add(vim.host.FirewallSystem, f"firewallSystem-{moid}", {"host": moid}).ref,
+        graphicsManager=inventory.add(vim.host.GraphicsManager, f"graphicsManager-{moid}", {"host": moid}).ref,
         advancedOption=inventory.add(vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}).ref,
     )
     return made
