@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WRITERS = 8  # threads that speak to the API server
 AGAIN, DOUBLED, TOLD = 5.0, 6, 3  # seconds after which what the API server refused is tried again, how often that doubles, and with which refusal it is told
-RENEWED = 600.0  # seconds between two readings of everything
+RENEWED = 300.0  # seconds between two readings of everything
 SETTLED = 60.0  # seconds that a Job just made may be missing in a list
 TICK = 0.05  # seconds: what comes in a burst is looked at together
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
@@ -41,7 +41,8 @@ log = logging.getLogger("bfinfra.operator")
 class Held:
     """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the status; `misses`: passing failures in a row;
     `result`: the last that there was, of the look that began at `looked`;
-    `refusals`: how often in a row the API server did not take what was to be written.
+    `refusals`: how often in a row the API server did not take what was to be written;
+    `stuck`: why the pod of its look does not start.
     """
 
     wanted: Wanted
@@ -52,6 +53,7 @@ class Held:
     result: Result | None = None
     looked: float = 0
     refusals: int = 0
+    stuck: str = ""
 
 
 @dataclass
@@ -141,6 +143,15 @@ class Keeper:
         for space in self.spaces:
             for body in self.api.list("v1", "Pod", space, SELECTOR):
                 self.pod(body)
+                self._stuck(body)
+
+    def _stuck(self, pod: Mapping[str, Any]) -> None:
+        """A Site whose look can't begin says why, as long as it can't."""
+        uid = seen.uid(pod)
+        with self._lock:
+            if (held := self.sites.get(uid)) and (why := seen.stuck(pod, self.clock())):
+                held.stuck = why
+                self._due(uid)
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`."""
@@ -197,6 +208,8 @@ class Keeper:
             last = latest(looks)
             if last and last.over(now) and last.name != held.recorded:
                 return partial(self._record, held, last)
+            if held.stuck and last and not last.ended and (act := self._says(held, Result(Outcome.LOST, held.stuck))):
+                return act
             made = decide(held.wanted, looks, now, taken=self._taken(held.wanted), unfit=unfit(held.wanted))
             if isinstance(made, Stamp) and self.active() >= self.limit:
                 self.queue.setdefault(uid, made.due)
@@ -221,13 +234,17 @@ class Keeper:
                 return partial(self._stamp, held, name)
             case Refuse(why):
                 held.due = float("inf")
-                said = Look("", "", 0, held.wanted.generation, result=Result(Outcome.INVALID, why))
-                return partial(self._write, held, said) if difference(held.wanted.status, after(held.wanted, said, "")) else None
+                return self._says(held, Result(Outcome.INVALID, why))
             case Hold():
                 return partial(self._finalizers, held, (*held.wanted.finalizers, FINALIZER))
             case Release():
                 return partial(self._finalizers, held, tuple(each for each in held.wanted.finalizers if each != FINALIZER))
         raise AssertionError(made)
+
+    def _says(self, held: Held, found: Result) -> Callable[[], None] | None:
+        """Put into the status what no look found; None where it stands there already."""
+        said = Look("", "", 0, held.wanted.generation, result=found)
+        return partial(self._write, held, said) if difference(held.wanted.status, after(held.wanted, said, "")) else None
 
     def active(self) -> int:
         """How many Jobs run."""
@@ -264,7 +281,7 @@ class Keeper:
         misses = held.misses + 1 if found.outcome in PASSING else 0
         if not (misses == 1 and held.wanted.condition("Ready").get("status") == "True"):
             self._write(held, look)
-        held.recorded, held.misses = look.name, misses
+        held.recorded, held.misses, held.stuck = look.name, misses, ""
         if look.result:
             held.result, held.looked = look.result, look.began
         if look.name not in self.old:

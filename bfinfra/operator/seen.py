@@ -12,6 +12,7 @@ from bfinfra.operator.job import GENERATION, KEY, ORDER, UID
 from bfinfra.operator.result import Result
 
 WORDS = 300  # characters of a log's last lines
+STARTS = 120  # seconds that a pod may take to start before that is told
 JOB = "batch.kubernetes.io/job-name"
 
 
@@ -51,6 +52,19 @@ def said(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
                 return found, ""
             return None, f"{ended.get('reason', 'Error')} (exit {ended.get('exitCode', '?')}) {' '.join(text.split())[-WORDS:]}".strip()
     return None, ""
+
+
+def stuck(pod: Mapping[str, Any], now: float) -> str:
+    """Why a pod has not started after its time; "" where it has, or may yet."""
+    status = pod.get("status") or {}
+    if status.get("phase") != "Pending" or now < seconds(pod["metadata"].get("creationTimestamp")) + STARTS:
+        return ""
+    waiting = [(each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or ()]
+    refused = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled" and each.get("status") == "False"]
+    said = [": ".join(filter(None, (str(each.get("reason", "")), str(each.get("message", ""))))) for each in (*refused, *waiting)]
+    why = next(filter(None, said), "nobody says why")
+    hint = "; is each Secret and ConfigMap of spec.files there?" if why == "ContainerCreating" else ""
+    return f"the pod {pod['metadata']['name']} does not start: {' '.join(why.split())[:WORDS]}{hint}"
 
 
 def seconds(text: Any) -> float:

@@ -291,6 +291,31 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: W
     assert len(world.running()) == 1
 
 
+@pytest.mark.parametrize(("status", "word"), [
+    ({"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}, "ImagePullBackOff: no such image"),
+    ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, "is each Secret and ConfigMap of spec.files there?"),
+    ({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]}, "Unschedulable: 0/3 nodes"),
+])  # fmt: skip
+def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(world: World, status: dict[str, Any], word: str) -> None:
+    world.site()
+    job = world.running()[0]
+    job["metadata"]["creationTimestamp"] = world.iso()
+    labels = {**job["metadata"]["labels"], "batch.kubernetes.io/job-name": job["metadata"]["name"]}
+    world.api.objects["Pod", "ns", "p"] = {"kind": "Pod", "metadata": {"name": "p", "labels": labels, "creationTimestamp": world.iso()}, "status": {"phase": "Pending", **status}}
+    world.keeper.renew()
+    world.work()
+    assert world.condition("Ready") == {}  # it has its time
+    for _ in range(3):
+        world.now += 130
+        world.keeper.renew()
+        world.work()
+    assert word in world.condition("Ready")["message"]
+    assert world.said() == ["JobFailed"]
+    del world.api.objects["Pod", "ns", "p"]
+    world.end()
+    assert world.condition("Ready")["status"] == "True"
+
+
 def test_its_own_thread_runs_until_it_is_stopped(world: World) -> None:
     stop = threading.Event()
     thread = threading.Thread(target=world.keeper.run, args=(stop,))
