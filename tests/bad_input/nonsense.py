@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 from bad_input import fuzz, lies, nasty
 from bad_input.memory import Taken
-from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, setting, world
+from kinds.lifecycle import EVERYTHING, QUICK, apply, difference, endings, made, plan, setting, world
 
 import bfinfra.app as app
 from bfinfra.backends import writes
@@ -101,5 +101,6 @@ def finished(path: Path, sandbox: Running, whole: str) -> None:
     """The next apply ends well in the world that was to be."""
     again = apply(path, sandbox)
     assert made(again), endings(again)
-    assert world(sandbox) == whole
-    assert plan(path, sandbox).pending == ()
+    assert world(sandbox) == whole, difference(world(sandbox), whole)
+    left = plan(path, sandbox).pending
+    assert left == (), left

@@ -82,6 +82,12 @@ def world(sandbox: Running) -> str:
     return MADE_ANEW.sub(lambda found: f"{next(filter(None, found.groups()))}…", json.dumps(sandbox.world(), indent=1, sort_keys=True))
 
 
+def difference(now: str, whole: str) -> str:
+    """The first lines by which two worlds differ."""
+    here, there = set(now.splitlines()), set(whole.splitlines())
+    return f"too much: {sorted(here - there)[:4]}, too little: {sorted(there - here)[:4]}"
+
+
 def _child(path: Path, sandbox: Running, state: str, destroy: bool, go: Any) -> None:
     go.wait()
     os.environ["BFINFRA_STATE_HOME"] = state

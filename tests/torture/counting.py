@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -41,7 +42,6 @@ class Count:
         assert isinstance(before, int | float)
         self.figures[figure] = before + number
 
-
     def take(self, other: Count) -> None:
         """Add what another process counted of the same line."""
         self.tried += other.tried
@@ -55,11 +55,18 @@ def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], 
     """What `work` counts of the trials, each process its share of them in a folder of its own; a line's counts are added up."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        parts = [pool.submit(work, list(trials[n::processes]), replace(effort, folder=effort.folder / f"process-{n}")) for n in range(processes)]
+        parts = [pool.submit(_apart, work, list(trials[n::processes]), replace(effort, folder=effort.folder / f"process-{n}")) for n in range(processes)]
         lines: dict[str, Count] = {}
         for count in (count for part in parts for count in part.result()):
             lines.setdefault(count.what, Count(count.what)).take(count)
     return list(lines.values())
+
+
+def _apart(work: Callable[[list[T], Effort], list[Count]], trials: list[T], effort: Effort) -> list[Count]:
+    """In a process of its own, with a state folder of its own."""
+    effort.folder.mkdir(exist_ok=True)
+    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
+    return work(trials, effort)
 
 
 @dataclass(frozen=True)

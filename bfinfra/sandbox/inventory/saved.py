@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ParserCreate
 
 from pyVmomi import SoapAdapter
 
+from bfinfra.sandbox.inventory.guest import leased
 from bfinfra.sandbox.inventory.managed import Managed
 from bfinfra.sandbox.inventory.vmtypes import field, fields, moid, support, typed, vim, wsdl_type
 
@@ -19,6 +21,8 @@ GENERATED = frozenset({
     "uuid", "instanceUuid", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
     "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId", "configVersion", "createTime",
 })
+UNORDERED = (support.ManagedObject, vim.CustomFieldsManager.StringValue)
+"""Lists of these are sets: their order is that in which they came."""
 DUMPED = {
     "VirtualMachine": ("config", "runtime", "guest", "resourcePool", "datastore", "network", "value"),
     "HostSystem": ("config", "runtime", "datastore", "network", "value"),
@@ -29,6 +33,7 @@ DUMPED = {
     "VmwareDistributedVirtualSwitch": ("config",),
     "DistributedVirtualPortgroup": ("config",),
 }
+GROUP_KEY = re.compile(r"dvportgroup-\d+")  # keys of port groups are their ids
 NEWEST = support.newestVersions.Get("vim")
 ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTIONAL)
 
@@ -68,8 +73,19 @@ def dump(inventory: Inventory) -> dict[str, Any]:
     for managed in inventory.objects.values():
         if managed.is_a(vim.ManagedEntity):
             values = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
+            if guest := values.get("guest"):
+                values["guest"] = _without(guest, {str(each.ip) for each in leased(inventory, managed)})
             found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in values.items() if value not in (None, [], {})}
     return dict(sorted(found.items()))
+
+
+def _without(value: Any, given: set[str]) -> Any:
+    """Addresses by DHCP go by the machine's id, which depends on who was made first."""
+    if isinstance(value, dict):
+        return {name: _without(each, given) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without(each, given) for each in value]
+    return "by DHCP" if value in given else value
 
 
 def plain(inventory: Inventory, value: Any) -> Any:
@@ -77,11 +93,23 @@ def plain(inventory: Inventory, value: Any) -> Any:
     if isinstance(value, support.ManagedObject):
         target = inventory.objects.get(moid(value))
         return f"{target.kind} {inventory.path(target)}" if target else "gone"
+    if isinstance(value, vim.CustomFieldsManager.StringValue):
+        return {"note": next((each.name for each in inventory.objects["CustomFieldsManager"]["field"] if each.key == value.key), "gone"), "value": str(value.value)}
     if isinstance(value, support.DataObject):
         found = {info.name: plain(inventory, getattr(value, info.name)) for info in fields(value) if info.name not in GENERATED}
         return {"_": type(value).__name__, **{name: each for name, each in found.items() if each not in (None, [])}}
     if isinstance(value, list):
-        return [plain(inventory, each) for each in value]
+        shown = [plain(inventory, each) for each in value]
+        return sorted(shown, key=str) if value and isinstance(value[0], UNORDERED) else shown
     if isinstance(value, type):
         return str(support.GetWsdlName(value))
-    return None if isinstance(value, datetime) else value if isinstance(value, (int, float, bool)) or value is None else str(value)
+    return _plain(inventory, value)
+
+
+def _plain(inventory: Inventory, value: Any) -> Any:
+    if isinstance(value, int | float | bool) or value is None:
+        return value
+    if isinstance(value, datetime):
+        return None
+    group = inventory.objects.get(value) if GROUP_KEY.fullmatch(str(value)) else None
+    return inventory.path(group) if group else str(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kinds.lifecycle import drift
-from torture.counting import Count, Effort
+from torture.counting import Count, Effort, spread
 from torture.parts.crash import undisturbed
 from torture.worlds import PLACES, Place, sandbox_of
 
@@ -17,9 +17,12 @@ RUNS = 100
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    for place in effort.some(PLACES, 2):
-        if effort.wants(f"`{place.name}`, checked after its apply"):
-            yield checked(place, effort)
+    places = [place for place in effort.some(PLACES, 2) if effort.wants(f"`{place.name}`, checked after its apply")]
+    yield from spread(of_places, places, effort, processes=2)
+
+
+def of_places(places: list[Place], effort: Effort) -> list[Count]:
+    return [checked(place, effort) for place in places]
 
 
 def checked(place: Place, effort: Effort) -> Count:

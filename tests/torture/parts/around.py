@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, world
+from kinds.lifecycle import EVERYTHING, QUICK, apply, difference, endings, made, world
 from torture.command import Desk, desk
 from torture.counting import Count, Effort
-from torture.parts.crash import difference
 from torture.worlds import DEMO, Place, sandbox_of
 
 import bfinfra.app as app

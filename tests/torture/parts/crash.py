@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kinds.lifecycle import KILLED, apply, endings, kill_at, made, plan, start_child, world
-from torture.counting import Count, Effort
+from kinds.lifecycle import KILLED, apply, difference, endings, kill_at, made, plan, start_child, world
+from torture.counting import Count, Effort, spread
 from torture.worlds import DEMO, PLACES, Place, sandbox_of
 
 from bfinfra.sandbox import Running
@@ -24,12 +24,15 @@ INSTANTS = 200
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    for place in effort.some(PLACES, 2):
-        tries = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
-        counted = (at(place, effort) for what, at in tries.items() if effort.wants(f"`{place.name}`, {what}"))
-        yield from (count for count in counted if count.tried)  # what writes to no server can't be struck at a write
+    yield from spread(of_places, effort.some(PLACES, 2), effort, processes=2)
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
+
+
+def of_places(places: list[Place], effort: Effort) -> list[Count]:
+    tries = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
+    counted = [at(place, effort) for place in places for what, at in tries.items() if effort.wants(f"`{place.name}`, {what}")]
+    return [count for count in counted if count.tried]  # what writes to no server can't be struck at a write
 
 
 def at_every_write(place: Place, effort: Effort) -> Count:
@@ -41,7 +44,8 @@ def at_every_write(place: Place, effort: Effort) -> Count:
         for nth, when in effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6):
             sandbox.reset()
             with count.trial(f"{when} write {nth}"):
-                assert kill_at(place.site, sandbox, nth, when, effort.folder / "killed") == KILLED
+                code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed")
+                assert code == KILLED, f"it ended with {code}"
                 finished(place.site, sandbox, whole)
     return count
 
@@ -49,6 +53,7 @@ def at_every_write(place: Place, effort: Effort) -> Count:
 def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, its destroy killed after each write")
     with sandbox_of(place, effort.folder) as sandbox:
+        sandbox.reset()  # its folder may hold the world of another line
         before = world(sandbox)
         undisturbed(place, sandbox)
         made_by = sandbox.tally()["written"]
@@ -59,10 +64,11 @@ def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
             sandbox.reset()
             with count.trial(f"after write {nth}"):
                 apply(place.site, sandbox)
-                assert kill_at(place.site, sandbox, nth, "after", effort.folder / "killed", destroy=True) == KILLED
+                code = kill_at(place.site, sandbox, nth, "after", effort.folder / "killed", destroy=True)
+                assert code == KILLED, f"it ended with {code}"
                 gone = apply(place.site, sandbox, destroy=True)
                 assert made(gone), endings(gone)
-                assert world(sandbox) == before
+                assert world(sandbox) == before, difference(before, world(sandbox))
     return count
 
 
@@ -117,9 +123,3 @@ def finished(site: Path, sandbox: Running, whole: str) -> None:
     now = world(sandbox)
     assert now == whole, difference(now, whole)
     assert plan(site, sandbox).pending == ()
-
-
-def difference(now: str, whole: str) -> str:
-    """The first lines by which two worlds differ."""
-    here, there = set(now.splitlines()), set(whole.splitlines())
-    return f"too much: {sorted(here - there)[:4]}, too little: {sorted(there - here)[:4]}"

@@ -9,7 +9,6 @@ is allowed to be the one that the server had acted on, but for a note that is se
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -126,7 +125,6 @@ def drawn(tally: Mapping[str, Any], effort: Effort) -> list[Trial]:
 def work(trials: list[Trial], effort: Effort) -> list[Count]:
     """These trials on a sandbox of their own."""
     lines: dict[str, Count] = {}
-    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
     with sandbox_of(DEMO, effort.folder) as sandbox:
         bench = Bench(sandbox, undisturbed(DEMO, sandbox), sandbox.tally()["writes"])
         for trial in trials:

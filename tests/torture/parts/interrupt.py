@@ -11,10 +11,9 @@ import signal
 import time
 from collections.abc import Iterator
 
-from kinds.lifecycle import KILLED, apply, endings, kill_at, made, world
+from kinds.lifecycle import KILLED, apply, difference, endings, kill_at, made, world
 from torture.command import Desk, desk, until
 from torture.counting import Count, Effort
-from torture.parts.crash import difference
 from torture.worlds import CHAIN_PLACE, DEMO, sandbox_of
 
 ROUNDS, RUNS = 12, 100

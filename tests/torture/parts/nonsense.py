@@ -7,7 +7,6 @@ no traceback, nothing that acts on a terminal, less than 500 MB of memory; the n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from bad_input.nonsense import ANSWERS, answered, finished
@@ -34,8 +33,6 @@ def counts(effort: Effort) -> Iterator[Count]:
 
 def tried(trials: list[Trial], effort: Effort) -> list[Count]:
     """Trials of the same place share its sandbox."""
-    effort.folder.mkdir(exist_ok=True)
-    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
     found: dict[str, Count] = {}
     for place in dict.fromkeys(place for place, _, _ in trials):
         count = found.setdefault(place.name, Count(f"`{place.name}`, nonsense for an answer to each write"))

@@ -8,7 +8,6 @@ each write of each of the three, the next run has to finish it: one cluster, or 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -124,10 +123,8 @@ def killed_tanzu(where: Path, peers: Peers, own: str, act: int, filling: Filling
 
 
 def found(effort: Effort) -> Peers:
-    """The peers, for a process of its own; its state folder."""
+    """The peers, for a process of its own."""
     assert effort.peers is not None
-    effort.folder.mkdir(exist_ok=True)
-    os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
     return effort.peers
 
 

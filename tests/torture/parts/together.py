@@ -10,10 +10,9 @@ import json
 import time
 from collections.abc import Iterator
 
-from kinds.lifecycle import world
+from kinds.lifecycle import difference, world
 from torture.command import Command, Desk, Stuck, desk, stuck, until
 from torture.counting import Count, Effort
-from torture.parts.crash import difference
 from torture.worlds import CHAIN_PLACE, DEMO, Place
 
 ROUNDS, LOCKED = 20, 5
