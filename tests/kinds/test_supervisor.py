@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from kinds.lifecycle import EXAMPLES, SPECS, apply, endings, made, plan
 from pydantic import ValidationError
 from sandbox.asking import Rest, until
 
@@ -17,6 +17,7 @@ from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Ready
 from bfinfra.model.mark import Mark
+from bfinfra.sandbox import start, stop
 
 OWN = Mark("s", "supervisor/farm")
 AROUND = Around(OWN, facts=Ids({"farm": "domain-c1"}, {"gold": "p"}, {"tkr": "l"}, {"VM Network": "network-1", "workload": "dvportgroup-1"}))
@@ -127,3 +128,18 @@ def test_what_vcenter_says_when_it_fails_is_told(sandbox):
     finally:
         sandbox.clear_faults()
     assert "no address is free" in endings(outcome)["supervisor/farm"]
+
+
+def test_what_somebody_made_is_there_when_the_sandbox_starts_again(tmp_path: Path):
+    site = yaml.safe_load(written(tmp_path).read_text())
+    site |= {"storage_policy": {"bf-k8s": {"tags": {"tier": ["fast"]}}}, "registry": {"harbor": {"cluster": "compute", "policy": "gold"}}}
+    path, state = tmp_path / "all.yaml", tmp_path / "sandbox"
+    path.write_text(yaml.safe_dump(site))
+    try:
+        outcome = apply(path, start(SPECS / "worlds/small.yaml", state, pace=0))
+        assert made(outcome), endings(outcome)
+        stop(state)
+        again = plan(path, start(SPECS / "worlds/small.yaml", state, pace=0))
+        assert (again.pending, again.problems, again.unreadable) == ((), (), {})
+    finally:
+        stop(state)
