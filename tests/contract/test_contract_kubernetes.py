@@ -224,6 +224,24 @@ def test_a_patch_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, a
         kubernetes.open().patch("v1", "ConfigMap", "nothing", {"data": {"a": "1"}}, space)
 
 
+@call("cluster.patch_status", case="the status changes, and nothing else")
+def test_a_status_is_patched_alone(kubernetes: KubernetesSide, space: str) -> None:
+    cluster = kubernetes.open()
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "nobody", "resources": {"requests": {"storage": "1Gi"}}}
+    before = cluster.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "claim", "namespace": space}, "spec": spec})
+    cluster.patch_status("v1", "PersistentVolumeClaim", "claim", {"conditions": [{"type": "Resizing", "status": "True"}]}, space)
+    found = cluster.get("v1", "PersistentVolumeClaim", "claim", space)
+    assert found
+    assert [each["type"] for each in found["status"]["conditions"]] == ["Resizing"]
+    assert found["spec"] == before["spec"]
+
+
+@call("cluster.patch_status", case="an object that isn't there")
+def test_a_status_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, account: Account) -> None:
+    with account.refused(Missing):
+        kubernetes.open().patch_status("v1", "PersistentVolumeClaim", "nothing", {"phase": "Lost"}, space)
+
+
 @call("cluster.delete", case="what it owns goes too, or stays as an orphan")
 def test_what_it_owns_goes_too(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()

@@ -13,7 +13,7 @@ from bfinfra.backends.vcenter.supervisors import Supervisors
 from bfinfra.model.errors import Exists
 
 NONE = "vcsim: a supervisor can't be enabled, changed or disabled"
-NOTE = "bfinfra.contract"
+NOTE = "bfinfra.contract.cluster"
 
 
 def wish(client: VCenter) -> dict[str, Any]:

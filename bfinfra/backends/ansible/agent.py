@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import threading
 import time
@@ -49,10 +50,15 @@ class Agent:
         self._process = subprocess.Popen(["/bin/sh", "-c", WATCHED, "sh", programs.find("ssh-agent"), str(self.socket)], stdin=subprocess.PIPE,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=programs.environment())
         limit = time.monotonic() + PATIENCE
-        while not self.socket.exists():
+        while not self._listens():
             if self._process.poll() is not None or time.monotonic() > limit:
                 raise BfinfraError(Problem("ssh-agent did not start", next=f"run it by hand: ssh-agent -a {self.socket} true"))
             time.sleep(0.002)
+
+    def _listens(self) -> bool:
+        """The socket's file is there a moment before anybody can connect."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(self.socket)) == 0
 
     def _load(self, key: Secret, public: Path) -> Path:
         text = key.reveal().rstrip("\n") + "\n"
