@@ -24,8 +24,6 @@ SIGNALLED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")))
 """What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses it, and it takes a tenth of a second to import."""
 
-SWITCH = 0.0005  # seconds; answers come while others are worked on, and with Python's 5 ms each block of one waits as long
-
 
 class Terminated(BaseException):
     """SIGTERM came while nothing was being written."""
@@ -45,7 +43,6 @@ class Struck:
 def program() -> int:
     """`main` as a whole process: what start-up makes lives to the end, so garbage is looked for seldom, and not when all is over."""
     gc.set_threshold(50_000, 20, 20)
-    sys.setswitchinterval(SWITCH)
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
     code = main()
     gc.freeze()

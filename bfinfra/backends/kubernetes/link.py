@@ -10,12 +10,15 @@ from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster as ClusterModel
 from lightkube.config.models import Context, User
 from lightkube.generic_resource import GenericGlobalResource, GenericNamespacedResource, create_api_info
+from lightkube.models.meta_v1 import ObjectMeta
 
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.kubernetes.resources import Resource
 from bfinfra.backends.transport import Seam
+
+ObjectMeta.from_dict({})  # msgspec looks into a class at its first use, and two threads that do so at once end the process (SIGSEGV)
 
 
 class Link:

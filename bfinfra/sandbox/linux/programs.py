@@ -100,6 +100,14 @@ def _rmdir(machine: Machine, words: list[str], _: str) -> Output:
     return Output("")
 
 
+def _find(machine: Machine, words: list[str], _: str) -> Output:
+    match words:
+        case [top, "-depth", "(", "-path", path, "-o", "-path", same, "-empty", ")", "-delete"] if same == top:
+            machine.remove(path)
+            return _rmdir(machine, [top], "")
+    return Output("find: only TOP -depth ( -path PATH -o -path TOP -empty ) -delete here\n", UNKNOWN)
+
+
 def _dpkg_query(machine: Machine, words: list[str], _: str) -> Output:
     if words[:1] != ["-S"] or len(words) != 2:
         return Output("dpkg-query: only -S here\n", UNKNOWN)
@@ -155,5 +163,5 @@ def _untar(data: bytes) -> dict[str, Node]:
 
 
 Act = Callable[[Machine, list[str], str], Output]
-READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir}
+READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir, "find": _find}
 DEBIAN: dict[str, Act] = {"dpkg-query": _dpkg_query, "apt-get": _apt_get}
