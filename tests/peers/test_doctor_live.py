@@ -21,10 +21,10 @@ def about(found: tuple[Finding, ...], *health: Health) -> set[str]:
 
 
 def test_a_vcsim(vcsim: Vcsim, tmp_path: Path, ova: Path) -> None:
-    """Its hosts have names that lead nowhere, and it says that whoever gets in has every right."""
+    """Its hosts have names that lead nowhere and no time servers, and it says that whoever gets in has every right."""
     site = vcsim_site(vcsim.peers, tmp_path, ova)
     found = app.doctor(site.load())
-    assert about(found, Health.BAD, Health.WARNING, Health.SKIPPED) == {"servers.connections"}
+    assert about(found, Health.BAD, Health.WARNING, Health.SKIPPED) == {"servers.connections", "hosts.clocks"}
     assert about(found, Health.GOOD) >= {"servers.certificates", "vcenter.login", "vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts", "vcenter.space"}
     assert not [line for line in vcsim.govc("session.ls").splitlines() if "bfinfra" in line]
 

@@ -25,7 +25,7 @@ resource_scheduler) exec sleep 100000 ;;
 health) printf '{REPORT}' ;;
 esac
 """
-OWN = ("etc/systemd/system/multi-user.target.wants", "var/lib/dpkg", "var/cache/apt", "var/cache/debconf", "var/lib/apt", "var/cache/man", "var/cache/ldconfig")
+OWN = ("etc/systemd/system/multi-user.target.wants", "var/lib/dpkg", "var/lib/PackageKit", "var/cache/apt", "var/cache/debconf", "var/lib/apt", "var/cache/man", "var/cache/ldconfig")
 
 
 @pytest.fixture

@@ -72,6 +72,8 @@ def test_everything_can_be_looked_at(words: tuple[str, ...], said: str, kubectl:
 
 def test_columns_of_the_supervisors_own_kinds(supervisor: Kubectl) -> None:
     heads, row = supervisor("get", "tkc", "-n", "team-a").splitlines()
+    assert "TKR NAME" in heads
+    heads, row = supervisor("get", "tanzukubernetesclusters.v1alpha1.run.tanzu.vmware.com", "-n", "team-a").splitlines()
     assert "PHASE" in heads
     assert row.split()[0] == "cluster-01"
     assert "running" in row
