@@ -8,10 +8,9 @@ from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter import attributes, properties, refs
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
-from bfinfra.model.errors import Exists
 
 NOTED: Mapping[type[Any], Sequence[str]] = {vim.ClusterComputeResource: ["name", "customValue"]}
 
@@ -25,7 +24,7 @@ class ClusterNotes:
     def read(self, attribute: str, *, everyone: bool) -> Mapping[str, tuple[str, str]]:
         """Clusters by name: id and note, "" for none. Unless `everyone`: none where there is no such attribute at all."""
         def read(content: Any) -> Mapping[str, tuple[str, str]]:
-            keys = _keys(content, attribute)
+            keys = attributes.keys(content, attribute)
             rows = properties.below(content, content.rootFolder, NOTED, properties.whole) if keys or everyone else []
             return {unquote(row["name"] or ""): (row.moid, _note(row, keys)) for row in rows}
 
@@ -33,37 +32,16 @@ class ClusterNotes:
 
     def set(self, moid: str, attribute: str, text: str) -> None:
         """Write a note; the attribute is defined for clusters where it isn't yet."""
-        def write(content: Any) -> None:
-            manager = content.customFieldsManager
-            keys = _keys(content, attribute)
-            if not keys:
-                try:
-                    keys = [int(manager.AddCustomFieldDef(attribute, vim.ClusterComputeResource, None, None).key)]
-                except Exists:  # another run defined it in between
-                    keys = _keys(content, attribute)
-            manager.SetField(refs.refer(content, vim.ClusterComputeResource, moid), keys[0], text)
-
-        self._session.write(write)
+        self._session.write(lambda content: attributes.write(content, _cluster(content, moid), attribute, text))
 
     def drop(self, moid: str, attribute: str) -> None:
         """Empty a note; the last one takes the attribute's definition along."""
-        elsewhere = any(text and other != moid for other, text in self.read(attribute, everyone=False).values())
-
-        def write(content: Any) -> None:
-            for key in _keys(content, attribute):
-                if elsewhere:
-                    content.customFieldsManager.SetField(refs.refer(content, vim.ClusterComputeResource, moid), key, "")
-                else:
-                    content.customFieldsManager.RemoveCustomFieldDef(key)
-
-        self._session.write(write)
+        last = not any(text and other != moid for other, text in self.read(attribute, everyone=False).values())
+        self._session.write(lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last))
 
 
-def _keys(content: Any, attribute: str) -> list[int]:
-    if content.customFieldsManager is None:
-        return []
-    defined = properties.one(content, content.customFieldsManager, ["field"])["field"] or ()
-    return [int(each.key) for each in defined if each.name == attribute]
+def _cluster(content: Any, moid: str) -> Any:
+    return refs.refer(content, vim.ClusterComputeResource, moid)
 
 
 def _note(row: Row, keys: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.ahead import Ahead
-from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter import attributes, properties, refs
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
@@ -19,7 +19,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.tree import number, texts, truth
 from bfinfra.backends.vcenter.vm import Machine
-from bfinfra.model.errors import Exists, Rejected
+from bfinfra.model.errors import Rejected
 
 DETAIL = [
     "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
@@ -45,7 +45,7 @@ class Hosts:
 
         def read(content: Any) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
             rows = properties.below(content, content.rootFolder, NOTED, properties.whole, _definitions(content))
-            keys = {key: name for row in rows for key, name in _defined(row).items()}
+            keys = {key: name for row in rows for key, name in attributes.names(row).items()}
             hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
             notes = {str(row["name"]): (row.moid, _attributes(_values(row), keys).get(attribute, "")) for row in hosts}
             clusters = {row.moid: unquote(row["name"] or "") for row in rows if isinstance(row.ref, vim.ComputeResource)}
@@ -71,7 +71,7 @@ class Hosts:
             def take(row: Row) -> None:
                 if isinstance(row.ref, vim.HostSystem):
                     found.append((_detail(row), _values(row), row["vm"] or ()))
-                defined.update(_defined(row))
+                defined.update(attributes.names(row))
 
             properties.of(content, [_host(content, moid) for moid in listed], DETAIL, take, _definitions(content))
             held: dict[str, list[Holder]] = {}
@@ -97,26 +97,12 @@ class Hosts:
 
     def set_attribute(self, moid: str, name: str, value: str) -> None:
         """Set a custom attribute of a host; it is defined for hosts where it isn't yet."""
-
-        def write(content: Any) -> None:
-            manager = content.customFieldsManager
-            keys = {known: key for key, known in _fields(content).items()}
-            manager.SetField(_host(content, moid), keys[name] if name in keys else _define(manager, name, content), value)
-
-        self._session.write(write)
+        self._session.write(lambda content: attributes.write(content, _host(content, moid), name, value))
 
     def drop_attribute(self, moid: str, name: str) -> None:
         """Empty a custom attribute of a host; the last host to do so takes its definition along."""
-        elsewhere = any(value and other != moid for other, value in self.notes(name).values())
-
-        def write(content: Any) -> None:
-            for key in (key for key, known in _fields(content).items() if known == name):
-                if elsewhere:
-                    content.customFieldsManager.SetField(_host(content, moid), key, "")
-                else:
-                    content.customFieldsManager.RemoveCustomFieldDef(key)
-
-        self._session.write(write)
+        last = not any(value and other != moid for other, value in self.notes(name).values())
+        self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=last))
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
         """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it is in it already."""
@@ -207,26 +193,9 @@ def _holder(machine: Machine, mark_key: str) -> Holder:
     return Holder(machine.moid, machine.name, machine.on, machine.extra.get(mark_key, ""), addresses, machine.pci, machine)
 
 
-def _define(manager: Any, name: str, content: Any) -> int:
-    try:
-        return int(manager.AddCustomFieldDef(name, vim.HostSystem, None, None).key)
-    except Exists:  # another run defined it in between
-        return next(key for key, known in _fields(content).items() if known == name)
-
-
-def _fields(content: Any) -> dict[int, str]:
-    if content.customFieldsManager is None:
-        return {}
-    return _defined(properties.one(content, content.customFieldsManager, ["field"]))
-
-
 def _definitions(content: Any) -> dict[Any, list[str]]:
     """What is asked beside hosts, to learn what their attributes are called."""
     return {content.customFieldsManager: ["field"]} if content.customFieldsManager is not None else {}
-
-
-def _defined(row: Row) -> dict[int, str]:
-    return {d.key: d.name for d in row["field"] or ()}
 
 
 def _values(row: Row) -> dict[int, str]:

@@ -1,0 +1,47 @@
+"""Custom attributes, in which notes on hosts and clusters are kept. A definition is the whole vCenter's, so that the last note takes it along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter.properties import Row
+from bfinfra.model.errors import Exists
+
+
+def defined(content: Any) -> dict[int, str]:
+    """What attributes are called, by their key; none where vCenter keeps none."""
+    if content.customFieldsManager is None:
+        return {}
+    return names(properties.one(content, content.customFieldsManager, ["field"]))
+
+
+def names(row: Row) -> dict[int, str]:
+    """The same of a row that has the manager's `field`."""
+    return {each.key: each.name for each in row["field"] or ()}
+
+
+def keys(content: Any, attribute: str) -> list[int]:
+    """The keys of the attribute of this name."""
+    return [int(key) for key, name in defined(content).items() if name == attribute]
+
+
+def write(content: Any, entity: Any, attribute: str, text: str) -> None:
+    """Set the attribute of an entity; it is defined for entities of that type where it isn't yet."""
+    manager = content.customFieldsManager
+    found = keys(content, attribute)
+    if not found:
+        try:
+            found = [int(manager.AddCustomFieldDef(attribute, type(entity), None, None).key)]
+        except Exists:  # another run defined it in between
+            found = keys(content, attribute)
+    manager.SetField(entity, found[0], text)
+
+
+def drop(content: Any, entity: Any, attribute: str, *, last: bool) -> None:
+    """Empty the attribute of an entity; the `last` one takes the definition along."""
+    for key in keys(content, attribute):
+        if last:
+            content.customFieldsManager.RemoveCustomFieldDef(key)
+        else:
+            content.customFieldsManager.SetField(entity, key, "")
