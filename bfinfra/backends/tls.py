@@ -29,11 +29,11 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
     `extra_pem`: authorities that count beside the system's store where the site says nothing.
     """
     if trust.sha256:
-        return unverified()
+        return settled(unverified())
     if trust.ca_file is None and trust.ca_pem is None and not extra_pem:
         system: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         system.minimum_version = OLDEST
-        return system
+        return settled(system)
     own = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     own.minimum_version = OLDEST
     own.verify_flags |= PARTIAL  # a self-signed server certificate given as the authority is enough
@@ -52,7 +52,21 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
         raise Untrusted(
             f"{name} can't be used", server=server, why=why, next="give a PEM file with the server's certificate authority"
         ) from None
-    return own
+    return settled(own)
+
+
+def settled(context: ssl.SSLContext) -> ssl.SSLContext:
+    """A context whose protocols stand: HTTP libraries set them anew for each connection, and OpenSSL frees those that another thread is just copying.
+
+    Its greeting is garbled then, and the server hangs up ("decode error").
+    """
+    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols = _stand  # type: ignore[method-assign]  # they stand already
+    return context
+
+
+def _stand(alpn_protocols: object) -> None:
+    """Nothing: they are the same each time."""
 
 
 def unverified() -> ssl.SSLContext:

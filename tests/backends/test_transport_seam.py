@@ -98,6 +98,17 @@ def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(s
     assert read == [1]
 
 
+@pytest.mark.parametrize("trust", [lambda echo: Trust(ca_pem=echo.pem), lambda echo: Trust(sha256=echo.pin)])
+def test_the_protocols_of_a_context_that_threads_share_are_set_once(seam, echo, monkeypatch, trust):
+    """OpenSSL frees those of before, which another thread may be copying into its greeting: one in 40,000 was garbled, and the server said decode error."""
+    ssl_s, known = ssl.SSLContext.set_alpn_protocols, []
+    monkeypatch.setattr(ssl.SSLContext, "set_alpn_protocols", lambda self, protocols: (known.append(protocols), ssl_s(self, protocols))[1])
+    client = seam.client(echo.url, trust(echo), headers={"connection": "close"})
+    for _ in range(3):
+        assert client.get("/x").status_code == 200
+    assert known == [["http/1.1"]]
+
+
 def test_two_authority_files_of_the_same_name_are_two(seam, echo_named, tmp_path):
     trusts = {}
     for folder in ("a", "b"):

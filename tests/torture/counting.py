@@ -36,6 +36,15 @@ class Count:
         except Exception as error:  # noqa: BLE001 - whatever it is, this trial did not hold, and the others go on
             self.broken.append(f"{name}: {type(error).__name__}: {error}"[:2000])
 
+    @contextlib.contextmanager
+    def ground(self) -> Iterator[None]:
+        """What all trials of the line stand on: broken where that raises, and the other lines go on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - as in a trial
+            self.tried += 1
+            self.broken.append(f"before the next trial: {type(error).__name__}: {error}"[:2000])
+
     def add(self, figure: str, number: float) -> None:
         """Add to a figure."""
         before = self.figures.get(figure, 0)
@@ -51,11 +60,14 @@ class Count:
             self.add(name, number)
 
 
-def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], effort: Effort, processes: int = 3) -> list[Count]:
-    """What `work` counts of the trials, each process its share of them in a folder of its own; a line's counts are added up."""
-    context = multiprocessing.get_context("spawn")
+def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], effort: Effort, processes: int = 3, shares: int = 0) -> list[Count]:
+    """What `work` counts of the trials, each share of them in a folder of its own; a line's counts are added up.
+
+    `shares`: as many as processes, or more where some take much longer than others: who is done takes the next.
+    """
+    context, shares = multiprocessing.get_context("spawn"), shares or processes
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        parts = [pool.submit(_apart, work, list(trials[n::processes]), replace(effort, folder=effort.folder / f"process-{n}")) for n in range(processes)]
+        parts = [pool.submit(_apart, work, list(trials[n::shares]), replace(effort, folder=effort.folder / f"share-{n}")) for n in range(shares)]
         lines: dict[str, Count] = {}
         for count in (count for part in parts for count in part.result()):
             lines.setdefault(count.what, Count(count.what)).take(count)
@@ -63,7 +75,7 @@ def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], 
 
 
 def _apart(work: Callable[[list[T], Effort], list[Count]], trials: list[T], effort: Effort) -> list[Count]:
-    """In a process of its own, with a state folder of its own."""
+    """In another process, with a state folder of its own."""
     effort.folder.mkdir(exist_ok=True)
     os.environ["BFINFRA_STATE_HOME"] = str(effort.folder / "state")
     return work(trials, effort)

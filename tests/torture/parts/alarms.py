@@ -18,7 +18,7 @@ RUNS = 100
 
 def counts(effort: Effort) -> Iterator[Count]:
     places = [place for place in effort.some(PLACES, 2) if effort.wants(f"`{place.name}`, checked after its apply")]
-    yield from spread(of_places, places, effort, processes=2)
+    yield from spread(of_places, places, effort, processes=2, shares=len(places))
 
 
 def of_places(places: list[Place], effort: Effort) -> list[Count]:
@@ -27,7 +27,7 @@ def of_places(places: list[Place], effort: Effort) -> list[Count]:
 
 def checked(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, checked after its apply")
-    with sandbox_of(place, effort.folder, pace=0.01) as sandbox:
+    with count.ground(), sandbox_of(place, effort.folder, pace=0.01) as sandbox:
         undisturbed(place, sandbox)
         for number in range(effort.number(RUNS, 3)):
             with count.trial(f"check {number}"):

@@ -24,20 +24,20 @@ INSTANTS = 200
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    yield from spread(of_places, effort.some(PLACES, 2), effort, processes=2)
+    lines = [(place, what) for what in STRUCK for place in effort.some(PLACES, 2) if effort.wants(f"`{place.name}`, {what}")]
+    yield from spread(struck, lines, effort, processes=2, shares=len(lines))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
 
 
-def of_places(places: list[Place], effort: Effort) -> list[Count]:
-    tries = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
-    counted = [at(place, effort) for place in places for what, at in tries.items() if effort.wants(f"`{place.name}`, {what}")]
+def struck(lines: list[tuple[Place, str]], effort: Effort) -> list[Count]:
+    counted = [STRUCK[what](place, effort) for place, what in lines]
     return [count for count in counted if count.tried]  # what writes to no server can't be struck at a write
 
 
 def at_every_write(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, killed before and after each write")
-    with sandbox_of(place, effort.folder) as sandbox:
+    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
         whole = undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
         count.figures["writes"] = writes
@@ -52,8 +52,7 @@ def at_every_write(place: Place, effort: Effort) -> Count:
 
 def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, its destroy killed after each write")
-    with sandbox_of(place, effort.folder) as sandbox:
-        sandbox.reset()  # its folder may hold the world of another line
+    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
         before = world(sandbox)
         undisturbed(place, sandbox)
         made_by = sandbox.tally()["written"]
@@ -72,10 +71,13 @@ def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
     return count
 
 
+STRUCK = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
+
+
 def at_random_instants(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, parallelism 10, killed at a random instant")
     chance = effort.chance("instants")
-    with sandbox_of(place, effort.folder) as sandbox:
+    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
         whole = undisturbed(place, sandbox)
         longest = undisturbed_seconds(place.site, sandbox, effort.folder)
         for _ in range(effort.number(INSTANTS, 8)):
