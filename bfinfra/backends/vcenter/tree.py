@@ -14,7 +14,7 @@ from lxml import etree
 from lxml.etree import _Element as Element
 from pyVmomi import Iso8601
 from pyVmomi.SoapAdapter import Deserialize
-from pyVmomi.VmomiSupport import XMLNS_VMODL_BASE, DataObject, GetPropertyInfo, GetWsdlType, GuessWsdlType, ManagedObject, binary
+from pyVmomi.VmomiSupport import DataObject, GetPropertyInfo, GuessWsdlType, ManagedObject, binary
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}type"
 Reader = Callable[[Element, Any], Any]
@@ -81,7 +81,9 @@ def is_a(found: Any, kind: type[Any]) -> bool:
 
 def value(element: Element, declared: Any, stub: Any) -> Any:
     """What an element says: text, numbers, times, references as pyVmomi has them, lists, Nodes. Raises Unfit."""
-    return _reader(_kind(element, declared))(element, stub)
+    if name := element.get(XSI):
+        return _reader_of(name)(element, stub)
+    return _reader(declared.Item if issubclass(declared, list) else declared)(element, stub)
 
 
 def typed(element: Element, declared: type[Any], stub: Any) -> Any:
@@ -89,16 +91,10 @@ def typed(element: Element, declared: type[Any], stub: Any) -> Any:
     return Deserialize(etree.tostring(element), declared, stub)
 
 
-def _kind(element: Element, declared: Any) -> Any:
-    if name := element.get(XSI):
-        prefix, _, local = name.rpartition(":")
-        return _named(local, _space(element, prefix or None))
-    return declared.Item if issubclass(declared, list) else declared
-
-
-def _space(element: Element, prefix: str | None) -> str:
-    """The namespace that a prefix stands for here; mostly the element's own, which costs no look through all above it."""
-    return element.tag[1:].partition("}")[0] if element.prefix == prefix and element.tag[0] == "{" else element.nsmap.get(prefix, "")
+@functools.lru_cache(maxsize=4096)
+def _reader_of(name: str) -> Reader:
+    """How elements are read that say of themselves what they are."""
+    return _reader(_named(name))
 
 
 @functools.cache
@@ -107,7 +103,7 @@ def _reader(kind: Any) -> Reader:
     if issubclass(kind, list):
         return lambda element, stub: [value(child, kind.Item, stub) for child in element]
     if issubclass(kind, ManagedObject):
-        return lambda element, stub: _named(element.get("type", ""), _space(element, None))(element.text, stub)
+        return lambda element, stub: _named(element.get("type", ""))(element.text, stub)
     if issubclass(kind, DataObject):
         return lambda element, stub: Node(element, kind, stub)
     make = _plain(kind)
@@ -121,17 +117,16 @@ def _reader(kind: Any) -> Reader:
     return plain
 
 
-@functools.cache
-def _named(name: str, space: str) -> Any:
+@functools.lru_cache(maxsize=4096)
+def _named(name: str) -> Any:
+    """The type of a name, whatever its prefix stands for here: no two APIs that are spoken have different types of one name."""
+    local = name.rpartition(":")[2]
     try:
-        return GetWsdlType(space, name)
+        return GuessWsdlType(local)
     except KeyError:
-        if name.endswith("ManagedObjectReference"):
-            return GetWsdlType(XMLNS_VMODL_BASE, name.removesuffix("Reference"))
-        try:
-            return GuessWsdlType(name)
-        except KeyError:
-            raise Unfit(f"there is no type {name}") from None
+        if local.endswith("ManagedObjectReference"):
+            return GuessWsdlType(local.removesuffix("Reference"))
+        raise Unfit(f"there is no type {local}") from None
 
 
 @functools.cache
