@@ -9,9 +9,9 @@ import enum
 import functools
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -158,6 +158,7 @@ class Need:
         return Later(self.key, name) if value is None else value
 
 
+V = TypeVar("V")
 Pair = tuple[Any, Any]
 """Spec and state, either may be None."""
 
@@ -165,23 +166,36 @@ Pair = tuple[Any, Any]
 class Peers(Mapping[str, Pair]):
     """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
 
-    def __init__(self, everyone: Mapping[str, Pair], name: str = "", groups: dict[str, dict[str, list[str]]] | None = None) -> None:
+    def __init__(self, everyone: Mapping[str, Pair], name: str = "", known: dict[Hashable, Any] | None = None) -> None:
         self._everyone, self._name = everyone, name
-        self._groups: dict[str, dict[str, list[str]]] = {} if groups is None else groups
+        self._known: dict[Hashable, Any] = {} if known is None else known
 
     def but(self, name: str) -> Peers:
         """The others of this one."""
-        return Peers(self._everyone, name, self._groups)
+        return Peers(self._everyone, name, self._known)
+
+    def once(self, what: Hashable, work: Callable[[], V]) -> V:
+        """What `work` makes, which is the same for whoever of the kind asks for `what`."""
+        if what not in self._known:
+            self._known[what] = work()
+        return cast("V", self._known[what])
+
+    @property
+    def own(self) -> Pair:
+        """The spec and state of the one whose peers these are, as the others see it."""
+        return self._everyone.get(self._name, (None, None))
 
     def naming(self, field: str, target: str) -> dict[str, Pair]:
         """Those whose spec or state has `target` in this field."""
-        if field not in self._groups:
-            groups: dict[str, list[str]] = {}
-            for name, pair in self._everyone.items():
-                for found in {getattr(each, field) for each in pair if each is not None}:
-                    groups.setdefault(found, []).append(name)
-            self._groups[field] = groups
-        return {name: self._everyone[name] for name in self._groups[field].get(target, ()) if name != self._name}
+        groups = self.once(field, lambda: self._grouped(field))
+        return {name: self._everyone[name] for name in groups.get(target, ()) if name != self._name}
+
+    def _grouped(self, field: str) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for name, pair in self._everyone.items():
+            for found in {getattr(each, field) for each in pair if each is not None}:
+                groups.setdefault(found, []).append(name)
+        return groups
 
     def __getitem__(self, name: str) -> Pair:
         if name == self._name:

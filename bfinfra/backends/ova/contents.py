@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 from collections.abc import Mapping
@@ -115,6 +116,16 @@ class Ova:
     manifest: Mapping[str, tuple[str, str]] = field(repr=False)
     members: Mapping[str, Member] = field(repr=False)
     signature: Signature | None = None
+
+    @functools.cached_property
+    def declared(self) -> Mapping[str, Property]:
+        """The properties by key."""
+        return {each.key: each for each in self.properties}
+
+    @functools.cached_property
+    def configurable(self) -> tuple[tuple[str, str], ...]:
+        """Keys and labels of those that may be set."""
+        return tuple((each.key, each.label) for each in self.properties if each.user_configurable)
 
     @property
     def path(self) -> PurePath:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import re
+from collections.abc import Callable
 
 from bfinfra.backends.ova.contents import Property
 
@@ -13,21 +14,34 @@ INTEGER = re.compile(r"(?P<sign>[us]?)int(?P<bits>8|16|32|64)?(?:\((?P<low>-?\d+
 
 def check(prop: Property, value: str) -> str:
     """Why `value` can't be that of `prop`; "" where it can. Never repeats the value."""
-    kind = prop.type.strip()
     if not value:
         return "it can't be empty" if prop.required else ""
+    return _checker(prop.type.strip(), prop.qualifiers)(value)
+
+
+@functools.lru_cache(maxsize=256)
+def _checker(kind: str, qualifiers: str) -> Callable[[str], str]:
+    """What says of a value why it doesn't fit."""
     if kind.lower() == "boolean":
-        return "" if value.lower() in ("true", "false") else "expected true or false"
+        return _boolean
     if match := INTEGER.fullmatch(kind):
-        return _integer(match, value, prop.qualifiers)
+        return functools.partial(_integer, match, qualifiers)
     if re.fullmatch(r"real(32|64)?", kind, re.IGNORECASE):
-        return "" if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else "expected a number"
+        return _real
     if kind.lower() == "ip" or kind.lower().startswith("ip:"):
-        return _address(value)
-    return _text(f"{kind} {prop.qualifiers}", value)
+        return _address
+    return functools.partial(_text, *_rules(f"{kind} {qualifiers}"))
 
 
-def _integer(kind: re.Match[str], value: str, rules: str) -> str:
+def _boolean(value: str) -> str:
+    return "" if value.lower() in ("true", "false") else "expected true or false"
+
+
+def _real(value: str) -> str:
+    return "" if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else "expected a number"
+
+
+def _integer(kind: re.Match[str], rules: str, value: str) -> str:
     if not re.fullmatch(r"-?\d{1,20}", value):
         return "expected a whole number"
     bits = int(kind["bits"] or 32)
@@ -45,14 +59,12 @@ def _address(value: str) -> str:
     return ""
 
 
-def _text(rules: str, value: str) -> str:
-    low, high, choices = _rules(rules)
+def _text(low: int, high: int, choices: tuple[str, ...], value: str) -> str:
     if not low <= len(value) <= high:
         return f"expected {low} to {high} characters"
     return f"expected one of {', '.join(choices)}" if choices and value not in choices else ""
 
 
-@functools.lru_cache(maxsize=256)
 def _rules(rules: str) -> tuple[int, int, tuple[str, ...]]:
     """Least and most characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`, `string["a","b"]`."""
     span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)

@@ -125,8 +125,10 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
 
 def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str], tuple[str, ...], tuple[int, ...], list[Change]]:
     """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
-    names = {n.moid: n.name for n in facts.inventory.networks}
     nics, wanted = state.machine.nics, target.adapters
+    if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:
+        return {}, (), (), []
+    names = {n.moid: n.name for n in facts.inventory.networks}
     moved = {nic.key: a.network for nic, a in zip(nics, wanted, strict=False) if nic.network != a.network}
     changes = [
         Change(f"networks.{a.label}.network", names.get(nic.network, nic.network), a.name)
@@ -143,8 +145,8 @@ def _properties(name: str, spec: Spec, state: State, target: Target, facts: Fact
     machine = state.machine
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
     ova = facts.ovas.get(spec.ova.text)
-    defaults = {p.key: p.default for p in ova.properties} if isinstance(ova, Ova) else {}
-    wanted = {**{key: defaults[key] for key in applied if key in defaults}, **target.properties}
+    declared = ova.declared if isinstance(ova, Ova) else {}
+    wanted = {**{key: declared[key].default for key in applied if key in declared}, **target.properties}
     values: dict[str, str | Secret] = {}
     changes: list[Change] = []
     for key, value in wanted.items():

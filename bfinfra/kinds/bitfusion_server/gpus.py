@@ -13,10 +13,12 @@ from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.kinds.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import Around, Need, Peers
 from bfinfra.model.suggest import nearest
 
 Servers = Mapping[str, tuple[Spec, State | None]]
+Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
+"""A host's cards, and which server has which of them."""
 
 
 def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[tuple[Attach, ...], int | None]:
@@ -24,10 +26,7 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     host = around.needs["host"]
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
-    cards = _cards(state, host, around) if host.spec is not None else ()
-    servers = {n: (s, t) for n, (s, t) in around.sharing("host").items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
-    servers[name] = (spec, state)
-    given = _share(cards, servers, _elsewhere(host.state, around, state))
+    cards, given = _alike(name, spec, state, around)
     mine = given.get(name, ())
     if len(mine) < spec.gpus:
         raise _too_many(name, spec, cards, given, host.state)
@@ -37,11 +36,31 @@ def assign(name: str, spec: Spec, state: State | None, around: Around) -> tuple[
     return tuple(Attach(vendor=g.vendor, device=g.device, address=g.address, name=g.name) for g in mine), memory
 
 
+def _alike(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+    """The host's cards, and whose they are: worked out once for all of its servers that are as the others see them."""
+    host, peers = around.needs["host"].state, around.peers
+    if isinstance(peers, Peers) and peers.own[0] is spec and peers.own[1] is state and not _adopting(state, host, around.mark.site):
+        return peers.once(("gpus", spec.host, id(around.facts)), lambda: (around.facts, _given(name, spec, state, around)))[1]  # with the facts, so that their id stays theirs
+    return _given(name, spec, state, around)
+
+
+def _adopting(state: State | None, host: HostState, site: str) -> bool:
+    return state is not None and any(h.moid == state.machine.moid and not ours(h, site) for h in host.detail.holders)
+
+
+def _given(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+    host = around.needs["host"]
+    cards = _cards(state, host, around) if host.spec is not None else ()
+    servers = {n: (s, t) for n, (s, t) in around.sharing("host").items() if s is not None and s.host == spec.host and s.attach != "vgpu"}
+    servers[name] = (spec, state)
+    return cards, _share(cards, servers, _elsewhere(host.state, around, state))
+
+
 def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:
     """The host's cards; those of a VM that is being adopted are ours already."""
     detail = host.state.detail
     seen = host.state
-    if state and any(h.moid == state.machine.moid and not ours(h, around.mark.site) for h in detail.holders):
+    if state and _adopting(state, seen, around.mark.site):
         own = [replace(h, mark=around.mark.encode()) if h.moid == state.machine.moid else h for h in detail.holders]
         seen = replace(seen, detail=replace(detail, holders=tuple(own)))
     try:

@@ -134,7 +134,7 @@ class Looks:
 
     def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[tuple[str, str], SecretSeen]:
         pepper = self._pepper()
-        declared = {text: {p.key: p for p in package.properties} for text, package in ovas.items() if isinstance(package, ova.Ova)}
+        declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
         found: dict[tuple[str, str], SecretSeen] = {}
         alike: dict[tuple[object, ...], SecretSeen] = {}
         for name, spec in specs.items():

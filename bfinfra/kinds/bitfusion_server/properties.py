@@ -26,8 +26,7 @@ NUMBER = re.compile(r"(\d+)")
 
 def checked(name: str, spec: Spec, ova: Ova, facts: Facts) -> dict[str, Value]:
     """Every property to be set. Refusal naming the field."""
-    declared = {p.key: p for p in ova.properties}
-    found = _addresses(spec, ova, ova.properties)
+    declared, found = ova.declared, _addresses(spec, ova)
     for key, value in spec.properties.items():
         if key not in declared:
             raise Refusal(f"the OVA has no property {key}", field=f"properties.{key}", next=nearest(key, declared) or "see: bfinfra ova inspect")
@@ -59,14 +58,14 @@ def normalised(declared: Property, value: str) -> str:
     return {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
 
 
-def _addresses(spec: Spec, ova: Ova, declared: tuple[Property, ...]) -> dict[str, Value]:
+def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
     """The properties that take the adapters' addresses, gateways and name servers."""
     found: dict[str, Value] = {}
     for index, (label, network) in _numbered(spec, ova):
         if network.address is None and network.gateway is None and not network.dns:
             continue
-        for item, value in _values(network, label, index, spec, declared).items():
-            found[_key(item, label, index, network, spec, declared)] = value
+        for item, value in _values(network, label, index, spec, ova).items():
+            found[_key(item, label, index, network, spec, ova)] = value
     return found
 
 
@@ -76,15 +75,14 @@ def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
     return [(names.index(item[0]) + 1 if item[0] in names else place, item) for place, item in enumerate(spec.networks.items(), start=1)]
 
 
-def _values(network: Network, label: str, index: int, spec: Spec, declared: tuple[Property, ...]) -> dict[Item, str]:
+def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> dict[Item, str]:
     """What to write. The address goes without its prefix where the OVA asks for a netmask apart."""
     values: dict[Item, str] = {}
     if network.address:
-        apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, declared)
-        interface = ipaddress.ip_interface(network.address)
-        values["address"] = str(interface.ip) if apart else network.address
+        apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, ova)
+        values["address"] = network.ip if apart else network.address
         if apart:
-            values["netmask"] = str(interface.netmask)
+            values["netmask"] = _netmask(network.address.rpartition("/")[2], six=":" in network.ip)
     if network.gateway:
         values["gateway"] = network.gateway
     if network.dns:
@@ -92,12 +90,12 @@ def _values(network: Network, label: str, index: int, spec: Spec, declared: tupl
     return values
 
 
-def _key(item: Item, label: str, index: int, network: Network, spec: Spec, declared: tuple[Property, ...]) -> str:  # noqa: PLR0913 - one adapter's whole context
+def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: Ova) -> str:  # noqa: PLR0913 - one adapter's whole context
     if given := network.keys.get(item):
-        if given not in {p.key for p in declared}:
-            raise Refusal(f"the OVA has no property {given}", field=f"networks.{label}.keys.{item}", next=nearest(given, (p.key for p in declared)))
+        if given not in ova.declared:
+            raise Refusal(f"the OVA has no property {given}", field=f"networks.{label}.keys.{item}", next=nearest(given, ova.declared))
         return given
-    found = _candidates(item, label, index, spec, declared)
+    found = _candidates(item, label, index, spec, ova)
     if len(found) != 1:
         why = f"{', '.join(found)} may be meant" if found else "none of its labels says so"
         raise Refusal(f"which of the OVA's properties takes the {item} of {label}?", field=f"networks.{label}", why=why,
@@ -105,9 +103,14 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, decla
     return found[0]
 
 
-def _candidates(item: Item, label: str, index: int, spec: Spec, declared: tuple[Property, ...]) -> list[str]:
+def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> list[str]:
     """Properties whose label or key tells that they take this of the adapter with this name or number."""
-    return _telling(item, label, index, frozenset(spec.properties), tuple((p.key, p.label) for p in declared if p.user_configurable))
+    return _telling(item, label, index, frozenset(spec.properties), ova.configurable)
+
+
+@functools.lru_cache(maxsize=256)
+def _netmask(prefix: str, *, six: bool) -> str:
+    return str(ipaddress.ip_interface(f"{'::' if six else '0.0.0.0'}/{prefix}").netmask)
 
 
 @functools.lru_cache(maxsize=256)

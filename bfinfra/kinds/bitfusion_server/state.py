@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import uuid
 from collections.abc import Mapping
@@ -72,8 +73,14 @@ def identity(site: str, name: str) -> str:
 
 def release(package: Ova) -> str:
     """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every disk."""
-    manifest = "".join(f"{file} {algorithm} {value}\n" for file, (algorithm, value) in sorted(package.manifest.items()))
-    return hashlib.sha256((package.descriptor + manifest).encode()).hexdigest()
+    return _digest(package.descriptor, tuple(sorted(package.manifest.items())))
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(descriptor: str, files: tuple[tuple[str, tuple[str, str]], ...]) -> str:
+    """Worked out once for all servers of an appliance."""
+    manifest = "".join(f"{file} {algorithm} {value}\n" for file, (algorithm, value) in files)
+    return hashlib.sha256((descriptor + manifest).encode()).hexdigest()
 
 
 def read(machine: Machine, host: str) -> State:

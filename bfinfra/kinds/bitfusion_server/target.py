@@ -89,7 +89,7 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
 
 
 def _ova(name: str, spec: Spec, facts: Facts) -> Ova:
-    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text, Problem("it was not read"))
+    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text) or Problem("it was not read")
     if isinstance(found, Problem):
         why = "; ".join(part for part in (found.what, found.why) if part)
         raise Refusal(f"the OVA {spec.ova.text} can't be used", field="ova.file" if spec.ova.file else "ova.url", why=why, next=found.next or "download it again")
