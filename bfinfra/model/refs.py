@@ -74,9 +74,9 @@ def kinds_named(cls: Any) -> frozenset[str]:
 
 
 @functools.cache
-def _referring(cls: Any) -> dict[str, Any]:
-    """The fields in which a reference may stand: the others, such as all of a machine, needn't be looked through."""
-    return {name: hint for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
+def _referring(cls: Any) -> dict[str, tuple[Any, Ref | None]]:
+    """The fields in which a reference may stand, and the one that text there is: the others, such as all of a machine, needn't be looked through."""
+    return {name: (hint, _ref(hint)) for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
 
 
 @functools.cache
@@ -96,8 +96,12 @@ def _kinds_in(hint: Any) -> Iterator[str]:
 
 
 def _of_object(value: Any, path: str) -> Iterator[Edge]:
-    for name, hint in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
-        yield from _of_hint(getattr(value, name, None), hint, f"{path}.{name}" if path else name)
+    for name, (hint, ref) in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
+        found, here = getattr(value, name, None), f"{path}.{name}" if path else name
+        if isinstance(found, str) and ref:  # most of them, and told without looking at the hint again
+            yield Edge(here, ref.kinds, found, ref.optional)
+        else:
+            yield from _of_hint(found, hint, here)
 
 
 def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:

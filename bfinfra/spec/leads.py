@@ -13,7 +13,7 @@ from bfinfra.model.sources import LocalFile
 
 Spot = tuple[Key | None, str]
 See = Callable[[Spot, Secret | LocalFile], None]
-PLAIN = (str, int, float, type(None))  # most of a site; nothing stands in them
+PLAIN = frozenset({str, int, float, bool, type(None)})  # most of a site; nothing stands in them
 
 
 def walk(site: Site, see: See) -> None:
@@ -39,5 +39,5 @@ def _walk(at: Spot, value: object, see: See) -> None:
 def _inside(at: Spot, values: Iterable[tuple[object, object]], see: See) -> None:
     key, above = at
     for name, inner in values:
-        if not isinstance(inner, PLAIN):
+        if inner and type(inner) not in PLAIN:
             _walk((key, f"{above}.{name}" if above else str(name)), inner, see)

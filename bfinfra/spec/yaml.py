@@ -124,10 +124,8 @@ class _Composer:
 
     def place(self, mark: Any) -> Place:
         """PyYAML counts from 0."""
-        return self._place(mark.line, mark.column)
-
-    def _place(self, line: int, column: int) -> Place:
-        return Place(self.file, line + 1, column + 1, self.lines[line] if line < len(self.lines) else "")
+        line, lines = mark.line, self.lines
+        return Place(self.file, line + 1, mark.column + 1, lines[line] if line < len(lines) else "")
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's words are good; its place is where it noticed, its context where the trouble began."""
@@ -141,7 +139,7 @@ class _Composer:
         """A control character, which YAML doesn't allow."""
         before = self.text.encode()[:position].decode(errors="ignore")
         last = before.rpartition("\n")[2]
-        return Problem("a control character stands here", self._place(before.count("\n"), len(last)), "YAML allows none", "delete it")
+        return Problem("a control character stands here", self.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
 
     def _say(self, what: str, at: Place, why: str = "", next: str = "") -> None:
         self.problems.append(Problem(what, at, why, next))
@@ -169,16 +167,17 @@ class _Composer:
 
     def scalar(self, event: Any) -> None:
         """A key or a value."""
-        at = self.place(event.start_mark)
-        self._no_tag(event, at)
+        at, value, plainly = self.place(event.start_mark), event.value, event.implicit[0]
+        if event.tag is not None:
+            self._no_tag(event, at)
         self._count(1, at)
         frame = self.frames[-1] if self.frames else None
-        if frame and isinstance(frame.value, dict) and frame.key is None:
-            self._check_key(event.value, at)
-            frame.key = ("<<" if event.implicit[0] else "\0<<", at) if event.value == "<<" else (event.value, at)
+        if frame and frame.key is None and isinstance(frame.value, dict):
+            self._check_key(value, at)
+            frame.key = ("<<" if plainly else "\0<<", at) if value == "<<" else (value, at)
             return
-        null = event.value in NULLS and event.style in (None, "") and event.implicit[0]
-        self._finish(Node(at, None if null else event.value, plainly=event.implicit[0]), event.anchor, at)
+        null = plainly and value in NULLS and event.style in (None, "")
+        self._finish(Node(at, None if null else value, 1, plainly), event.anchor, at)
 
     def mapping(self, event: Any) -> None:
         """Its keys and values follow."""
@@ -265,11 +264,12 @@ def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
         yield source.value if isinstance(source.value, dict) else None
 
 
-class _Start:
-    line = column = 0
+class _Mark(NamedTuple):
+    line: int
+    column: int
 
 
-_START = _Start()
+_START = _Mark(0, 0)
 
 _TAKES: Mapping[type[yaml.Event], Callable[[_Composer, Any], None]] = {
     yaml.DocumentStartEvent: _Composer.begin, yaml.AliasEvent: _Composer.alias, yaml.ScalarEvent: _Composer.scalar,
