@@ -82,7 +82,7 @@ def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> d
         apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, ova)
         values["address"] = network.ip if apart else network.address
         if apart:
-            values["netmask"] = _netmask(network.address.rpartition("/")[2], six=":" in network.ip)
+            values["netmask"] = _netmask(network.address.rpartition("/")[2], 6 if ":" in network.ip else 4)
     if network.gateway:
         values["gateway"] = network.gateway
     if network.dns:
@@ -109,8 +109,9 @@ def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> lis
 
 
 @functools.lru_cache(maxsize=256)
-def _netmask(prefix: str, *, six: bool) -> str:
-    return str(ipaddress.ip_interface(f"{'::' if six else '0.0.0.0'}/{prefix}").netmask)
+def _netmask(prefix: str, version: int) -> str:
+    network = ipaddress.IPv6Network if version == 6 else ipaddress.IPv4Network
+    return str(network((0, int(prefix))).netmask)
 
 
 @functools.lru_cache(maxsize=256)
