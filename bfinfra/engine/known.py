@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.engine import graph
-from bfinfra.model.kind import Around, Need, Pair, Peers
+from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.peers import Pair, Peers
 from bfinfra.model.refs import Key
 
 Things = Mapping[Key, Any]

@@ -11,8 +11,9 @@ from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, lines, planned, si
 from bfinfra.engine import drift, graph, plan
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import World
-from bfinfra.model.kind import Around, Need, Peers, Seen
+from bfinfra.model.kind import Around, Need, Seen
 from bfinfra.model.mark import Mark
+from bfinfra.model.peers import Peers
 from bfinfra.model.refs import Key, edges
 
 

@@ -15,6 +15,8 @@ from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, id
 from bfinfra.kinds.bitfusion_server.steps import PowerOn
 from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.kind import Change, Disruption
+from bfinfra.model.mark import Mark
+from bfinfra.model.peers import Peers
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 
@@ -146,6 +148,18 @@ def test_each_card_goes_to_one_server():
     one = steps(first, None, around(peers={"bf-02": (second, None)}))[0].target.attach
     two = steps(second, None, around("bf-02", peers={"bf-01": (first, None)}), name="bf-02")[0].target.attach
     assert {a.address for a in (*one, *two)} == set(CARDS)
+
+
+def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_than_its_peers_know():
+    wanted, others = spec(gpus=1), spec(gpus=1)
+    peers = Peers({"bf-01": (wanted, None), "bf-02": (others, None)})
+    here = around()
+    known = {name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), peers=peers.but(name)) for name in ("bf-01", "bf-02")}
+    cards = [steps(each, None, known[name], name=name)[0].target.attach for name, each in (("bf-01", wanted), ("bf-02", others))]
+    assert {a.address for found in cards for a in found} == set(CARDS)
+    with pytest.raises(Refusal, match="bf-01 takes 1"):
+        steps(spec(gpus=2), None, known["bf-02"], name="bf-02")
+    assert steps(spec(gpus=0), None, known["bf-01"])[0].target.attach == ()
 
 
 def test_a_standing_server_keeps_its_card_whatever_its_name():

@@ -13,7 +13,8 @@ from bfinfra.kinds.bitfusion_server.state import State
 from bfinfra.kinds.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need, Peers
+from bfinfra.model.kind import Around, Need
+from bfinfra.model.peers import Peers
 from bfinfra.model.suggest import nearest
 
 Servers = Mapping[str, tuple[Spec, State | None]]

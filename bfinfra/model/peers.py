@@ -1,0 +1,56 @@
+"""The others of a kind that a decision may look at, put in order once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+V = TypeVar("V")
+Pair = tuple[Any, Any]
+"""Spec and state, either may be None."""
+
+
+class Peers(Mapping[str, Pair]):
+    """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
+
+    def __init__(self, everyone: Mapping[str, Pair], name: str = "", known: dict[Hashable, Any] | None = None) -> None:
+        self._everyone, self._name = everyone, name
+        self._known: dict[Hashable, Any] = {} if known is None else known
+
+    def but(self, name: str) -> Peers:
+        """The others of this one."""
+        return Peers(self._everyone, name, self._known)
+
+    def once(self, what: Hashable, work: Callable[[], V]) -> V:
+        """What `work` makes, which is the same for whoever of the kind asks for `what`."""
+        if what not in self._known:
+            self._known[what] = work()
+        return cast("V", self._known[what])
+
+    @property
+    def own(self) -> Pair:
+        """The spec and state of the one whose peers these are, as the others see it."""
+        return self._everyone.get(self._name, (None, None))
+
+    def naming(self, field: str, target: str) -> dict[str, Pair]:
+        """Those whose spec or state has `target` in this field."""
+        groups = self.once(field, lambda: self._grouped(field))
+        return {name: self._everyone[name] for name in groups.get(target, ()) if name != self._name}
+
+    def _grouped(self, field: str) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for name, pair in self._everyone.items():
+            for found in {getattr(each, field) for each in pair if each is not None}:
+                groups.setdefault(found, []).append(name)
+        return groups
+
+    def __getitem__(self, name: str) -> Pair:
+        if name == self._name:
+            raise KeyError(name)
+        return self._everyone[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._everyone if name != self._name)
+
+    def __len__(self) -> int:
+        return len(self._everyone) - (self._name in self._everyone)
