@@ -84,6 +84,7 @@ class Desk:
                    "--lease", f"{self.space}/bfinfra-operator", "--metrics", f"127.0.0.1:{port}"]
         with (self.folder / f"operator-{len(self.replicas)}.log").open("w") as log:
             self.replicas.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True, env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "HOSTNAME": pod}))
+        self.until(lambda: listens(port))
         return port
 
     def holder(self) -> str:
@@ -97,6 +98,12 @@ class Desk:
 
 def suffix(space: str) -> str:
     return space.removeprefix("operator")
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
 
 
 def metrics(port: int) -> dict[tuple[str, ...], float]:
@@ -178,12 +185,12 @@ def test_a_site_is_made_kept_approved_and_destroyed(desk: Desk, capsys: pytest.C
     assert json.loads(desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "json"))["metadata"]["labels"]["team"] == "a"
     assert desk.site()["metadata"]["finalizers"] == ["bfinfra.io/destroy"]
     assert "AsWanted" in desk.kubectl("get", "sites")
-    assert desk.events() == ["Applied"]
+    desk.until(lambda: desk.events() == ["Applied"])  # told after the status
     assert "a site keeps its name" in desk.refused("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"site": {"site": "other"}}}')
     status = desk.site()["status"]
     (found,) = {key: value for key, value in metrics(port).items() if key[0] == "bfinfra_certificate_expiry_timestamp_seconds"}.values()
     assert found > time.time()
-    assert metrics(port)["bfinfra_site_ready", desk.space, "poc"] == 1
+    desk.until(lambda: metrics(port).get(("bfinfra_site_ready", desk.space, "poc")) == 1)
 
     desk.peers.kubectl("label", "namespace", f"{desk.space}-a", "team=moved", "--overwrite")  # the world moves
     desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"interval": "20m"}}')  # whatever changes it is looked at at once
@@ -201,15 +208,15 @@ def test_a_site_is_made_kept_approved_and_destroyed(desk: Desk, capsys: pytest.C
     assert desk.peers.kubectl("get", "namespace", f"{desk.space}-b", "-o", "jsonpath={.status.phase}") == "Active"
     desk.kubectl("annotate", "site", "poc", "--overwrite", f"bfinfra.io/approve={plan['digest']}")
     desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted"))
-    assert "bfinfra.io/approve" not in desk.site()["metadata"].get("annotations", {})
-    assert desk.condition("ApprovalNeeded")[0] == "False"
+    desk.until(lambda: "bfinfra.io/approve" not in desk.site()["metadata"].get("annotations", {}))
+    desk.until(lambda: desk.condition("ApprovalNeeded")[0] == "False")
 
     desk.kubectl("delete", "site", "poc", "--wait=false")  # nothing is destroyed without a word
     desk.until(lambda: desk.site()["status"].get("plan", {}).get("destroy"))
     desk.kubectl("annotate", "site", "poc", "--overwrite", f"bfinfra.io/approve={desk.site()['status']['plan']['digest']}")
     desk.until(lambda: not desk.kubectl("get", "sites", "-o", "name"))
     assert f"{desk.space}-a" not in [each["metadata"]["name"] for each in json.loads(desk.peers.kubectl("get", "namespaces", "-o", "json"))["items"] if each["status"]["phase"] == "Active"]
-    assert ("bfinfra_site_ready", desk.space, "poc") not in metrics(port)
+    desk.until(lambda: ("bfinfra_site_ready", desk.space, "poc") not in metrics(port))
     specs = [pod["spec"] for pod in desk.kubelet.ran.values()]
     assert {spec["containers"][0]["image"] for spec in specs} == {"registry.test/bfinfra:1"}
     assert not any("kube-api-access" in volume["name"] for spec in specs for volume in spec["volumes"])  # no token in any
