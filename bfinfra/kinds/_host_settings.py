@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 from pydantic import Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost
+from bfinfra.kinds._belonging import refuse_others
 from bfinfra.kinds._host_notes import Note
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
@@ -223,7 +224,5 @@ def _found(spec: Spec, host: str, state: State | None, around: Around) -> Settin
         raise Refusal(f"there is no host {host}", field="hosts", why="vCenter doesn't know it", next=nearest(host, around.facts or ()))
     if each.now is None:
         raise Refusal(f"{host} has no {spec.setting}", field="hosts", why="its release does not know it, or its name is another", next="correct the name")
-    if each.note and (each.note.mark.site, each.note.mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal(f"{spec.setting} of {host} is set by another", field="hosts", why=f"it belongs to {each.note.mark.address} of {each.note.mark.site}",
-                      next="take it out of one of the two")
+    refuse_others(each.note.mark if each.note else None, around, f"{spec.setting} of {host} is set by another", "hosts")
     return each

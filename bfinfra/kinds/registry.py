@@ -11,6 +11,9 @@ from pydantic import AfterValidator
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.kinds import _cluster_notes
+from bfinfra.kinds._belonging import refuse_others
+from bfinfra.kinds._cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
@@ -30,7 +33,6 @@ NSX = "NSXT_CONTAINER_PLUGIN"
 MIB = 2**20
 Home = Annotated[str, Ref("supervisor", optional=True)]
 Policy = Annotated[str, Ref("storage_policy", optional=True)]
-NOTE = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 MANAGE = holds("cluster", "ContentLibrary.ManageClusterRegistryResource")
 
 
@@ -73,31 +75,17 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnCluster(kind.Step):
-    cluster: str
-    moid: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Create(_OnCluster):
+class Create(OnCluster):
     """make the registry of {cluster}"""
 
-    rights = (MANAGE, *NOTE)
+    rights = (MANAGE, *RIGHTS)
     policy: str
     storage: int | None
     note: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Take(_OnCluster):
-    """note on {cluster} that its registry is looked after by this site"""
-
-    rights = NOTE
-    note: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Delete(_OnCluster):
+class Delete(OnCluster):
     """delete the registry of {cluster} with every image"""
 
     destructive = True
@@ -105,14 +93,6 @@ class Delete(_OnCluster):
     rights = (MANAGE,)
     uses = (Use.DESTROY,)
     id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Leave(_OnCluster):
-    """take the note about its registry off {cluster}"""
-
-    rights = NOTE
-    uses = (Use.APPLY, Use.DESTROY)
 
 
 class RegistryKind(kind.Kind[Spec, State]):
@@ -161,7 +141,7 @@ class RegistryKind(kind.Kind[Spec, State]):
             raise Refusal(f"the registry of {spec.cluster} is being deleted", next="apply again once it is gone")
         if state.mark == Mark.decode(note):
             return ()
-        return (Take(cluster=spec.cluster, moid=state.moid, note=note, changes=kind.changes(spec, state.mark) if state.mark else ()),)
+        return (Take(cluster=spec.cluster, moid=state.moid, what="registry", note=note, changes=kind.changes(spec, state.mark) if state.mark else ()),)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
@@ -189,14 +169,10 @@ class RegistryKind(kind.Kind[Spec, State]):
                     raise Rejected(f"there is no storage policy {policy}", server=self._vcenter.server, why="it went meanwhile", next="plan again")
                 notes.set(moid, ATTRIBUTE, note)
                 self._registries.create(moid, identity, storage)
-            case Take(moid=moid, note=note):
-                notes.set(moid, ATTRIBUTE, note)
             case Delete(id=identity):
                 self._registries.delete(identity)
-            case Leave(moid=moid):
-                notes.drop(moid, ATTRIBUTE)
             case _:
-                raise AssertionError(step)
+                _cluster_notes.run(step, notes, ATTRIBUTE)
 
     def _state(self, cluster: str, moid: str, found: Registry | None, mark: Mark | None, *, going: bool) -> State:
         applied = (mark.applied if mark else None) or {}
@@ -223,7 +199,7 @@ def _release(state: State) -> Sequence[kind.Step]:
     assert state.mark is not None
     at: dict[str, Any] = {"cluster": state.cluster, "moid": state.moid}
     goes = (Delete(id=state.found.id, **at),) if state.found is not None and (state.mark.applied or {}).get("delete") else ()
-    return (*goes, Leave(**at))
+    return (*goes, Leave(what="registry", **at))
 
 
 def _check(spec: Spec, state: State | None, around: Around) -> None:
@@ -239,8 +215,6 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
         raise Refusal(f"the supervisor on {spec.cluster} has networking by {networking}", field="cluster", why="the embedded registry wants NSX", next="use a registry of its own, and registry_credential")
     if spec.policy not in facts.policies and Key("storage_policy", spec.policy) not in made:
         raise Refusal(f"there is no storage policy {spec.policy}", field="policy", next=nearest(spec.policy, facts.policies))
-    mark = state.mark if state is not None else None
-    if mark is not None and (mark.site, mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal(f"the registry of {spec.cluster} is looked after by another", field="cluster", why=f"it belongs to {mark.address} of {mark.site}", next="take it out of one of the two")
+    refuse_others(state.mark if state is not None else None, around, f"the registry of {spec.cluster} is looked after by another", "cluster")
     if state is not None and state.mark is not None and state.cluster != spec.cluster:
         raise Refusal(f"the registry is that of {state.cluster}", field="cluster", why="a registry can't move", next="give the other one another name")

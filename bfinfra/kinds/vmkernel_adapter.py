@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
+from bfinfra.kinds._belonging import refuse_others
 from bfinfra.kinds._host_notes import RIGHTS, Note
 from bfinfra.model import kind
 from bfinfra.model.document import Document
@@ -240,6 +241,5 @@ def _found(host: str, state: State | None, around: Around) -> Adapter:
     mark = each.note.mark if each.note else None
     if each.vmk is not None and mark is None:
         raise Refusal(f"{host} has {each.vmk.device} on the port group already", field=f"hosts.{host}", why="bfinfra did not make it", next="remove it, or leave the host out")
-    if mark and (mark.site, mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal(f"the adapter of {host} on the port group is another's", field=f"hosts.{host}", why=f"it belongs to {mark.address} of {mark.site}", next="take it out of one of the two")
+    refuse_others(mark, around, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
     return each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +50,7 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
         with path.open("rb") as stream:
             data = stream.read(LARGEST + 1)
     except OSError as error:
-        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.suffix in ENDINGS]) if path.parent.is_dir() else ""
-        problems.append(Problem("the file can't be read", str(path), error.strerror or type(error).__name__, near))
+        problems.append(Problem("the file can't be read", str(path), error.strerror or type(error).__name__, _instead(path, error)))
         return None
     if len(data) > LARGEST:
         problems.append(Problem("the file is too large for a site", str(path), f"more than {LARGEST >> 20} MiB", "split the site over several files"))
@@ -65,3 +65,13 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
     except Unreadable as error:
         problems.append(error.problem)
     return Document(path, hashlib.sha256(data).hexdigest(), root)
+
+
+def _instead(path: Path, error: OSError) -> str:
+    """What next, where a file can't be read."""
+    if not isinstance(error, FileNotFoundError):
+        return "let the user that runs this read it, or name another file"
+    with suppress(OSError):
+        if near := nearest(path.name, [p.name for p in path.parent.iterdir() if p.suffix in ENDINGS]):
+            return near
+    return "correct the path: name the site's file, or the folder that holds its files"

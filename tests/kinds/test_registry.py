@@ -10,7 +10,8 @@ from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.registries import Registry
-from bfinfra.kinds.registry import NSX, Create, Delete, Facts, Leave, RegistryKind, Spec, State, Take
+from bfinfra.kinds._cluster_notes import Leave, Take
+from bfinfra.kinds.registry import NSX, Create, Delete, Facts, RegistryKind, Spec, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark

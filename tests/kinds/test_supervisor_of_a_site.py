@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from sandbox.asking import Rest, until
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds._cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.body import NSX, VDS, Ids
-from bfinfra.kinds.supervisor.decide import Disable, Enable, Leave, State, Take, Update, decide
+from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Ready

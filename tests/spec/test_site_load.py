@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from pathlib import Path
 
@@ -139,6 +140,22 @@ def test_a_file_that_is_not_there_is_named_with_its_neighbour(tmp_path: Path) ->
     (tmp_path / "site.yaml").write_text(OAK)
     with pytest.raises(SiteError, match=r"the file can't be read; No such file or directory; did you mean site.yaml"):
         load([tmp_path / "sit.yaml"], kinds=GROVE)
+
+
+def test_a_file_that_has_no_neighbour_is_named_with_what_to_do(tmp_path: Path) -> None:
+    for path in (tmp_path / "nosuch.yaml", tmp_path / "nowhere" / "site.yaml"):
+        with pytest.raises(SiteError, match=r"the file can't be read; No such file or directory; correct the path: name the site's file, or the folder"):
+            load([path], kinds=GROVE)
+
+
+def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (tmp_path / "site.yaml").write_text(OAK)
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(SiteError, match=r"the file can't be read; Permission denied; let the user that runs this read it"):
+        load([tmp_path / "site.yaml"], kinds=GROVE)
 
 
 def test_a_folder_without_a_site_says_so(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds._belonging import refuse_others
+from bfinfra.kinds._cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.kinds.supervisor.body import FIELDS, Ids, cidr, provider, settings
 from bfinfra.kinds.supervisor.spec import Group, Policy, Spec
 from bfinfra.model import kind
@@ -17,7 +19,6 @@ from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.suggest import nearest
 
-NOTE = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 MANAGE = holds("cluster", "Namespaces.Manage")
 MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
 
@@ -35,53 +36,31 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnCluster(kind.Step):
-    name: str
-    cluster: str
+class Enable(OnCluster):
+    """enable workload management on {cluster}"""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Enable(_OnCluster):
-    """enable workload management on {name}"""
-
-    rights = (MANAGE, *NOTE)
+    rights = (MANAGE, *RIGHTS)
     spec: Spec
     note: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(_OnCluster):
-    """change the supervisor on {name}"""
+class Update(OnCluster):
+    """change the supervisor on {cluster}"""
 
-    rights = (MANAGE, *NOTE)
+    rights = (MANAGE, *RIGHTS)
     spec: Spec
     note: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Take(_OnCluster):
-    """note on {name} that its supervisor is looked after by this site"""
-
-    rights = NOTE
-    note: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Disable(_OnCluster):
-    """disable workload management on {name}, with every namespace on it"""
+class Disable(OnCluster):
+    """disable workload management on {cluster}, with every namespace on it"""
 
     destructive = True
     settles = True
     rights = (MANAGE,)
     uses = (Use.DESTROY,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Leave(_OnCluster):
-    """take the note off {name}"""
-
-    rights = NOTE
-    uses = (Use.APPLY, Use.DESTROY)
 
 
 def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -91,30 +70,29 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     ids: Ids = around.facts
     if name not in ids.clusters:
         raise Refusal(f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters))
-    if state is not None and state.mark is not None and (state.mark.site, state.mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal("its supervisor is looked after by another site", why=f"it belongs to {state.mark.address} of {state.mark.site}", next="take it out of one of the two")
+    refuse_others(state.mark if state is not None else None, around, "its supervisor is looked after by another site")
     _check(spec, ids, around)
     note = around.mark.seal(spec.applied()).encode()
     if state is None or state.found is None:
         if spec.enable is None:
             raise Refusal(f"no supervisor runs on {name}", field="enable", why="the site doesn't say how it is enabled", next="write enable, or enable workload management there by hand")
-        return (Enable(name=name, cluster=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied())),)
+        return (Enable(cluster=name, moid=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied())),)
     if state.found.status == "REMOVING":
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
     _fits(spec, state.found)
     drift = tuple(_drift(spec, state.found, ids))
     found = kind.changes(spec, state.mark, drift) if state.mark else drift
-    at: dict[str, Any] = {"name": name, "cluster": state.cluster, "note": note, "changes": found}
+    at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
     if drift:
         return (Update(spec=spec, **at),)
-    return () if state.mark == Mark.decode(note) else (Take(**at),)
+    return () if state.mark == Mark.decode(note) else (Take(what="supervisor", **at),)
 
 
 def _release(name: str, state: State) -> Iterator[kind.Step]:
     assert state.mark is not None
     if state.found is not None and (state.mark.applied or {}).get("disable"):
-        yield Disable(name=name, cluster=state.cluster)
-    yield Leave(name=name, cluster=state.cluster)
+        yield Disable(cluster=name, moid=state.cluster)
+    yield Leave(cluster=name, moid=state.cluster, what="supervisor")
 
 
 def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:

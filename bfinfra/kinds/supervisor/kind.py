@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.content import ContentLibraries
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.kinds import _cluster_notes
+from bfinfra.kinds._cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.body import Ids, enabling, settings
-from bfinfra.kinds.supervisor.decide import Disable, Enable, Leave, State, Take, Update, decide
+from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.document import Document
@@ -88,22 +90,18 @@ class SupervisorKind(kind.Kind[Spec, State]):
         """The note first, then what it is about."""
         notes = self._vcenter.cluster_notes
         match step:
-            case Enable(name=name, cluster=cluster, spec=spec, note=note):
+            case Enable(cluster=name, moid=cluster, spec=spec, note=note):
                 body = self._body(name, spec)
                 notes.set(cluster, ATTRIBUTE, note)
                 self._supervisors.enable(cluster, body)
-            case Update(name=name, cluster=cluster, spec=spec, note=note):
+            case Update(cluster=name, moid=cluster, spec=spec, note=note):
                 body = settings(spec, self._ids({name: spec}, {name: cluster}).libraries)
                 notes.set(cluster, ATTRIBUTE, note)
                 self._supervisors.update(cluster, body)
-            case Take(cluster=cluster, note=note):
-                notes.set(cluster, ATTRIBUTE, note)
-            case Disable(cluster=cluster):
+            case Disable(moid=cluster):
                 self._supervisors.disable(cluster)
-            case Leave(cluster=cluster):
-                notes.drop(cluster, ATTRIBUTE)
             case _:
-                raise AssertionError(step)
+                _cluster_notes.run(step, notes, ATTRIBUTE)
 
     def _body(self, name: str, spec: Spec) -> Mapping[str, object]:
         try:

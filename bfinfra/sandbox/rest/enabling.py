@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bfinfra.sandbox.faults import Interrupted
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
+from bfinfra.sandbox.rest.settling import Configuring, configured
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.rest.supervisors import PATH
 from bfinfra.sandbox.world import Supervisor
@@ -48,6 +47,10 @@ ENABLE = {
     "workload_networks_spec?": {"supervisor_primary_workload_network": NETWORK, "network_list?": [NETWORK]}, "load_balancer_config_spec?": BALANCER,
 }  # fmt: skip
 GUESTS = 40  # addresses for guest clusters, at most
+SUPERVISOR = Configuring(
+    lambda state: state.enabled, "ConfigureSupervisor", "vcenter.wcp.systemvm.failed", lambda state, cluster: state.told_supervisor(cluster),
+    {"kubernetes_status": "READY"}, {"kubernetes_status": "ERROR"},
+)  # fmt: skip
 
 
 @route("POST", PATH + "/{cluster}", "enable")
@@ -97,7 +100,7 @@ def resume(state: RestState, cluster: str) -> None:
     """Go on with one that is not settled; tell the hooks of one that runs."""
     status = state.enabled[cluster]["config_status"]
     if status == "CONFIGURING":
-        state.clock.after(state.world.durations["supervisor"], lambda: _configured(state, cluster))
+        state.clock.after(state.world.durations["supervisor"], lambda: configured(state, cluster, SUPERVISOR))
     elif status == "REMOVING":
         state.clock.after(state.world.durations["delete"], lambda: _removed(state, cluster))
     elif status == "RUNNING":
@@ -136,21 +139,6 @@ def _check(call: Call, spec: Info) -> None:
         raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and {spec['network_provider']} is asked for")
     if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
         raise Refused("INVALID_ARGUMENT", "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec")
-
-
-def _configured(state: RestState, cluster: str) -> None:
-    with suppress(Interrupted), state.faults.around("rest", "ConfigureSupervisor", cluster) as effect, state.lock:
-        found = state.enabled.get(cluster)
-        if found is None or found["config_status"] != "CONFIGURING":
-            return
-        failed = effect.message
-        details = {"id": "vcenter.wcp.systemvm.failed", "default_message": failed, "args": []}
-        outcome = {"config_status": "ERROR", "kubernetes_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}]}
-        found.update(outcome if failed else {"config_status": "RUNNING", "kubernetes_status": "READY"})
-    with state.lock:
-        settled = state.enabled.get(cluster, {}).get("config_status") == "RUNNING"
-    if settled:
-        state.told_supervisor(cluster)
 
 
 def _removed(state: RestState, cluster: str) -> None:

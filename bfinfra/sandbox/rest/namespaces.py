@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-from bfinfra.sandbox.faults import Interrupted
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
+from bfinfra.sandbox.rest.settling import Configuring, configured
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.rest.state import RestState
 
@@ -33,6 +32,7 @@ UPDATE = {**SETTABLE, "resource_spec?": QUOTA_UPDATE}
 EMPTY: dict[str, Any] = {"description": "", "resource_spec": {}, "access_list": [], "storage_specs": [], "vm_service_spec": {"content_libraries": [], "vm_classes": []}}
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 PRIVILEGE = "Namespaces.Configure"
+NAMESPACE = Configuring(lambda state: state.namespaces, "ConfigureNamespace", "vcenter.wcp.namespace.configure.failed", lambda state, name: state.told(name), {}, {})
 
 
 @route("GET", PATH)
@@ -130,7 +130,7 @@ def resume(state: RestState, name: str) -> None:
     with state.lock:
         status = state.namespaces[name]["config_status"]
     if status == "CONFIGURING":
-        state.clock.after(state.world.durations["namespace"], lambda: _configured(state, name))
+        state.clock.after(state.world.durations["namespace"], lambda: configured(state, name, NAMESPACE))
     elif status == "REMOVING":
         state.clock.after(state.world.durations["delete"], lambda: _removed(state, name))
     elif status == "RUNNING":
@@ -212,21 +212,6 @@ def may_configure(call: Call, namespace: str) -> None:
 def _may_use(user: Any, info: dict[str, Any]) -> bool:
     mine = {user.name, *user.groups}
     return user.role == "admin" or any(f"{each['subject']}@{each['domain']}" in mine for each in info["access_list"])
-
-
-def _configured(state: RestState, name: str) -> None:
-    with suppress(Interrupted), state.faults.around("rest", "ConfigureNamespace", name) as effect, state.lock:
-        info = state.namespaces.get(name)
-        if info is None or info["config_status"] != "CONFIGURING":
-            return
-        failed = effect.message
-        details = {"id": "vcenter.wcp.namespace.configure.failed", "default_message": failed, "args": []}
-        outcome = {"config_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}]} if failed else {"config_status": "RUNNING"}
-        state.namespaces[name] = {**info, **outcome}
-    with state.lock:
-        settled = state.namespaces.get(name, {}).get("config_status") == "RUNNING"
-    if settled:
-        state.told(name)
 
 
 def _removed(state: RestState, name: str) -> None:

@@ -1,0 +1,49 @@
+"""Steps about a note on a cluster: that a site looks after something there which has no place for a mark itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
+from bfinfra.model import kind
+from bfinfra.model.rights import Use, holds
+
+RIGHTS = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+"""What writing such a note takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnCluster(kind.Step):
+    """A step about what a cluster has. `cluster`: its name, `moid`: its id."""
+
+    cluster: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take(OnCluster):
+    """note on {cluster} that its {what} is looked after by this site"""
+
+    rights = RIGHTS
+    what: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(OnCluster):
+    """take the note about its {what} off {cluster}"""
+
+    rights = RIGHTS
+    uses = (Use.APPLY, Use.DESTROY)
+    what: str
+
+
+def run(step: kind.Step, notes: ClusterNotes, attribute: str) -> None:
+    """Run one of the two."""
+    match step:
+        case Take(moid=moid, note=note):
+            notes.set(moid, attribute, note)
+        case Leave(moid=moid):
+            notes.drop(moid, attribute)
+        case _:
+            raise AssertionError(step)

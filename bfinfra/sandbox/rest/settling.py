@@ -1,0 +1,41 @@
+"""What is being configured runs at last, or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bfinfra.sandbox.faults import Interrupted
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.rest.state import Info, RestState
+
+
+@dataclass(frozen=True)
+class Configuring:
+    """How one sort of records settles: where they are, by what name faults strike, what a failure is called, what an end says besides, who is told."""
+
+    records: Callable[[RestState], dict[str, Info]]
+    operation: str
+    failure: str
+    told: Callable[[RestState, str], None]
+    running: Mapping[str, str]
+    broken: Mapping[str, str]
+
+
+def configured(state: RestState, name: str, how: Configuring) -> None:
+    """End the work on a record that is CONFIGURING; another is left as it is. Whoever wants to know is told once it runs."""
+    with suppress(Interrupted), state.faults.around("rest", how.operation, name) as effect, state.lock:
+        records = how.records(state)
+        info = records.get(name)
+        if info is None or info["config_status"] != "CONFIGURING":
+            return
+        details = {"id": how.failure, "default_message": effect.message, "args": []}
+        failed = {"config_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}], **how.broken}
+        records[name] = {**info, **(failed if effect.message else {"config_status": "RUNNING", **how.running})}
+    with state.lock:
+        settled = how.records(state).get(name, {}).get("config_status") == "RUNNING"
+    if settled:
+        how.told(state, name)
