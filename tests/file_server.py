@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import ssl
-import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
+
+from bfinfra.sandbox.pki import Pki
 
 
 @dataclass
@@ -35,10 +38,17 @@ class Files:
         return sum(int(end) - int(begin) + 1 for begin, end in spans)
 
 
+class Server(ThreadingHTTPServer):
+    """Says nothing of a client that hangs up, as one does that has heard enough; of anything else, what http.server says."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError | ssl.SSLError):
+            super().handle_error(request, client_address)
+
+
 @pytest.fixture
 def files(tmp_path) -> Iterator[Files]:
-    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=files -addext subjectAltName=IP:127.0.0.1"
-    subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
+    pki = Pki(tmp_path / "pki")
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -72,11 +82,9 @@ def files(tmp_path) -> Iterator[Files]:
             if cut is not None:
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    made = Files(f"https://127.0.0.1:{server.server_address[1]}/files/a.ova", (tmp_path / "cert.pem").read_text(), b"")
+    server = Server(("127.0.0.1", 0), Handler)
+    server.socket = pki.context("127.0.0.1").wrap_socket(server.socket, server_side=True)
+    made = Files(f"https://127.0.0.1:{server.server_address[1]}/files/a.ova", pki.certificate("127.0.0.1"), b"")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield made
