@@ -21,6 +21,7 @@ POST_READS = re.compile(
     r"/(wcp/login|api/session|rest/com/vmware/cis/session"
     r"|apis/authorization\.k8s\.io/v1/(selfsubjectaccessreviews|selfsubjectrulesreviews))"
 )
+FINDS = re.compile(rb"/api/content/library(/item)?\?action=find")
 LOGOUTS = re.compile(r"/(api/session|rest/com/vmware/cis/session)")
 STREAMS = re.compile(r"/(exec|attach|portforward)$")  # Kubernetes opens these by GET, and they act
 SOAP_METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
@@ -47,5 +48,5 @@ def writes(request: httpx2.Request) -> bool:
     if method := soap_method(request):
         return method not in SOAP_READS
     if request.method == "POST":
-        return not POST_READS.fullmatch(path)
+        return not (POST_READS.fullmatch(path) or FINDS.fullmatch(request.url.raw_path))
     return not (request.method == "DELETE" and LOGOUTS.fullmatch(path))

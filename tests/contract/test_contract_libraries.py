@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 from contract.calls import Account, call, lacks
-from contract.machines import DATA, MARK, gone, wish
+from contract.machines import DATA, MARK, gone, imported, wish
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.content import ContentLibraries, Library, Subscription
 from bfinfra.backends.vcenter.library import ITEMS, Libraries
-from bfinfra.backends.vcenter.vm import Appliance, Import
+from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.vm import Appliance, Deployment, Import
 from bfinfra.model import process
 from bfinfra.model.errors import Missing, Rejected
 
@@ -27,6 +28,11 @@ def appliance(wanted: Import) -> Appliance:
     digests = {name: ("SHA256", hashlib.sha256(content).hexdigest()) for name, content in files.items()}
     return Appliance(digest=digests[f"{wanted.name}.ovf"][1], title=wanted.name, files={name: len(content) for name, content in files.items()}, digests=digests,
                      open=lambda name: io.BytesIO(files[name]))
+
+
+def deployment(wanted: Import) -> Deployment:
+    """The same machine, deployed."""
+    return Deployment(name=wanted.name, folder=wanted.folder, pool=wanted.pool, host=wanted.host, datastore=wanted.datastore, networks=wanted.networks, extra=wanted.hardware.extra)
 
 
 def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]:
@@ -44,7 +50,7 @@ def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide
     item, told = stored(vc, wanted)
     assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
     assert stored(vc, wanted) == (item, [])
-    moid = vc.libraries.deploy(item, wanted)
+    moid = vc.libraries.deploy(item, deployment(wanted))
     vcenter.closing.append(lambda: gone(vc, moid))
     (found,) = vc.machines.read([moid], [MARK])
     assert (found.name, found.extra) == ("from-a-library", {MARK: "mark of from-a-library"})
@@ -83,7 +89,7 @@ def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, acc
 def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Missing):
-        vc.libraries.deploy("b0b0b0b0-0000-4000-8000-000000000000", wish(vcenter, vc, "nothing", disk=True))
+        vc.libraries.deploy("b0b0b0b0-0000-4000-8000-000000000000", deployment(wish(vcenter, vc, "nothing", disk=True)))
 
 
 @call("content.datastores", "content.create", "content.list", "content.update", "content.items", "content.delete", case="a local and a subscribed one: made, read, changed, looked into, removed, removed again")
@@ -116,3 +122,18 @@ def test_items_are_named(vcenter: VCenterSide) -> None:
     (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
     (item,) = ContentLibraries(vc.rest).items(library)
     assert item.startswith(appliance(wanted).name)
+
+
+@call("library_items.find", case="an OVF, a VM template, and what is not there")
+@lacks(NONE)
+def test_items_are_found_by_their_names(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "found", disk=True)
+    item, _ = stored(vc, wanted)
+    assert vc.library_items.find("appliances", appliance(wanted).name) == Item(item, "ovf")
+    (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
+    made = vc.rest.post("/api/vcenter/vm-template/library-items", {"source_vm": imported(vcenter, vc, "origin"), "name": "a-template", "library": library})
+    (template,) = (each.moid for each in vc.machines.survey(MARK) if each.name == "a-template")
+    vcenter.closing.append(lambda: gone(vc, template))
+    assert vc.library_items.find("appliances", "a-template") == Item(str(made), "vm-template", template)
+    assert (vc.library_items.find("appliances", "nothing"), vc.library_items.find("nowhere", "a-template")) == (None, None)

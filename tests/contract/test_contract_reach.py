@@ -21,7 +21,7 @@ ASKED = {request for each in table.results().values() if each.get("sandbox", {})
 SUITE_ONLY = {
     "CreateFolder", "CreateResourcePool", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
     "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}", "PUT /cls/data/{session}/{file}",
-    "POST /rest/com/vmware/cis/tagging/category", "POST /rest/com/vmware/cis/tagging/tag", "PbmRetrieveServiceContent",
+    "POST /rest/com/vmware/cis/tagging/category", "POST /rest/com/vmware/cis/tagging/tag", "PbmRetrieveServiceContent", "POST /api/vcenter/vm-template/library-items",
 }
 """What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions, uploads."""
 

@@ -11,14 +11,19 @@ import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 from kinds.servers import INVENTORY
 from pydantic import ValidationError
+from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra.backends.vcenter.vm import Machine, Nic
-from bfinfra.kinds.virtual_machine.decide import MARK, Delete, Facts, Make, Reconfigure, Start, State, Stop, decide, encoded, identity
+from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, Nic
+from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.spec import Spec
+from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
+from bfinfra.kinds.virtual_machine.steps import Delete, Deployed, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
 
 GIB = 1 << 30
 OWN = Mark("s", "virtual_machine/w1")
@@ -33,7 +38,7 @@ def spec(**changes):
 
 
 def around(**guests):
-    return Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests))
+    return Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
 
 
 def standing(wanted, **changes):
@@ -50,12 +55,52 @@ def kinds(steps):
 def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
     (step,) = decide("w1", spec(), None, around(w1={"guestinfo.userdata": "x"}))
     assert isinstance(step, Make)
-    hardware = step.clone.hardware
+    hardware = step.how.hardware
     own = identity("s", "w1")
     assert (hardware.instance_uuid, hardware.drop, hardware.add_nics) == (own, (4000,), (INVENTORY.network("VM Network").moid,))
     assert Mark.decode(hardware.extra[MARK]).where(own) == OWN.seal(spec().applied())
     assert (hardware.extra["guestinfo.userdata"], hardware.extra["guestinfo.userdata.encoding"]) == ("x", "gzip+base64")
     assert "guestinfo.metadata" not in hardware.extra
+
+
+LIBRARY = {"template": None, "library": {"name": "images", "item": "ubuntu"}}
+
+
+def held(item, template=None):
+    return Around(OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (item, template)} if item else {}))
+
+
+def test_an_items_vm_template_is_cloned_and_an_ovf_gets_its_hardware_once_it_is_deployed():
+    (cloned,) = decide("w1", spec(**LIBRARY), None, held(Item("i", "vm-template", "vm-1"), TEMPLATE))
+    (deployed,) = decide("w1", spec(**LIBRARY), None, held(Item("i", "ovf")))
+    assert (cloned.how.source, cloned.how.hardware.drop, cloned.exclusive) == ("vm-1", (4000,), True)
+    assert isinstance(deployed.how, Deployed)
+    assert (deployed.how.item, deployed.how.deployment.extra, deployed.how.deployment.networks, deployed.exclusive) == ("i", {MARK: OWN.encode()}, {}, False)
+    assert replace(cloned.how.hardware, drop=()) == deployed.how.hardware
+    assert deployed.title() == "make w1 from ubuntu of the library images"
+
+
+@pytest.mark.parametrize(("item", "why"), [(None, "no item ubuntu"), (Item("i", "iso"), "is of type iso"), (Item("i", "vm-template", "vm-1"), "can't be read")])
+def test_what_no_machine_can_be_made_of_is_refused(item, why):
+    with pytest.raises(Refusal, match=why):
+        decide("w1", spec(**LIBRARY), None, held(item))
+
+
+def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
+    key = Key("content_library", "images")
+    (step,) = decide("w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)}))
+    assert step.how == Later(key, "library")
+
+
+def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
+    begun = replace(standing(spec(**LIBRARY)), importing=True)
+    assert kinds(decide("w1", spec(**LIBRARY), begun, held(Item("i", "ovf")))) == [Discard, Make]
+
+
+@pytest.mark.parametrize("given", [{"template": None}, {"library": {"name": "a", "item": "b"}}])
+def test_a_machine_is_made_of_one_thing(given):
+    with pytest.raises(ValidationError, match="give template or library"):
+        spec(**given)
 
 
 @pytest.mark.parametrize(("changes", "reserved"), [
@@ -97,9 +142,51 @@ def test_a_machine_that_somebody_switched_off_is_started():
     assert kinds(decide("w1", spec(), standing(spec(), on=False), around())) == [Start]
 
 
-def test_other_devices_are_refused_by_name():
-    with pytest.raises(Refusal, match="its vgpus are others"):
-        decide("w1", spec(vgpus=["grid_v100d-16c"]), standing(spec(vgpus=["grid_v100d-16c"])), around())
+NETWORK = INVENTORY.network("VM Network").moid
+OTHER, GROUP = "network-2", "dvportgroup-7"
+PLACES = replace(INVENTORY, networks=(*INVENTORY.networks, *(
+    replace(INVENTORY.networks[0], moid=moid, name=name, distributed=moid == GROUP) for moid, name in ((OTHER, "other"), (GROUP, "roce")))))
+ON, OFF = [Reconfigure], [Stop, Reconfigure, Start]
+V100, ROCE = "grid_v100d-16c", {"network": "roce", "type": "pvrdma"}
+
+
+@pytest.mark.parametrize(("changes", "had", "steps", "hardware", "fields"), [
+    ({"adapters": [{"network": "other"}]}, {}, ON, {"nics": {4000: OTHER}}, {"adapters.0.network"}),
+    ({"adapters": [{"network": "VM Network"}, {"network": "other"}]}, {}, OFF, {"add_nics": (OTHER,)}, {"adapters.1"}),
+    ({"adapters": [{"network": "other"}, {"network": "VM Network"}]}, {}, OFF, {"add_nics": (OTHER,)}, {"adapters.0"}),
+    ({"adapters": [{"network": "VM Network"}, ROCE], "reserve": True}, {"reserved": True}, OFF, {"add_rdma": {GROUP: "rocev2"}}, {"adapters.1"}),
+    ({}, {"nics": (Nic(4000, "one", NETWORK, ""), Nic(4001, "two", GROUP, "", grouped=True, rdma="rocev2"))}, OFF, {"drop": (4001,)}, {"adapters.two"}),
+    ({"vgpus": [V100], "reserve": True}, {"reserved": True}, OFF, {"attach": (Attach(profile=V100),)}, {"vgpus"}),
+    ({"vgpus": [V100]}, {"reserved": True, "pci": (Attached(13000, "vgpu", profile="a"), Attached(13001, "vgpu", profile=V100))}, OFF, {"drop": (13000,)}, {"vgpus"}),
+    ({}, {"reserved": True, "pci": (Attached(13000, "vgpu", profile="a"),)}, OFF, {"drop": (13000,), "reserve": False}, {"vgpus", "reserve"}),
+    ({"disk": 60 * GIB}, {"disks": (Disk(2000, "", 50 * GIB),)}, ON, {"grow": {2000: 60 * GIB}}, {"disk"}),
+])
+def test_devices_that_are_others_are_mended(changes, had, steps, hardware, fields):
+    wanted = spec(**changes)
+    found = decide("w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE})))
+    assert kinds(found) == steps
+    given = found[steps.index(Reconfigure)].hardware
+    assert hardware.items() <= vars(given).items()
+    assert {name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)} == hardware.keys() - {"reserve"}
+    assert {change.field for change in found[0].changes} == fields
+
+
+def test_devices_that_agree_in_another_order_are_left():
+    wanted = spec(adapters=[ROCE, {"network": "VM Network"}], vgpus=["b", "a"])
+    had = {"nics": (Nic(4000, "", NETWORK, ""), Nic(4001, "", GROUP, "", grouped=True, rdma="rocev2")), "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b"))}
+    assert decide("w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES))) == ()
+
+
+def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
+    wanted, key = spec(adapters=[{"network": "VM Network"}, {"network": "soon"}]), Key("port_group", "soon")
+    found = decide("w1", wanted, standing(wanted), Around(OWN, needs={"adapters.1.network": Need(key, object(), None)}, facts=Facts(PLACES)))
+    assert (kinds(found), found[1].hardware) == (OFF, Later(key, "group"))
+
+
+@pytest.mark.parametrize(("disks", "why"), [((Disk(2000, "", 80 * GIB),), "has 80GiB already"), ((), "has no disk")])
+def test_a_disk_that_cannot_grow_to_that_size_is_refused(disks, why):
+    with pytest.raises(Refusal, match=why):
+        decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), around())
 
 
 def test_it_goes_in_one_step():
@@ -131,5 +218,14 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     assert plan(path, sandbox).pending == ()
     (tmp_path / "user-data").write_text("#cloud-config\nntp: {enabled: true}\n")
     assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {"virtual_machine/sckubw01": {"cloud_init.user_data"}}
+    machine |= {"adapters": [{"network": "high-speed"}], "vgpus": [V100]}
+    path.write_text(yaml.safe_dump(site))
+    outcome = apply(path, sandbox)
+    assert made(outcome), endings(outcome)
+    with administrator(sandbox) as si:
+        vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/sckubw01")
+        (card,), (gpu,) = ([d for d in vm.config.hardware.device if isinstance(d, sort)] for sort in (vim.vm.device.VirtualEthernetCard, vim.vm.device.VirtualPCIPassthrough))
+        assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (vim.vm.device.VirtualVmxnet3, si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key, V100)
+    assert plan(path, sandbox).pending == ()
     outcome = apply(path, sandbox, destroy=True)
     assert made(outcome), endings(outcome)

@@ -19,6 +19,7 @@ from bfinfra.backends.vcenter.host_settings import HostSettings
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.library import Libraries
+from bfinfra.backends.vcenter.library_items import LibraryItems
 from bfinfra.backends.vcenter.machines import Machines
 from bfinfra.backends.vcenter.ovf import Imports
 from bfinfra.backends.vcenter.rest import Rest
@@ -53,6 +54,7 @@ class VCenter:
         self.machines = Machines(self.session, self.tasks)
         self.events = Events(self.session)
         self.libraries = Libraries(self.rest, seam, settings)
+        self.library_items = LibraryItems(self.rest)
         self.imports = Imports(self.session, self.tasks, seam, self.authorities)
 
     def about(self) -> tuple[str, str]:

@@ -38,9 +38,9 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
         spec.memoryMB = wanted.memory >> 20
     if wanted.reserve is not None:
         spec.memoryReservationLockedToMax = wanted.reserve
-    if wanted.reserve and wanted.memory is not None:  # some servers need the number as well, and erase what isn't sent along
+    if wanted.reserve is not None and wanted.memory is not None:  # some servers need the number as well, and erase what isn't sent along
         spec.memoryAllocation = vim.ResourceAllocationInfo(
-            reservation=wanted.memory >> 20, limit=-1, expandableReservation=False, shares=vim.SharesInfo(level=SHARES, shares=0)
+            reservation=wanted.memory >> 20 if wanted.reserve else 0, limit=-1, expandableReservation=False, shares=vim.SharesInfo(level=SHARES, shares=0)
         )
     if wanted.firmware is not None:
         spec.firmware = wanted.firmware

@@ -20,7 +20,7 @@ from bfinfra.backends.vcenter.content import OURS
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.upload import Report, Upload
-from bfinfra.backends.vcenter.vm import Appliance, Import
+from bfinfra.backends.vcenter.vm import Appliance, Deployment
 from bfinfra.model import process
 from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError
 from bfinfra.model.site import VCenterSettings
@@ -55,14 +55,14 @@ class Libraries:
                 self._fill(item, appliance, report)
             return item
 
-    def deploy(self, item: str, wanted: Import) -> str:
-        """The id of a VM made from the item, with the notes of `wanted.hardware.extra`, and nothing else of its hardware."""
-        notes = [{"key": key, "value": value} for key, value in sorted(wanted.hardware.extra.items())]
+    def deploy(self, item: str, wanted: Deployment) -> str:
+        """The id of a VM made from the OVF item, with its notes, and nothing else of its hardware."""
+        notes = [{"key": key, "value": value} for key, value in sorted(wanted.extra.items())]
         spec = {
-            "name": wanted.name, "accept_all_EULA": True, "network_mappings": dict(wanted.networks), "default_datastore_id": wanted.datastore,
+            "name": wanted.name, "accept_all_EULA": True, "default_datastore_id": wanted.datastore, **({"network_mappings": dict(wanted.networks)} if wanted.networks else {}),
             "storage_provisioning": "thin" if wanted.thin else "thick", "additional_parameters": [{**EXTRA, "extra_configs": notes}],
         }
-        target = {"resource_pool_id": wanted.pool, "host_id": wanted.host, "folder_id": wanted.folder}
+        target = {"resource_pool_id": wanted.pool, "folder_id": wanted.folder, **({"host_id": wanted.host} if wanted.host else {})}
         answer = self._rest.post(f"/api/vcenter/ovf/library-item/{item}", {"target": target, "deployment_spec": spec}, params={"action": "deploy"}, timeout=DEPLOYING)
         try:
             if answer["succeeded"]:

@@ -127,6 +127,20 @@ class Clone:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What is deployed from an item of a library, and where to. `networks`: name in the OVF → id, vCenter's own choice where empty; `host`: or ""; `extra`: the notes that come with it."""
+
+    name: str
+    folder: str
+    pool: str
+    host: str
+    datastore: str
+    extra: Mapping[str, str]
+    networks: Mapping[str, str] = field(default_factory=dict)
+    thin: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Import:
     """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a file's stream."""
 

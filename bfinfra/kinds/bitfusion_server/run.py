@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.backends.vcenter.vm import Appliance, Hardware, Import
+from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
 from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
@@ -91,7 +91,10 @@ class Runs:
         item = self._vcenter.libraries.store(*library, stored, lambda done, total: report(Done("uploading to the library", done, total)))
         report(Done("deploying from the library", 0))
         unidentified = Mark(self._site.name, f"bitfusion_server/{wanted.name}").encode()  # it has its instance UUID with its hardware
-        moid = self._vcenter.libraries.deploy(item, replace(wanted, hardware=Hardware(extra={**wanted.hardware.extra, MARK: unidentified})))
+        moid = self._vcenter.libraries.deploy(item, Deployment(
+            name=wanted.name, folder=wanted.folder, pool=wanted.pool, host=wanted.host, datastore=wanted.datastore, networks=wanted.networks, thin=wanted.thin,
+            extra={**wanted.hardware.extra, MARK: unidentified},
+        ))  # fmt: skip
         nics = [nic for made in self._vcenter.machines.read([moid], []) for nic in made.nics]
         drop = tuple(nic.key for index, nic in enumerate(nics) if index in wanted.surplus)
         return moid, replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.library_items import Item
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Brief, Clone, Machine
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
 from bfinfra.kinds._trails import of_machines
-from bfinfra.kinds.virtual_machine.decide import GUEST, KEYS, MARK, Delete, Facts, Make, Reconfigure, Start, State, Stop, decide, encoded
+from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.spec import Spec
-from bfinfra.model import kind
+from bfinfra.kinds.virtual_machine.state import GUEST, IMPORTING, KEYS, MARK, Facts, State, encoded
+from bfinfra.kinds.virtual_machine.steps import Delete, Deployed, Discard, Make, Reconfigure, Start, Stop
+from bfinfra.model import kind, process
 from bfinfra.model.document import Document
-from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Report, Seen, Trace, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
@@ -28,12 +32,12 @@ OF_ALL = (MARK, "bfinfra.secrets")
 
 
 class VirtualMachine(kind.Kind[Spec, State]):
-    """A virtual machine cloned from a template."""
+    """A virtual machine, cloned from a template or deployed from a content library."""
 
     document = Document.PVRDMA
     alone = True
     deadline = 1800
-    acts = (Make, Start, Stop, Reconfigure, Delete)
+    acts = (Make, Discard, Start, Stop, Reconfigure, Delete)
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
@@ -60,7 +64,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                     states[name] = state
         templates = {machine.name: machine for machine in machines if machine.moid in sources}
         inventory = self._vcenter.inventory.read() if specs else Inventory()
-        return Seen(states, Facts(inventory, templates, {name: _guest(spec) for name, spec in specs.items()}))
+        return Seen(states, Facts(inventory, templates, self._items(specs, states), {name: _guest(spec) for name, spec in specs.items()}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -71,9 +75,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """Folder, pool, datastore and networks."""
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
+        machines, pool = Entity(f"/{datacenter}/vm", "Folder", propagate=True), Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool")
         return {
-            "machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),), "networks": networks,
-            "pool": (Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool"),), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+            "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines, pool) if spec.library else (), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
         }  # fmt: skip
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -92,19 +96,44 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """One task; a running machine is shut down before it goes."""
         machines = self._vcenter.machines
         match step:
-            case Make(clone=Clone() as clone):
+            case Make(how=Clone() as clone):
                 machines.clone(clone)
+            case Make(how=Deployed() as wanted):
+                self._deploy(wanted, report)
+            case Discard(moid=moid):
+                self._discard(moid)
             case Start(moid=moid):
                 machines.power_on(moid)
             case Stop(moid=moid):
                 machines.stop(moid)
-            case Reconfigure(moid=moid, hardware=hardware):
+            case Reconfigure(moid=moid, hardware=Hardware() as hardware):
                 machines.reconfigure(moid, hardware)
             case Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)
             case _:
                 raise AssertionError(step)
+
+    def _deploy(self, wanted: Deployed, report: Report) -> None:
+        """Notes come with the deployment, the hardware right after: the machine is unfinished until then."""
+        machines = self._vcenter.machines
+        report(Done("deploying from the library", 0))
+        moid = self._vcenter.libraries.deploy(wanted.item, replace(wanted.deployment, extra={**wanted.deployment.extra, IMPORTING: process.me()}))
+        drop = tuple(nic.key for made in machines.read([moid], []) for nic in made.nics)
+        machines.reconfigure(moid, replace(wanted.hardware, drop=drop, extra={**wanted.hardware.extra, IMPORTING: ""}), "the hardware of what was deployed")
+
+    def _discard(self, moid: str) -> None:
+        for found in self._vcenter.machines.read([moid], [IMPORTING]):
+            if who := found.extra.get(IMPORTING):
+                self._vcenter.machines.discard(moid, IMPORTING, cancel=process.mine(who) or process.ended(who))
+
+    def _items(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> Mapping[tuple[str, str], tuple[Item, Machine | None]]:
+        """What those that are to be made are made of, as far as it is in libraries."""
+        wanted = {(spec.library.name, spec.library.item) for name, spec in specs.items() if spec.library and (name not in states or states[name].importing)}
+        found = {pair: item for pair in sorted(wanted) if (item := self._vcenter.library_items.find(*pair)) is not None}
+        held = {item.template for item in found.values() if item.template}
+        templates = {machine.moid: machine for machine in (self._vcenter.machines.read(sorted(held), ()) if held else ())}
+        return {pair: (item, templates.get(item.template)) for pair, item in found.items()}
 
     def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
         """Ours by its mark; a stranger's by who wants its name."""
@@ -119,7 +148,7 @@ def _state(machine: Machine) -> State:
     mark = noted.where(machine.instance_uuid) if noted else None
     copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
     adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
-    return State(mark=mark, copy=copy, machine=machine, networks=tuple(str(each["network"]) for each in adapters))
+    return State(mark=mark, copy=copy, machine=machine, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=tuple(str(each["network"]) for each in adapters))
 
 
 def _guest(spec: Spec) -> Mapping[str, str] | str:

@@ -29,6 +29,11 @@ class Adapter(Part):
     protocol: Literal["rocev1", "rocev2"] = "rocev2"
     """Of PVRDMA."""
 
+    @property
+    def rdma(self) -> str:
+        """Its protocol where it is PVRDMA, else ""."""
+        return self.protocol if self.type == "pvrdma" else ""
+
 
 class CloudInit(Part):
     """What cloud-init finds in guestinfo. vCenter shows it, encoded, to whoever may read the machine: put no secrets in."""
@@ -39,11 +44,22 @@ class CloudInit(Part):
     """File with the meta data: host name, addresses."""
 
 
+class Library(Part):
+    """An item of a content library."""
+
+    name: Annotated[str, Ref("content_library", optional=True)]
+    """The library: one of this site's, or one that is there anyway."""
+    item: str
+    """The item: a VM template, or an OVF, whose properties keep their own values and whose licences are accepted."""
+
+
 class Spec(kind.Spec):
     """What a user writes for one machine; its name is the machine's name in vCenter."""
 
-    template: str
+    template: str | None = None
     """Template or machine that it is cloned from."""
+    library: Library | None = None
+    """What it is deployed from, instead of `template`."""
     cluster: str
     """Cluster whose resource pool it runs in."""
     host: str | None = None
@@ -60,6 +76,8 @@ class Spec(kind.Spec):
     """Reserve all memory; so it is anyway with PVRDMA or vGPUs, which want it."""
     adapters: tuple[Adapter, ...] = ()
     """Its network adapters, in their order; the template's own go."""
+    disk: Bytes | None = None
+    """Size of the first disk, where the template's is to grow; no disk shrinks."""
     vgpus: tuple[str, ...] = ()
     """vGPU profiles, such as grid_v100d-16c."""
     cloud_init: CloudInit = CloudInit()
@@ -73,6 +91,8 @@ class Spec(kind.Spec):
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
+        if (self.template is None) == (self.library is None):
+            raise ValueError("give template or library")
         if sum(each.type == "pvrdma" for each in self.adapters) > 1:
             raise ValueError("adapters: a machine has at most one PVRDMA adapter")
         if self.memory % (4 << 20):

@@ -147,7 +147,7 @@ def create(call: Call) -> Any:
 @route("GET", "/content/library/item/{item}")
 def item(call: Call, item: str) -> Any:
     """One item, without its files."""
-    return {name: value for name, value in _item(call.state, item).items() if name != "files"}
+    return {name: value for name, value in _item(call.state, item).items() if name not in ("files", "template")}
 
 
 @route("PATCH", "/content/library/item/{item}")

@@ -42,8 +42,11 @@ def deploy(call: Call, item: str) -> Any:
 
 def _made(call: Call, text: str, target: dict[str, Any], spec: dict[str, Any]) -> str:
     inventory, descriptor = call.inventory, parse(text)
-    pool, host, folder = (_object(call, target[name]) for name in ("resource_pool_id", "host_id", "folder_id"))
+    pool, folder = (_object(call, target[name]) for name in ("resource_pool_id", "folder_id"))
+    host = _object(call, target["host_id"]) if "host_id" in target else None
     store, names = _object(call, spec["default_datastore_id"]), {name: _object(call, moid).name for name, moid in spec.get("network_mappings", {}).items()}
+    if "network_mappings" not in spec:  # "the server will choose"
+        names = dict.fromkeys(descriptor.networks, next(each.name for each in inventory.networks() if each.kind == "Network"))
     if set(descriptor.networks) - set(names):
         raise vim.fault.OvfUnsupportedElementValue(lineNumber=1, name="Network", value=", ".join(descriptor.networks), msg="A network of the OVF is not mapped.")
     config = ovf_manager.config_spec(descriptor, spec.get("name") or descriptor.name, store, {})

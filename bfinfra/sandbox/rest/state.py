@@ -160,7 +160,7 @@ class RestState:
 
 def _named(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id", "library_id"}
+        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id", "library_id", "template"}
         return {names.get(key, key): _named(each, names) for key, each in sorted(value.items()) if key not in hidden}
     if isinstance(value, list):
         return [_named(each, names) for each in value]

@@ -12,7 +12,7 @@ with warnings.catch_warnings():
     from com.vmware.content import library_client
     from com.vmware.content.library import item_client
     from com.vmware.content.library.item import updatesession_client
-    from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client
+    from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client, vm_template_client
     from com.vmware.vcenter.content import registries_client
     from com.vmware.vcenter.content.registries import harbor_client
     from com.vmware.vcenter.namespaces import user_client
@@ -20,7 +20,7 @@ with warnings.catch_warnings():
 
 __all__ = [
     "cis_client", "content_client", "harbor_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "registries_client",
-    "storage_client", "tagging_client", "updatesession_client", "user_client", "vcenter_client",
+    "storage_client", "tagging_client", "updatesession_client", "user_client", "vcenter_client", "vm_template_client",
 ]  # fmt: skip
 
 SCALARS = {

@@ -26,13 +26,14 @@ from judge import (
     updatesession_client,
     user_client,
     vcenter_client,
+    vm_template_client,
 )
 from vmware.vapi.bindings.stub import ApiInterfaceStub
 from vmware.vapi.data import definition as vapi
 from vmware.vapi.data.definition import VoidDefinition
 
 MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, tagging_client, registries_client, harbor_client,
-           user_client, vcenter_client)
+           user_client, vcenter_client, vm_template_client)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made
 from operations import Exchange, judged
+from pyVmomi import vim
+from rights.given import administrator
+from sandbox.asking import Rest
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
@@ -97,6 +100,58 @@ def test_all_that_is_said_when_a_server_comes_from_a_library_fits(sandbox: Runni
         f"POST {sessions}/{{updateSessionId}}/file", f"POST {sessions}/{{updateSessionId}}?action=complete", f"GET {sessions}/{{updateSessionId}}",
         f"DELETE {sessions}/{{updateSessionId}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
     }  # fmt: skip
+
+
+TEMPLATES = "/vcenter/vm-template/library-items"
+CARD = vim.vm.device.VirtualEthernetCard
+
+
+def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder, site = Recorder(), yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
+    machine = site["virtual_machine"]["sckubw01"]
+    for name, item in {"of-an-ovf": ovf_item(sandbox, tmp_path), "of-a-template": template_item(sandbox)}.items():
+        library = {"name": "images", "item": item}
+        site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library}}
+        run(site, tmp_path, sandbox, recorder)
+        with administrator(sandbox) as si:
+            vm = si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}")
+            keys = {o.key for o in vm.config.extraConfig if o.value}
+            cards = [type(d) for d in vm.config.hardware.device if isinstance(d, CARD)]
+            assert (vm.config.hardware.numCPU, vm.runtime.powerState, cards, keys & {"bfinfra.mark", "bfinfra.importing"}) == (4, "poweredOn", [vim.vm.device.VirtualVmxnet3], {"bfinfra.mark"})
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    assert recorder.seen() >= {
+        "POST /content/library?action=find", "POST /content/library/item?action=find", "GET /content/library/item/{libraryItemId}",
+        f"GET {TEMPLATES}/{{templateLibraryItem}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
+    }  # fmt: skip
+
+
+def ovf_item(sandbox: Running, folder: Path) -> str:
+    """The appliance that a server brought into the library, which stays when the server goes."""
+    site = yaml.safe_load(EXAMPLES["bitfusion_server"].read_text().replace("0x10de", "'0x10de'").replace("0x1eb8", "'0x1eb8'"))
+    site["bitfusion_server"]["bf-01"]["library"] = {"name": "images", "datastore": "local"}
+    run(site, folder, sandbox, Recorder())
+    run(site, folder, sandbox, Recorder(), destroy=True)
+    rest = Rest(sandbox)
+    (item,) = rest.call("POST", "/api/content/library/item?action=find", {"type": "ovf"}).data
+    return str(rest.get(f"/api/content/library/item/{item}")["name"])
+
+
+def template_item(sandbox: Running) -> str:
+    """One made of a template, judged as well."""
+    rest, recorder = Rest(sandbox), Recorder()
+    (library,) = rest.call("POST", "/api/content/library?action=find", {"name": "images"}).data
+    with administrator(sandbox) as si:
+        source = si.content.searchIndex.FindByInventoryPath("/dc/vm/centos-7.6")._moId
+    body = {"source_vm": source, "name": "centos-item", "library": library, "placement": {"cluster": rest.get("/api/vcenter/cluster?names=farm")[0]["cluster"]}}
+    made = rest.call("POST", f"/api{TEMPLATES}", body)
+    recorder.kept.append(Exchange("POST", TEMPLATES, {}, body, made.status, made.data))
+    deploy = {"name": "by-the-api", "placement": body["placement"], "hardware_customization": {"cpu_update": {"num_cpus": 8}}}
+    deployed = rest.call("POST", f"/api{TEMPLATES}/{made.data}?action=deploy", deploy)
+    recorder.kept.append(Exchange("POST", f"{TEMPLATES}/{made.data}", {"action": "deploy"}, deploy, deployed.status, deployed.data))
+    with administrator(sandbox) as si:
+        assert si.content.searchIndex.FindByInventoryPath("/dc/vm/by-the-api").config.hardware.numCPU == 8
+    assert recorder.seen() == {f"POST {TEMPLATES}", f"POST {TEMPLATES}/{{templateLibraryItem}}?action=deploy"}
+    return "centos-item"
 
 
 CLASS = {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "vgpus": ["grid_v100d-16c"], "devices": [{"vendor": "0x10de", "device": "0x1eb8", "label": "training"}]}

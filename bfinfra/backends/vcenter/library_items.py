@@ -1,0 +1,53 @@
+"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bfinfra.model.errors import Malformed
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+
+LIBRARIES = "/api/content/library"
+ITEMS = "/api/content/library/item"
+OVF, TEMPLATE = "ovf", "vm-template"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`type`: as the library says (ovf, vm-template, iso); `template`: id of the VM template that a vm-template item holds, "" for others."""
+
+    id: str
+    type: str
+    template: str = ""
+
+
+class LibraryItems:
+    """The items of one vCenter's libraries, by their names. Raises RemoteError."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def find(self, library: str, name: str) -> Item | None:
+        """The item of that name in the library of that name; None where either isn't there."""
+        for home in self._ids(LIBRARIES, {"name": library}):
+            for identity in self._ids(ITEMS, {"library_id": home, "name": name}):
+                return self._item(identity)
+        return None
+
+    def _item(self, identity: str) -> Item:
+        try:
+            sort = str(self._rest.get(f"{ITEMS}/{quote(identity)}")["type"])
+            held = self._rest.get(f"/api/vcenter/vm-template/library-items/{quote(identity)}") if sort == TEMPLATE else None
+            return Item(identity, sort, str(held["vm_template"]) if held else "")
+        except (KeyError, TypeError):
+            raise Malformed("an item of a content library can't be read", server=self._rest.server, why="no type, or no template in it") from None
+
+    def _ids(self, path: str, wanted: dict[str, str]) -> list[str]:
+        found = self._rest.post(path, wanted, params={"action": "find"})
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise Malformed("the content libraries can't be searched", server=self._rest.server, why="no list of ids")
+        return found

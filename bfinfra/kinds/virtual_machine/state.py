@@ -1,0 +1,59 @@
+"""What vCenter says of a machine, and what decisions need besides."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.model import kind
+from bfinfra.model.refs import Ref
+
+MARK = "bfinfra.mark"
+GUEST = {"user_data": "guestinfo.userdata", "meta_data": "guestinfo.metadata"}
+IMPORTING = "bfinfra.importing"
+"""Who makes it of several parts, until it is whole; as bitfusion_server has it."""
+KEYS = (MARK, IMPORTING, *GUEST.values(), *(f"{key}.encoding" for key in GUEST.values()))
+ENCODING = "gzip+base64"
+NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """One machine. `networks`: those that it was given; their port groups go after it."""
+
+    machine: Machine
+    importing: bool = False
+    """Its deployment did not come to its end."""
+    networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The inventory; templates by name; items by library and name, each with the VM template that it holds; cloud-init's files by machine, encoded, or why they can't be read."""
+
+    inventory: Inventory = field(default_factory=Inventory)
+    templates: Mapping[str, Machine] = field(default_factory=dict)
+    items: Mapping[tuple[str, str], tuple[Item, Machine | None]] = field(default_factory=dict)
+    guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
+
+
+def identity(site: str, name: str) -> str:
+    """The instance UUID of a machine: the same on every run, another for every site and name."""
+    return str(uuid.uuid5(NAMES, f"{site}/virtual_machine/{name}"))
+
+
+def encoded(text: bytes) -> str:
+    """As cloud-init reads it from guestinfo; the same for the same text."""
+    return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
+
+
+def options(guest: Mapping[str, str]) -> dict[str, str]:
+    """The texts of guestinfo and their encodings; "" takes a key out."""
+    return {name: value for key in GUEST.values() for name, value in ((key, guest.get(key, "")), (f"{key}.encoding", ENCODING if key in guest else ""))}

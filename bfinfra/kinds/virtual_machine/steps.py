@@ -1,0 +1,91 @@
+"""The side effects on a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
+from bfinfra.model import kind
+from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.rights import Use, holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Machine(kind.Step):
+    name: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed:
+    """An OVF item's id, where a machine is made of it, and the hardware that it gets right after."""
+
+    item: str
+    deployment: Deployment
+    hardware: Hardware
+
+
+@dataclass(frozen=True, kw_only=True)
+class Make(kind.Step):
+    """make {name} from {source}"""
+
+    rights = (
+        holds("machines", "VirtualMachine.Provisioning.DeployTemplate", "VirtualMachine.Provisioning.Clone", "VirtualMachine.Inventory.CreateFromExisting",
+              "VirtualMachine.Inventory.Create", "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
+              "VirtualMachine.Config.Memory", "VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings", "VirtualMachine.Config.DiskExtend"),
+        holds("pool", "Resource.AssignVMToPool"), holds("datastore", "Datastore.AllocateSpace"), holds("networks", "Network.Assign"),
+        holds("deployed", "VApp.Import", "VirtualMachine.Config.AddNewDisk"),
+    )  # fmt: skip
+
+    name: str
+    source: str
+    how: Clone | Deployed | Later
+
+    @property
+    def exclusive(self) -> bool:
+        """A clone's name is taken once; of deployments from a library that was not tried."""
+        return not isinstance(self.how, Deployed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discard(_Machine):
+    """remove the half-deployed {name}, once what works on it has ended"""
+
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(_Machine):
+    """power on {name}"""
+
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOn"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(_Machine):
+    """shut down {name}"""
+
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
+    disruption = Disruption.POWER_CYCLE
+    why = "what changes can only change while it is off, or the site says power: off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconfigure(_Machine):
+    """reconfigure {name}"""
+
+    rights = (
+        holds("machines", *(f"VirtualMachine.Config.{part}" for part in ("AdvancedConfig", "CPUCount", "Memory", "Resource", "AddRemoveDevice", "EditDevice", "DiskExtend"))),
+        holds("networks", "Network.Assign"),
+    )
+
+    hardware: Hardware | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(_Machine):
+    """delete {name} with its disks"""
+
+    destructive = True
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
+    uses = (Use.DESTROY,)
