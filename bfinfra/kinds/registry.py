@@ -64,6 +64,11 @@ class State(kind.State):
     moid: str = ""
     found: Registry | None = None
 
+    @property
+    def authority(self) -> str | None:
+        """PEM of the authority that its certificate is signed by; None where it doesn't tell it yet."""
+        return (self.found.authority or None) if self.found is not None else None
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from rights.given import supervisor
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.registries import Registry
@@ -57,3 +59,19 @@ def test_destroy_leaves_it_with_its_images_unless_the_site_says_otherwise(sandbo
     assert made(gone), endings(gone)
     assert len(Rest(sandbox).get("/api/vcenter/content/registries/harbor")) == 1
     assert {str(item.key): [type(step) for step in item.steps] for item in plan(path, sandbox).pending} == {"registry/harbor": [Take]}
+
+
+def test_the_nodes_of_a_cluster_trust_it_without_a_file(sandbox, tmp_path: Path):
+    site = yaml.safe_load(EXAMPLES["tanzu_cluster"].read_text()) | yaml.safe_load(EXAMPLES["registry"].read_text())
+    site["tanzu_cluster"]["cluster-01"]["trust"] = {"harbor": {"registry": "harbor"}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(site))
+    outcome = apply(path, sandbox)
+    assert made(outcome), endings(outcome)
+    rest = Rest(sandbox)
+    (registry,) = rest.get("/api/vcenter/content/registries/harbor")
+    (authority,) = rest.get(f"/api/vcenter/content/registries/harbor/{registry['registry']}")["cert_chain"]
+    cluster = supervisor(sandbox).call("GET", "/apis/run.tanzu.vmware.com/v1alpha1/namespaces/team-a/tanzukubernetesclusters/cluster-01")
+    (trusted,) = cluster["spec"]["settings"]["network"]["trust"]["additionalTrustedCAs"]
+    assert (trusted["name"], base64.b64decode(trusted["data"]).decode()) == ("harbor", authority)
+    assert plan(path, sandbox).pending == ()

@@ -1,23 +1,28 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.vcenter.registries import Registry
+from bfinfra.kinds.registry import State as RegistryState
 from bfinfra.kinds.tanzu_cluster import forms, upgrade
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.tanzu_cluster.offers import Facts, Offer
 from bfinfra.kinds.tanzu_cluster.spec import Spec
-from bfinfra.kinds.tanzu_cluster.state import State, nodes_of
+from bfinfra.kinds.tanzu_cluster.state import State, nodes_of, of
 from bfinfra.kinds.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Ready
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Key
+from bfinfra.model.plan import agrees, plain
+from bfinfra.model.refs import Key, edges
 
 HOME = Endpoint(server="172.24.206.1", namespace="cnasg")
 MARK = Mark("poc", "tanzu_cluster/cluster-01")
@@ -93,6 +98,41 @@ def test_in_a_namespace_to_come_its_address_is_later():
     need = Need(Key("supervisor_namespace", "cnasg"), None, None)
     (step,) = TanzuCluster.steps("cluster-01", written(), None, Around(MARK, {"namespace": need}, facts=Facts()))
     assert step.home == Later(need.key, "endpoint")
+
+
+HARBOR = Key("registry", "harbor")
+TRUSTING = {"trust": {"harbor": {"registry": "harbor"}}}
+
+
+def beside(registry: RegistryState | None) -> Around:
+    found = around()
+    return replace(found, needs={**found.needs, "trust.harbor.registry": Need(HARBOR, object(), registry)})
+
+
+def harbor(pem: str) -> RegistryState:
+    return RegistryState(cluster="compute", moid="domain-c1", found=Registry("r-1", "domain-c1", "RUNNING", "", "https://10.1.0.3", pem, {}))
+
+
+def test_the_authority_of_a_registry_is_taken_from_it_once_it_tells():
+    (later,) = TanzuCluster.steps("cluster-01", written(**TRUSTING), None, beside(None))
+    (made,) = TanzuCluster.steps("cluster-01", written(**TRUSTING), None, beside(harbor("PEM")))
+    assert later.manifest == Later(HARBOR, "authority")
+    assert agrees(plain(later), plain(made))
+    assert made.manifest["spec"]["settings"]["network"]["trust"] == {"additionalTrustedCAs": [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]}
+
+
+def test_another_authority_of_the_registry_is_drift_and_rolls_the_nodes():
+    spec = written(**TRUSTING)
+    state = standing(spec, settings=forms.manifest("cluster-01", "cnasg", spec, {"harbor": "PEM"})["spec"]["settings"])
+    assert TanzuCluster.steps("cluster-01", spec, state, beside(harbor("PEM\n"))) == ()
+    (step,) = TanzuCluster.steps("cluster-01", spec, state, beside(harbor("ANOTHER")))
+    assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
+
+
+def test_a_registry_goes_only_after_the_clusters_that_trust_it_let_go():
+    home = type("Home", (), {"key": Key("supervisor_namespace", "cnasg"), "endpoint": HOME})()
+    body = marked(forms.manifest("cluster-01", "cnasg", written(**TRUSTING), {}), MARK.seal(written(**TRUSTING).applied()))
+    assert HARBOR in {Key(edge.kinds[0], edge.name) for edge in edges(of(body, written().api, home))}
 
 
 def test_what_the_supervisor_filled_in_is_no_drift():

@@ -9,13 +9,13 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.tanzu_cluster import fit, forms, offers, upgrade
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster.forms import FORMS
-from bfinfra.kinds.tanzu_cluster.manifest import Fields
-from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.tanzu_cluster.manifest import Authority, Fields
+from bfinfra.kinds.tanzu_cluster.spec import FromRegistry, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
 from bfinfra.kinds.tanzu_cluster.steps import Create, Hop, Roll, Update, Wait
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.kind import Around, Change, Later, differences
 
 ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
@@ -23,16 +23,16 @@ ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 def create(name: str, spec: Spec, around: Around) -> Create:
     """Make it."""
     authorities = _check(spec, around)
-    body = forms.manifest(name, spec.namespace, spec, authorities, _release(spec, spec.version, around))
+    release = _release(spec, spec.version, around)
     return Create(
-        name=name, namespace=spec.namespace, home=around.needs["namespace"].get("endpoint"),
-        manifest=marked(body, around.mark.seal(spec.applied())), changes=differences(None, spec.applied()),
+        name=name, namespace=spec.namespace, home=around.needs["namespace"].get("endpoint"), changes=differences(None, spec.applied()),
+        manifest=_sealed(name, spec, authorities, release, around),
     )
 
 
 def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind.Step]:
     """What differs, in one step; a version that is several minor versions away in a step each."""
-    authorities = authorities_of(spec, around.facts)
+    authorities = authorities_of(spec, around)
     want, now = form.wanted(spec, authorities), state.view(spec)
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
@@ -46,25 +46,43 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     write = _Writing(name, spec, state, authorities, around)
     if way:
         return _upgrade(write, way, now, changes)
-    step = Roll if any(change.field.rpartition(".")[2] in ROLLING for change in differences(_within(now, want), want)) else Update
+    step = Roll if any(_rolls(change.field) for change in differences(_within(now, want), want)) else Update
     return (write.step(step, spec.version, changes),)
 
 
-def authorities_of(spec: Spec, facts: offers.Facts | None) -> dict[str, str]:
-    """Name → PEM of the authorities that the spec names."""
-    found = {}
-    for name, file in spec.trust.items():
-        pem = (facts or offers.Facts()).authorities.get(str(file.path), "!it was not read")
+def _rolls(field: str) -> bool:
+    """Whether nodes are replaced for it; pools bear names of their own."""
+    parts = field.split(".")
+    return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
+
+
+def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
+    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own yet."""
+    facts: offers.Facts = around.facts or offers.Facts()
+    found: dict[str, Authority] = {}
+    for name, said in spec.trust.items():
+        if isinstance(said, FromRegistry):
+            found[name] = around.needs[f"trust.{name}.registry"].get("authority")
+            continue
+        pem = facts.authorities.get(str(said.path), "!it was not read")
         if pem.startswith("!"):
-            raise Refusal(f"{file.path} is no certificate authority", field=f"trust.{name}", why=pem[1:], next="give a PEM file")
+            raise Refusal(f"{said.path} is no certificate authority", field=f"trust.{name}", why=pem[1:], next="give a PEM file")
         found[name] = pem
     return found
+
+
+def _sealed(name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: Around) -> Fields | Later:
+    """The object to send, with its mark."""
+    if (later := next((each for each in authorities.values() if isinstance(each, Later)), None)) is not None:
+        return later
+    known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
+    return marked(forms.manifest(name, spec.namespace, spec, known, release), around.mark.seal(spec.applied()))
 
 
 class _Writing:
     """Steps that write a cluster, each with all that the site says but for the version."""
 
-    def __init__(self, name: str, spec: Spec, state: State, authorities: Mapping[str, str], around: Around) -> None:
+    def __init__(self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: Around) -> None:
         self.name, self.spec, self.state, self.authorities, self.around = name, spec, state, authorities, around
 
     def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
@@ -72,8 +90,7 @@ class _Writing:
         spec = self.spec.model_copy(update={"version": aim})
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
         release = self.state.version if stays else _release(spec, aim, self.around)
-        body = forms.manifest(self.name, spec.namespace, spec, self.authorities, release)
-        sealed = marked(body, self.around.mark.seal(spec.applied()))
+        sealed = _sealed(self.name, spec, self.authorities, release, self.around)
         return what(name=self.name, namespace=spec.namespace, home=self.state.home, manifest=sealed, changes=tuple(changes), **more)
 
 
@@ -126,11 +143,11 @@ def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -
         _check(spec, around)
 
 
-def _check(spec: Spec, around: Around) -> dict[str, str]:
+def _check(spec: Spec, around: Around) -> dict[str, Authority]:
     facts: offers.Facts = around.facts or offers.Facts()
     offers.check(spec, _offer(spec, around), around.needs["namespace"].spec)
     fit.check(spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground)
-    return authorities_of(spec, facts)
+    return authorities_of(spec, around)
 
 
 def _within(now: Fields, shape: Fields) -> dict[str, Any]:

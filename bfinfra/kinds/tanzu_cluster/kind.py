@@ -22,6 +22,7 @@ from bfinfra.model.rights import API as OWN
 from bfinfra.model.rights import CLUSTERS as HERE
 from bfinfra.model.rights import Api, may
 from bfinfra.model.rights import Places as Where
+from bfinfra.model.sources import LocalFile
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -108,9 +109,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
     def run(self, step: kind.Step, report: Report) -> None:
         """One call, or none."""
         match step:
-            case Create(home=Endpoint() as home, manifest=manifest):
+            case Create(home=Endpoint() as home, manifest=Mapping() as manifest):
                 self._clusters.at(home).create(manifest)
-            case Update(home=home, manifest=manifest):
+            case Update(home=home, manifest=Mapping() as manifest):
                 # The plan showed each field that another writer changed; applying it is what was confirmed.
                 self._clusters.at(home).apply(manifest, force=True)
             case Delete(home=home, name=name, namespace=namespace, api=api):
@@ -165,7 +166,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             home = where.get(Key(HOMES[0], spec.namespace))
             if home is not None and (name not in states or spec.namespace not in self._offers):
                 self._offers[spec.namespace] = offers.read(home.cluster, home.namespace)
-            self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.trust.values()})
+            self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.trust.values() if isinstance(file, LocalFile)})
 
     def _survey_ground(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]) -> None:
         """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces that are still to be made."""

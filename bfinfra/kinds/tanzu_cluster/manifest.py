@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.kinds.tanzu_cluster.spec import Nodes, Spec
+from bfinfra.model.kind import Later
 from bfinfra.model.units import BINARY, Bytes, bytes_text
 
 Fields = Mapping[str, Any]
 Object = dict[str, Any]
+Authority = str | Later
+"""PEM, or of a registry that is still to come."""
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 
 
-def wanted(spec: Spec, authorities: Mapping[str, str]) -> Object:
+def wanted(spec: Spec, authorities: Mapping[str, Authority]) -> Object:
     """The fields that can be compared, as a site writes them; authorities as fingerprints of their content."""
     fields = {k: v for k, v in spec.applied().items() if k not in ("namespace", "api", "protect", "trust")}
-    return fields | ({"trust": {name: fingerprint(pem) for name, pem in authorities.items()}} if authorities else {})
+    return fields | ({"trust": {name: fingerprint(pem) if isinstance(pem, str) else pem for name, pem in authorities.items()}} if authorities else {})
 
 
 def settings(spec: Spec, authorities: Mapping[str, str]) -> Object:

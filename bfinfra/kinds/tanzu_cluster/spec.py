@@ -83,6 +83,13 @@ class Network(Part):
     """DNS domain of the services."""
 
 
+class FromRegistry(Part):
+    """The authority of an embedded registry of this site, as vCenter tells it."""
+
+    registry: Annotated[str, Ref("registry")]
+    """The registry; the cluster waits until it runs, and its nodes are replaced when it has another authority."""
+
+
 class Spec(kind.Spec):
     """What a user writes for one cluster; what is written is what is sent."""
 
@@ -105,8 +112,8 @@ class Spec(kind.Spec):
     """Pool → its nodes, at least one pool; v1alpha1 has exactly one."""
     network: Network = Network()
     """The cluster's own networks."""
-    trust: dict[DnsLabel, LocalFile] = Field(default_factory=dict)
-    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones."""
+    trust: dict[DnsLabel, FromRegistry | LocalFile] = Field(default_factory=dict)
+    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones, or `{registry: NAME}`: that of a registry of this site."""
     storage_classes: tuple[str, ...] = ()
     """Storage classes for use in the cluster; empty = all of the namespace."""
     default_storage_class: str | None = None

@@ -35,6 +35,8 @@ class State(kind.State):
     """Node → its status; None where nobody says."""
     api_server: str = ""
     endpoint: Endpoint | None = None
+    registries: tuple[Annotated[str, Ref("registry")], ...] = ()
+    """Those whose authorities its nodes were given; they go after it let go of them."""
 
     def answers_at(self) -> str:
         """Its API."""
@@ -72,10 +74,16 @@ def of(obj: Fields, api: str, home: Home) -> State:
     address = f"{found.get('host')}:{found.get('port')}" if found else ""
     endpoint = replace(home.endpoint, guest=name) if phase in UP and address else None
     nodes = status.get("nodeStatus")
+    mark = mark_of(obj)
     return State(
-        mark=mark_of(obj), namespace=home.key.name, phase=phase, api=api, body=obj.get("spec") or {}, home=home.endpoint,
+        mark=mark, registries=_registries((mark.applied if mark else None) or {}), namespace=home.key.name, phase=phase, api=api, body=obj.get("spec") or {}, home=home.endpoint,
         messages=_messages(status), nodes=dict(nodes) if isinstance(nodes, dict) else None, api_server=safe(address, 80), endpoint=endpoint,
     )
+
+
+def _registries(applied: Fields) -> tuple[str, ...]:
+    trust = applied.get("trust")
+    return tuple(str(each["registry"]) for each in (trust.values() if isinstance(trust, Mapping) else ()) if isinstance(each, Mapping) and "registry" in each)
 
 
 def nodes_of(objects: list[Object], version: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Create(kind.Step):
     name: str
     namespace: str
     home: Endpoint | Later
-    manifest: Mapping[str, Any]
+    manifest: Mapping[str, Any] | Later
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Update(kind.Step):
     name: str
     namespace: str
     home: Endpoint
-    manifest: Mapping[str, Any]
+    manifest: Mapping[str, Any] | Later
 
 
 @dataclass(frozen=True, kw_only=True)
