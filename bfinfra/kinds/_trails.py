@@ -19,7 +19,7 @@ WAYS = {"": "powered", "power": "powered", "host": "moved", "datastore": "moved"
 PARTS = {
     "cpus": {"numCPUs"}, "memory": {"memoryMB"}, "firmware": {"firmware"}, "reservation": {"memoryReservationLockedToMax", "memoryAllocation"},
     "gpus": {"deviceChange"}, "networks": {"deviceChange"}, "adapters": {"deviceChange"}, "disk": {"deviceChange"}, "disks": {"deviceChange"},
-    "mmio": {"extraConfig"}, "extra": {"extraConfig"}, "properties": {"vAppConfig"},
+    "mmio": {"extraConfig"}, "extra": {"extraConfig"}, "settings": {"extraConfig"}, "properties": {"vAppConfig"},
 }
 """What a reconfiguration of a field names."""
 

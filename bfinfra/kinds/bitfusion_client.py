@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.backends.bitfusion import read_token
+from bfinfra.backends.bitfusion import read_token, token_of
 from bfinfra.kinds._linux import Answers, ask, check_alone, digest, first_word, machines, standing
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.errors import BfinfraError, Problem, Refusal
+from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
 from bfinfra.model.kind import Around, Later, Need, Part, Readiness, Ready, Seen, differences, failed, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.redact import hide
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 RECORD = "/var/lib/bfinfra/bitfusion_client"
 SHARED = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf"}
 PATIENCE = 120  # seconds for list_gpus
+Place = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
 
 
 class User(Part):
@@ -36,13 +37,31 @@ class User(Part):
 
     name: Account
     """The user; it must be there."""
-    home: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")] | None = None
+    home: Place | None = None
     """The home folder, where it isn't /root or /home/NAME."""
 
     @property
     def folder(self) -> str:
         """Where the client's own files are."""
         return f"{self.home or ('/root' if self.name == 'root' else f'/home/{self.name}')}/.bitfusion"
+
+
+class ClientFiles(Part):
+    """The client's files on a machine whose VM the plug-in enabled; they are read by SSH when they are needed, and kept nowhere else."""
+
+    host: Annotated[str, Ref("linux_host")]
+    """The enabled machine."""
+    authority: Place = "/etc/bitfusion/tls/ca.crt"
+    """Where it has the authority of the servers."""
+    servers: Place = "/etc/bitfusion/servers.conf"
+    """Where it has the list of the servers."""
+    client: Place = "/root/.bitfusion/client.yaml"
+    """Where it has a user's access."""
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """By the names that they have in a token."""
+        return {"ca.crt": self.authority, "servers.conf": self.servers, "client.yaml": self.client}
 
 
 class Spec(kind.Spec):
@@ -54,12 +73,29 @@ class Spec(kind.Spec):
     """The client's .deb or .rpm for their distribution."""
     token: Annotated[str, Ref("bitfusion_token")] | None = None
     """Token to put there; none where the plug-in enabled the VM and its files are there."""
+    vms: tuple[Annotated[str, Ref("bitfusion_vm")], ...] = ()
+    """What must be set of the machines' VMs first; they run again before anything is done in them."""
+    client_files: ClientFiles | None = None
+    """Instead of a token: the files of a machine that is enabled."""
     users: Annotated[tuple[User, ...], Field(min_length=1)] = (User(name="root"),)
     """Who uses it."""
     group: Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$|^$")] = "bitfusion"
     """Group of the package that users other than root must be in; empty = none."""
     list_gpus: bool = True
     """Ready once `bitfusion list_gpus` ends well for every user."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Spec:
+        if self.client_files and self.token:
+            raise ValueError("give token or client_files")
+        if self.client_files and self.client_files.host in self.hosts:
+            raise ValueError(f"client_files.host: {self.client_files.host} is among hosts, and has the files already")
+        return self
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Every machine that must answer."""
+        return (*self.hosts, *((self.client_files.host,) if self.client_files else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +144,10 @@ class SetUp(kind.Step):
     package: str
     package_sha256: str
     token: str | Later
+    giver: Machine | None
+    """Who has the client's files, instead of a token."""
+    given: Mapping[str, str]
+    """Where it has them, by their names in a token."""
     users: Sequence[tuple[str, str]]
     group: str
     mark: Mark
@@ -141,8 +181,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
         for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items():
             mark = next((each.mark for each in on.values() if each.mark), None)
             states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
-        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _token(spec, needs) for name, spec in specs.items()})
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _given(spec, asked.answers) or _token(spec, needs) for name, spec in specs.items()})
+        return Seen(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -178,14 +218,27 @@ class BitfusionClient(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
-        package, folders = step.package.rpartition("/")[2], [folder for _, folder in step.users] if step.token else []
+        texts = self._texts(step)
+        package, folders = step.package.rpartition("/")[2], [folder for _, folder in step.users] if texts else []
         note = f"\npackage={package}\nfolders={','.join(folders)}"
-        common: dict[str, Any] = {"package": step.package, "package_sha256": step.package_sha256, "unfinished": True, "token": bool(step.token), "group": step.group,
+        common: dict[str, Any] = {"package": step.package, "package_sha256": step.package_sha256, "unfinished": True, "token": bool(texts), "group": step.group,
                                   "users": [{"name": name, "home": folder.removesuffix("/.bitfusion")} for name, folder in step.users],
                                   "mark_open": step.mark.open.encode() + note, "mark_sealed": step.mark.encode() + note}
         each = {machine: {**common, "install": step.install[host]} for host, machine in step.machines.items()}
-        texts = {name: hide(text) if name == "client.yaml" else text for name, text in _texts(str(step.token)).items()} if step.token else {}
         self._hosts.play(Play("bitfusion_client", each, texts=texts)).check()
+
+
+    def _texts(self, step: SetUp) -> dict[str, str]:
+        """The token's files, or those of the machine that gives them."""
+        if step.giver is None:
+            return {name: hide(text) if name == "client.yaml" else text for name, text in _texts(str(step.token)).items()} if step.token else {}
+        (found,) = self._hosts.read({step.giver: {name: ("cat", path) for name, path in step.given.items()}}).values()
+        if isinstance(found, BfinfraError):
+            raise found
+        try:
+            return token_of({name: answer.text.encode() for name, answer in found.items() if answer.ok}).files
+        except ValueError as error:
+            raise Rejected("the client's files can't be used", server=step.giver.server, why=str(error), next="enable that machine in the plug-in, or correct the paths") from None
 
 
 def _look(host: str, specs: Any) -> dict[str, Sequence[str]]:
@@ -193,7 +246,8 @@ def _look(host: str, specs: Any) -> dict[str, Sequence[str]]:
     users = [user for spec in specs if host in spec.hosts for user in spec.users]
     look: dict[str, Sequence[str]] = {"record": ("cat", RECORD), "package": ("cat", f"{RECORD}.package"), "program": ("sha256sum", "/usr/bin/bitfusion"),
                                       "files": ("sha256sum", *SHARED.values(), *(f"{user.folder}/client.yaml" for user in users))}
-    return look | {f"member {user.name}": ("id", "-Gn", user.name) for user in users if user.name != "root"}
+    given = [path for spec in specs if spec.client_files and host == spec.client_files.host for path in spec.client_files.paths.values()]
+    return look | {f"member {user.name}": ("id", "-Gn", user.name) for user in users if user.name != "root"} | {f"given {path}": ("sha256sum", path) for path in given}
 
 
 def _read(answers: Answers) -> Installed:
@@ -212,6 +266,13 @@ def _texts(path: str) -> dict[str, str]:
         return read_token(Path(path)).files
     except ValueError as error:
         raise BfinfraError(Problem("the token can't be read", path, str(error))) from None
+
+
+def _given(spec: Spec, answers: Mapping[str, Answers]) -> dict[str, str]:
+    """SHA-256 of each of the files that another machine gives; only those that are there."""
+    said = answers.get(spec.client_files.host, {}) if spec.client_files else {}
+    found = {name: first_word(said[f"given {path}"]) for name, path in (spec.client_files.paths if spec.client_files else {}).items() if f"given {path}" in said}
+    return {name: value for name, value in found.items() if value}
 
 
 def _token(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
@@ -237,7 +298,8 @@ def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Itera
         changes = kind.changes(spec, state.mark if state else None, world) if on else differences(None, spec.applied())
         yield SetUp(names=", ".join(hosts), machines={host: facts.machines[host] for host in hosts if host in facts.machines}, package=str(spec.package.path), package_sha256=package,
                     install={host: host not in on or on[host].package != package for host in hosts}, users=[(user.name, user.folder) for user in spec.users], group=spec.group, mark=mark,
-                    token=around.needs["token"].get("path") if spec.token else "", changes=changes)
+                    token=around.needs["token"].get("path") if spec.token else "", changes=changes,
+                    giver=facts.machines.get(spec.client_files.host) if spec.client_files else None, given=spec.client_files.paths if spec.client_files else {})
     leaving = tuple(host for host in on if host not in spec.hosts)
     if leaving and state:
         yield _remove(state, leaving)
@@ -253,6 +315,8 @@ def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, aro
     if not facts.packages.get(name):
         raise Refusal(f"the package {spec.package.text} can't be read", field="package", next="download it, or correct the path")
     check_alone("bitfusion_client", spec.hosts, around)
+    if spec.client_files and (absent := [path for file, path in spec.client_files.paths.items() if file not in facts.tokens.get(name, {})]):
+        raise Refusal(f"{spec.client_files.host} has no {', '.join(absent)}", field="client_files.host", why="it has no access to give", next="enable it in the plug-in, or correct the paths")
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (around.mark.site, around.mark.address):

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from pydantic import ValidationError
+
+from bfinfra.backends.ansible.play import Played
+from bfinfra.backends.ansible.reading import Answer
+from bfinfra.backends.bitfusion import read_token
 from bfinfra.kinds.bitfusion_client import BitfusionClient, Facts, Installed, Remove, SetUp, Spec, State, _files_of
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.sandbox.makers.token import make_token
 
 PACKAGE, TOKEN = "ab" * 32, {"ca.crt": "11" * 32, "client.yaml": "22" * 32, "servers.conf": "33" * 32}
 MARK = Mark("site", "bitfusion_client/desk")
@@ -63,6 +72,56 @@ def test_what_goes_is_what_was_put_there():
     assert (type(step), step.names) == (Remove, "two")
     assert _files_of(step.noted["two"])[2:] == ["/root/.bitfusion/client.yaml", "/data/ann/.bitfusion/client.yaml"]
     assert _files_of({"package": "client.deb", "folders": ""}) == [], "an enabled VM keeps the plug-in's files"
+
+
+GIVEN = {"token": None, "hosts": ["one"], "client_files": {"host": "two", "client": "/home/gpu/.bitfusion/client.yaml"}}
+
+
+def test_files_of_an_enabled_machine_take_the_place_of_a_token():
+    (step,) = steps(spec(**GIVEN))
+    assert (step.token, step.giver, step.given["client.yaml"]) == ("", MACHINES["two"], "/home/gpu/.bitfusion/client.yaml")
+    assert steps(spec(**GIVEN), one=installed(spec(**GIVEN))) == ()
+    (step,) = steps(spec(**GIVEN), one=installed(spec(**GIVEN)), token={**TOKEN, "client.yaml": "44" * 32})
+    assert {change.field for change in step.changes} == {"on.one.files./root/.bitfusion/client.yaml", "on.one.files./data/ann/.bitfusion/client.yaml"}
+
+
+def test_a_machine_without_the_files_gives_none():
+    with pytest.raises(Refusal, match=r"two has no /home/gpu/\.bitfusion/client\.yaml"):
+        steps(spec(**GIVEN), token={name: value for name, value in TOKEN.items() if name != "client.yaml"})
+
+
+@pytest.mark.parametrize(("changes", "why"), [({**GIVEN, "token": "team"}, "give token or client_files"), ({**GIVEN, "hosts": ["one", "two"]}, "two is among hosts")])
+def test_files_come_from_one_place(changes, why):
+    with pytest.raises(ValidationError, match=why):
+        spec(**changes)
+
+
+class Giver:
+    """A machine that is asked once."""
+
+    def __init__(self, **files: Answer) -> None:
+        self.files, self.played = files, []
+
+    def read(self, wanted, patience=60):
+        return {machine: {name: self.files[path.rpartition("/")[2]] for name, (_, path) in commands.items()} for machine, commands in wanted.items()}
+
+    def play(self, play):
+        self.played.append(play)
+        return Played(play.role, {})
+
+
+def test_files_are_read_when_they_are_put_and_stand_nowhere_else(tmp_path):
+    make_token(tmp_path / "token.tar", name="one", servers=["10.0.0.9:56001"])
+    token = read_token(tmp_path / "token.tar")
+    hosts = Giver(**{name: Answer(text, 0) for name, text in token.files.items()})
+    (step,) = steps(spec(**GIVEN))
+    BitfusionClient(hosts, Site("site", {})).run(step, lambda _: None)
+    (play,) = hosts.played
+    assert play.texts == token.files
+    assert token.client_yaml not in repr(step) + json.dumps(step_data(step)) + repr(play)
+    hosts.files["client.yaml"] = Answer("No such file", 1)
+    with pytest.raises(Rejected, match=r"there is no client\.yaml"):
+        BitfusionClient(hosts, Site("site", {})).run(step, lambda _: None)
 
 
 def test_what_is_not_ours_stops_all():

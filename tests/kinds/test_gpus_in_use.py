@@ -68,8 +68,8 @@ def test_a_server_does_not_get_their_card(case: str) -> None:
 
 SERVICES = {"flexdirect_host.Restart"}
 """A service on a machine restarts, not the machine: no vSphere device changes hands, and it wants --allow-disruption."""
-SHARED = {"virtual_machine.Stop"}
-"""Its vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine takes none from another."""
+SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.StopNew"}
+"""vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site names, takes none from another."""
 
 
 def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:

@@ -40,7 +40,13 @@ def read_token(path: Path) -> Token:
     """The token in a tar or folder. ValueError says what is wrong and what to do, and quotes no content."""
     if not path.exists():
         raise BadToken(f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path")
-    found = members(path)
+    return token_of(members(path))
+
+
+def token_of(found: Mapping[str, bytes]) -> Token:
+    """The token that these files are. ValueError as above."""
+    if missing := [name for name in FILES if name not in found]:
+        raise BadToken(f"there is no {', '.join(missing)}")
     texts = {name: _text(name, found[name]) for name in FILES}
     if not isinstance(client := _yaml("client.yaml", texts["client.yaml"]), dict):
         raise BadToken("client.yaml is no mapping: download the token again")

@@ -10,11 +10,12 @@ from bfinfra.backends import ova
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
+from bfinfra.kinds._machines import OF_ALL
 from bfinfra.kinds.bitfusion_server import properties, state
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, SECRETS, Facts, SecretSeen, State
+from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Need, Seen
 from bfinfra.model.mark import Mark
@@ -49,13 +50,13 @@ class Looks:
     def begin(self, wanted: Wanted) -> None:
         """What a survey asks for whatever the hosts show."""
         self._held = wanted
-        self._vcenter.machines.begin(KIND, MARK, SECRETS)
+        self._vcenter.machines.begin(KIND, *OF_ALL)
         self._places.begin()
         self._marks.begin()
 
     def _briefs(self) -> list[Brief]:
         """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing else to do now: `matches` remembers them."""
-        found = self._vcenter.machines.begun(KIND, MARK, SECRETS)
+        found = self._vcenter.machines.begun(KIND, *OF_ALL)
         for (_, kept), value in {(value.leads, kept): value for brief in found for value, kept in _digests(brief, self._held)}.items():
             with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
                 matches(value.reveal(), kept, self._pepper())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.library_items import Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
+from bfinfra.kinds._machines import OF_ALL
 from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.spec import Spec
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Spec", "State", "VirtualMachine"]
 ADDRESS = "virtual_machine/"
-OF_ALL = (MARK, "bfinfra.secrets")
-"""The keys that are read of every machine, as bitfusion_server reads them: both share one read."""
 
 
 class VirtualMachine(kind.Kind[Spec, State]):
