@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
 from bfinfra.kinds._machines import OF_ALL, SETTINGS
@@ -28,7 +28,15 @@ ADDRESS = "bitfusion_vm/"
 BEFORE = "bfinfra.bitfusion.before"
 """The key under which the values of before are kept, as a mark's `applied`; "" = there was none."""
 VM = Annotated[str, Ref("virtual_machine", optional=True)]
-Option = Annotated[str, StringConstraints(pattern=r"^(?!bfinfra\.)[A-Za-z0-9_.:/-]{1,80}$")]
+
+
+def _theirs(key: str) -> str:
+    if key.startswith("bfinfra."):
+        raise ValueError(f"{key} is a note of bfinfra's own")
+    return key
+
+
+Option = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]{1,80}$"), AfterValidator(_theirs)]
 
 
 class Spec(kind.Spec):
@@ -72,18 +80,20 @@ class Stop(_OnMachine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopNew(Stop):
-    """shut down {vm}, which this site makes, before it is used"""
-
-    asked = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class Set(_OnMachine):
     """set what Bitfusion needs of {vm}"""
 
     rights = (holds("machines", "VirtualMachine.Config.AdvancedConfig"),)
     extra: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetFirst(Set):
+    """set what Bitfusion needs of {vm}, which this site starts before"""
+
+    disruption = Disruption.POWER_CYCLE
+    asked = True
+    why = "it is made first, and nobody uses it yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +119,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
     makes = False
     alone = True
     deadline = 1800
-    acts = (Stop, StopNew, Set, Start, PutBack)
+    acts = (Stop, Set, SetFirst, Start, PutBack)
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
@@ -201,8 +211,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
     if state is None:
         moid = Later(around.needs["vm"].key, "machine")
-        yield StopNew(vm=spec.vm, moid=moid, changes=kind.differences(None, spec.applied()))
-        yield Set(vm=spec.vm, moid=moid, extra=spec.settings)
+        yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=kind.differences(None, spec.applied()))
         yield Start(vm=spec.vm, moid=moid)
         return
     machine, sealed = state.machine, around.mark.seal(spec.applied())
@@ -215,7 +224,9 @@ def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
     if drift or state.mark != sealed:
         before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
         notes = {SETTINGS: sealed.on(machine.instance_uuid).encode(), BEFORE: around.mark.seal(before).encode()}
-        yield Set(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
+        need = around.needs.get("vm")
+        step = SetFirst if drift and not machine.on and need is not None and need.spec is not None else Set
+        yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
     if drift or not machine.on:
         yield Start(**at)
 

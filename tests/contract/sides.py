@@ -225,7 +225,7 @@ def api_address(config: dict[str, Any]) -> str:
 
 
 PLAIN = (
-    (r"/nfc/.*", "/nfc/{lease}/{file}"), (r"/cls/data/.*", "/cls/data/{session}/{file}"), (r"(ovf/library-item)/.+", r"\1/{id}"),
+    (r"/nfc/.*", "/nfc/{lease}/{file}"), (r"/cls/data/.*", "/cls/data/{session}/{file}"), (r"((?:ovf/library-item|vm-template/library-items))/.+", r"\1/{id}"),
     (r"(content/library/item/update-session)/[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item/update-session)/[^/]+$", r"\1/{id}"),
     (r"(content/library/item)/(?!update-session)[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item)/(?!update-session)[^/]+$", r"\1/{id}"),
     (r"(namespaces/instances|virtual-machine-classes|namespace-management/clusters|content/(?:local-|subscribed-)?library(?!/item))/.+", r"\1/{id}"),

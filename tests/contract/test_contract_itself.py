@@ -27,6 +27,7 @@ from bfinfra.backends.vcenter import (
     hosts,
     inventory,
     library,
+    library_items,
     machines,
     namespaces,
     ovf,
@@ -43,7 +44,7 @@ from bfinfra.backends.vcenter import (
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
-    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "tasks": tasks.Tasks,
+    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "library_items": library_items.LibraryItems, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
     "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }

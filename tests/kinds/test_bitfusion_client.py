@@ -115,13 +115,13 @@ def test_files_are_read_when_they_are_put_and_stand_nowhere_else(tmp_path):
     token = read_token(tmp_path / "token.tar")
     hosts = Giver(**{name: Answer(text, 0) for name, text in token.files.items()})
     (step,) = steps(spec(**GIVEN))
-    BitfusionClient(hosts, Site("site", {})).run(step, lambda _: None)
+    BitfusionClient(hosts, Site("site", None, {})).run(step, lambda _: None)
     (play,) = hosts.played
     assert play.texts == token.files
     assert token.client_yaml not in repr(step) + json.dumps(step_data(step)) + repr(play)
     hosts.files["client.yaml"] = Answer("No such file", 1)
     with pytest.raises(Rejected, match=r"there is no client\.yaml"):
-        BitfusionClient(hosts, Site("site", {})).run(step, lambda _: None)
+        BitfusionClient(hosts, Site("site", None, {})).run(step, lambda _: None)
 
 
 def test_what_is_not_ours_stops_all():

@@ -14,7 +14,7 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds._machines import SETTINGS
-from bfinfra.kinds.bitfusion_vm import BEFORE, BitfusionVM, Facts, PutBack, Set, Spec, Start, State, Stop, StopNew
+from bfinfra.kinds.bitfusion_vm import BEFORE, BitfusionVM, Facts, PutBack, Set, SetFirst, Spec, Start, State, Stop
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
@@ -67,8 +67,16 @@ def test_what_the_file_names_no_more_is_as_it_was():
 
 def test_a_vm_that_this_site_makes_is_set_once_it_stands():
     found = steps(SPEC, None, {"vm": Need(KEY, object(), None)}, names=0)
-    assert kinds(found) == [StopNew, Set, Start]
+    assert kinds(found) == [SetFirst, Start]
     assert {step.moid for step in found} == {Later(KEY, "machine")}
+
+
+def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
+    """It stands, off, as an earlier run was killed: by the time its turn comes it runs."""
+    needs = {"vm": Need(KEY, type("Spec", (), {"power": "on"})(), None)}
+    said, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)
+    assert (kinds(said), kinds(found)) == ([SetFirst, Start], [Stop, Set, Start])
+    assert max(step.disruption for step in found) == max(step.disruption for step in said)
 
 
 @pytest.mark.parametrize(("state", "needs", "names", "why"), [

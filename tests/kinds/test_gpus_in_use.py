@@ -68,7 +68,7 @@ def test_a_server_does_not_get_their_card(case: str) -> None:
 
 SERVICES = {"flexdirect_host.Restart"}
 """A service on a machine restarts, not the machine: no vSphere device changes hands, and it wants --allow-disruption."""
-SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.StopNew"}
+SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.SetFirst"}
 """vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site names, takes none from another."""
 
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 import yaml
+from judge import misfits, vm_template_client
 from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made
 from operations import Exchange, judged
 from pyVmomi import vim
@@ -109,19 +110,19 @@ CARD = vim.vm.device.VirtualEthernetCard
 def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder, site = Recorder(), yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
     machine = site["virtual_machine"]["sckubw01"]
-    for name, item in {"of-an-ovf": ovf_item(sandbox, tmp_path), "of-a-template": template_item(sandbox)}.items():
+    for name, item, power in (("of-an-ovf", ovf_item(sandbox, tmp_path), "off"), ("of-a-template", template_item(sandbox), "on")):  # that OVF's properties keep it from starting
         library = {"name": "images", "item": item}
-        site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library}}
+        site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library, "power": power}}
         run(site, tmp_path, sandbox, recorder)
         with administrator(sandbox) as si:
             vm = si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}")
             keys = {o.key for o in vm.config.extraConfig if o.value}
             cards = [type(d) for d in vm.config.hardware.device if isinstance(d, CARD)]
-            assert (vm.config.hardware.numCPU, vm.runtime.powerState, cards, keys & {"bfinfra.mark", "bfinfra.importing"}) == (4, "poweredOn", [vim.vm.device.VirtualVmxnet3], {"bfinfra.mark"})
+            assert (vm.config.hardware.numCPU, vm.runtime.powerState, cards, keys & {"bfinfra.mark", "bfinfra.importing"}) == (4, f"powered{power.title()}", [vim.vm.device.VirtualVmxnet3], {"bfinfra.mark"})
     run(site, tmp_path, sandbox, recorder, destroy=True)
     assert recorder.seen() >= {
         "POST /content/library?action=find", "POST /content/library/item?action=find", "GET /content/library/item/{libraryItemId}",
-        f"GET {TEMPLATES}/{{templateLibraryItem}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
+        f"GET {TEMPLATES}/{{item}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
     }  # fmt: skip
 
 
@@ -137,20 +138,18 @@ def ovf_item(sandbox: Running, folder: Path) -> str:
 
 
 def template_item(sandbox: Running) -> str:
-    """One made of a template, judged as well."""
-    rest, recorder = Rest(sandbox), Recorder()
+    """One made of a template; the SDK knows these two operations in the old form of /rest only, so their bodies are judged alone."""
+    rest, types = Rest(sandbox), vm_template_client.LibraryItems
     (library,) = rest.call("POST", "/api/content/library?action=find", {"name": "images"}).data
     with administrator(sandbox) as si:
         source = si.content.searchIndex.FindByInventoryPath("/dc/vm/centos-7.6")._moId
     body = {"source_vm": source, "name": "centos-item", "library": library, "placement": {"cluster": rest.get("/api/vcenter/cluster?names=farm")[0]["cluster"]}}
     made = rest.call("POST", f"/api{TEMPLATES}", body)
-    recorder.kept.append(Exchange("POST", TEMPLATES, {}, body, made.status, made.data))
     deploy = {"name": "by-the-api", "placement": body["placement"], "hardware_customization": {"cpu_update": {"num_cpus": 8}}}
     deployed = rest.call("POST", f"/api{TEMPLATES}/{made.data}?action=deploy", deploy)
-    recorder.kept.append(Exchange("POST", f"{TEMPLATES}/{made.data}", {"action": "deploy"}, deploy, deployed.status, deployed.data))
     with administrator(sandbox) as si:
         assert si.content.searchIndex.FindByInventoryPath("/dc/vm/by-the-api").config.hardware.numCPU == 8
-    assert recorder.seen() == {f"POST {TEMPLATES}", f"POST {TEMPLATES}/{{templateLibraryItem}}?action=deploy"}
+    assert (misfits(types.CreateSpec, body), misfits(types.DeploySpec, deploy), made.status, deployed.status) == ([], [], 201, 201)
     return "centos-item"
 
 
