@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.linux.kubeadm import Kubernetes, Planned
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
@@ -28,19 +29,51 @@ class Elsewhere:
             durations=world.durations, ca_pem=pki.ca_pem, registries=world.registries, images=world.images,
             gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running),
         )
+        self._ca_pem = pki.ca_pem
+        self._kubeadm = {name: each.kubeadm for name, each in world.kubernetes_clusters.items() if each.kubeadm}
+        self._joined: dict[str, set[str]] = {}
+        """Clusters of kubeadm that are up: the machines that have joined."""
         self.all = {name: RunningCluster(name, each.version, clock, outside) for name, each in self._as_written.items()}
 
     def open(self) -> None:
         """Be reachable."""
         for name, each in self.all.items():
-            self._start(name)
-            self._listeners.open(self._as_written[name].address, each.cluster.door)
+            if name not in self._kubeadm:
+                self._start(name)
+                self._listeners.open(self._as_written[name].address, each.cluster.door)
+
+    def by_kubeadm(self) -> Kubernetes:
+        """The clusters that Linux machines make, as kubeadm and kubectl there need them."""
+        planned = {machine: Planned(name, self._as_written[name].address, self._as_written[name].version, str(self._as_written[name].token), self._ca_pem)
+                   for name, machine in self._kubeadm.items()}
+        return Kubernetes(planned, lambda name: self.all[name].cluster if name in self._joined else None, self._up, self._down)
+
+    def _up(self, name: str, joined: set[str]) -> None:
+        """Its control plane stands, and these machines have joined."""
+        written, running = self._as_written[name], self.all[name]
+        if name not in self._joined:
+            self._joined[name] = set()
+            running.start()
+            running.cluster.keep_admin_token(written.token)
+            self._listeners.open(written.address, running.cluster.door)
+        for machine in sorted(joined - self._joined[name]):
+            first = machine == written.kubeadm
+            running.add_node(machine, cpus=CPUS, memory=MEMORY, version=written.version, roles=("control-plane",) if first else (), gpus=0 if first else written.gpus)
+        self._joined[name] = joined
+
+    def _down(self, name: str) -> None:
+        """Its control plane is gone, and all that it knew."""
+        if self._joined.pop(name, None) is not None:
+            self._listeners.close(self._as_written[name].address)
+            self.all[name].clear()
 
     def reset(self) -> None:
         """As new; the kubeconfigs stay good."""
         self.expire()
         for name, each in self.all.items():
-            if not each.as_new:
+            if name in self._kubeadm:
+                self._down(name)
+            elif not each.as_new:
                 each.clear()
                 self._start(name)
 
@@ -51,18 +84,24 @@ class Elsewhere:
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart, by name."""
-        return {name: each.save() for name, each in self.all.items()}
+        return {name: {**each.save(), **({"joined": sorted(self._joined[name])} if name in self._joined else {})} for name, each in self.all.items()
+                if name in self._joined or name not in self._kubeadm}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved; a cluster that was not in the world then is new."""
         for name, each in self.all.items():
             if name in data:
                 each.restore(data[name])
-                self._start(name)
+                if "joined" in data[name]:
+                    self._joined[name] = set(data[name]["joined"])
+                    each.start()
+                    self._listeners.open(self._as_written[name].address, each.cluster.door)
+                else:
+                    self._start(name)
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times, by name."""
-        return {name: each.cluster.dump() for name, each in self.all.items()}
+        return {name: each.cluster.dump() for name, each in self.all.items() if name in self._joined or name not in self._kubeadm}
 
     def open_sessions(self) -> list[str]:
         """Names of users with tokens that are still good and will expire."""
@@ -71,7 +110,7 @@ class Elsewhere:
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
         for name, each in self.all.items():
-            if self._as_written[name].address == address:
+            if self._as_written[name].address == address and (name in self._joined or name not in self._kubeadm):
                 return each.cluster.door, {"authorization": f"Bearer {each.cluster.admin_token}"}
         return None, {}
 

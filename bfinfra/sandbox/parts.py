@@ -43,7 +43,8 @@ class Parts:
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
         self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
         self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)
-        self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()})
+        self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()},
+                                   self.elsewhere.by_kubeadm())
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)

@@ -189,13 +189,17 @@ class Template:
 
 @dataclass(frozen=True)
 class KubernetesCluster:
-    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading."""
+    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading.
+
+    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join, and `gpus` are those of each worker.
+    """
 
     address: str
     version: str = "v1.27.3"
     nodes: int = 1
     gpus: int = 0
     token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
+    kubeadm: str = ""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[^:/\s]+:\d{1,5}", self.address):
@@ -208,7 +212,10 @@ class KubernetesCluster:
 
 @dataclass(frozen=True)
 class LinuxMachine:
-    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where there is one. `os`: as os-release names it; `gpus`: bytes of each."""
+    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where there is one. `os`: as os-release names it; `gpus`: bytes of each.
+
+    `services`: units that come with the machine and run, such as docker.service.
+    """
 
     address: str
     port: int = 22
@@ -217,6 +224,7 @@ class LinuxMachine:
     users: tuple[str, ...] = ("root",)
     password: Any = field(default=None, repr=False)
     gpus: tuple[Bytes, ...] = ()
+    services: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -318,6 +326,7 @@ def _problems(world: World) -> list[str]:
         *((f"datastores {name}: hosts", host, hosts) for name, each in world.datastores.items() for host in each.hosts),
         *((f"datastores {name}: clusters", cluster, world.clusters) for name, each in world.datastores.items() for cluster in each.clusters),
         *((f"storage_policies {name}: datastores", store, world.datastores) for name, each in world.storage_policies.items() for store in each.datastores),
+        *((f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines) for name, each in world.kubernetes_clusters.items() if each.kubeadm),
         *((f"content_libraries {name}: datastore", each.datastore, world.datastores) for name, each in world.content_libraries.items()),
         *((f"clusters {name}: content", library, world.content_libraries) for name, each in world.clusters.items() for library in each.content),
     ]

@@ -279,6 +279,16 @@ def flexdirect_pool(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "cpu-01", f"/etc/bitfusionio/{name}_servers.conf", "10.5.0.9\n")
 
 
+@stranger("nvidia_container_toolkit", at="nvidia-container-runtime", inside="what else is on a machine is no part of it")
+def nvidia_container_toolkit(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+@stranger("vgpu_license", at="gridd.conf", inside="a file holds lines only")
+def vgpu_license(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/etc/nvidia/{name}", "ServerAddress=10.9.9.9\n")
+
+
 @stranger("bitfusion_client", at="bitfusion", inside="what else is on a machine is no part of it")
 def bitfusion_client(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "cpu-01", f"/usr/bin/{name}", "theirs\n")

@@ -171,6 +171,15 @@ def other(sandbox: Running) -> Kube:
     return Kube(config, there)
 
 
+def by_kubeadm(sandbox: Running, machine: str) -> Kube:
+    """The administrator of the cluster that was made on a Linux machine, by the kubeconfig that lies there."""
+    config = yaml.safe_load(sandbox.world()["linux"][machine]["files"]["/etc/kubernetes/admin.conf"])
+    host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").rpartition(":")
+    there = sandbox.lookup(host, int(port))
+    assert there
+    return Kube(config, there)
+
+
 def supervisor(sandbox: Running) -> Kube:
     """Its administrator, logged in as kubectl vsphere login does."""
     where, answer = _login(sandbox, {})

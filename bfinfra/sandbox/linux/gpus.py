@@ -12,6 +12,7 @@ from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.programs import Output
 
 SCHEDULER, PORT = "flexdirect-scheduler.service", 56001
+GRIDD, GRIDD_CONF = "nvidia-gridd.service", "/etc/nvidia/gridd.conf"
 CONF, LICENSES = "/etc/bitfusionio/servers.conf", "/etc/bitfusionio/lic"
 CHECKS = (
     ("PASS", "Check flexdirect install"), ("PASS", "Check library dependency"), ("PASS", "Check Network Errors/Drops: found no errors or packet drops"),
@@ -87,3 +88,14 @@ def bitfusion(machine: Machine, words: Sequence[str], user: str, servers: Mappin
     for number, address in enumerate(address for address in addresses if address in servers):
         said += f" - server {number} [{address}]: running 0 tasks\n" + "".join(f"   |- GPU {n}: free memory {mib} MiB / {mib} MiB\n" for n, mib in enumerate(servers[address]))
     return Output(said)
+
+
+def nvidia_smi(machine: Machine) -> Output:
+    """`-q` of a vGPU with the guest driver: as far as licensing goes, which any license server grants."""
+    unit = machine.services.get(GRIDD)
+    if unit is None:
+        return Output("nvidia-smi: command not found\n", 127)
+    conf = (machine.read(GRIDD_CONF) or b"").decode(errors="replace")
+    named = unit.active and re.search(r"^ServerAddress=\S", conf, re.MULTILINE)
+    said = "Licensed (Expiry: Permanent)" if named else "Unlicensed (Unrestricted)"
+    return Output(f"==============NVSMI LOG==============\n    vGPU Software Licensed Product\n        Product Name                      : NVIDIA Virtual Compute Server\n        License Status                    : {said}\n")

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 TMP = "/tmp"  # noqa: S108 - a path in the world
-FOLDERS = ("/", "/etc", "/etc/systemd", "/etc/systemd/system", "/home", "/root", TMP, "/usr", "/usr/bin", "/usr/share", "/usr/share/doc", "/var", "/var/cache", "/var/lib")
+FOLDERS = ("/", "/etc", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd", "/etc/systemd/system", "/home", "/root", TMP, "/usr", "/usr/bin", "/usr/share", "/usr/share/doc", "/var", "/var/cache", "/var/lib")
 PASSING = f"{TMP}/"
+UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system")
 DEBIANS = ("debian", "ubuntu")
 
 
@@ -53,11 +54,13 @@ class Machine:
     packages: dict[str, Package] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    trial: bool = False
+    """A copy to try something on: what is done on it has no effect elsewhere."""
 
     @classmethod
-    def fresh(cls, name: str, os: tuple[str, str], gpus: tuple[int, ...], users: tuple[str, ...]) -> Machine:
+    def fresh(cls, name: str, os: tuple[str, str], gpus: tuple[int, ...], users: tuple[str, ...], services: tuple[str, ...] = ()) -> Machine:
         """As it is installed."""
-        made = cls(name, os, gpus, users)
+        made = cls(name, os, gpus, users, services={unit: Service(active=True, enabled=True) for unit in services})
         homes = [made.home(user) for user in users]
         made.files = {path: Node(None, 0o755) for path in (*FOLDERS, *homes)}
         release = f'ID={os[0]}\nVERSION_ID="{os[1]}"\nPRETTY_NAME="{os[0].title()} {os[1]}"\n'
@@ -75,6 +78,10 @@ class Machine:
     def home(user: str) -> str:
         """Where a user's files are."""
         return "/root" if user == "root" else f"/home/{user}"
+
+    def has_unit(self, unit: str) -> bool:
+        """Whether there is a file of this unit of systemd."""
+        return any(f"{folder}/{unit}" in self.files for folder in UNITS)
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where it is none."""
@@ -109,7 +116,7 @@ class Machine:
     def copy(self) -> Machine:
         """Another one just like it, to try something on."""
         services = {name: Service(**asdict(each)) for name, each in self.services.items()}
-        return Machine(self.name, self.os, self.gpus, self.users, dict(self.files), dict(self.packages), services, dict(self.groups))
+        return Machine(self.name, self.os, self.gpus, self.users, dict(self.files), dict(self.packages), services, dict(self.groups), trial=True)
 
     def save(self) -> dict[str, Any]:
         """As JSON values."""

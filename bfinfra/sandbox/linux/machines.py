@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.faults import Faults, Interrupted
 from bfinfra.sandbox.linux import gpus
+from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.programs import Programs
 from bfinfra.sandbox.linux.shell import Call, understood
@@ -28,10 +29,11 @@ PASSING = ("put", "folder", "clear", "chmod", "read", "refused")
 class LinuxMachines:
     """The world's `linux_machines`, by name."""
 
-    def __init__(self, written: Mapping[str, LinuxMachine], pki: Pki, faults: Faults, tally: Tally, bitfusion: Callable[[], Mapping[str, Sequence[int]]]) -> None:
+    def __init__(self, written: Mapping[str, LinuxMachine], pki: Pki, faults: Faults, tally: Tally, bitfusion: Callable[[], Mapping[str, Sequence[int]]], kubernetes: Kubernetes | None = None) -> None:  # noqa: PLR0913 - the world's parts
         self._written, self._pki, self._faults, self._tally = written, pki, faults, tally
         self._lock = threading.RLock()
-        self._programs = Programs(self._serving, bitfusion)
+        self._kubernetes = kubernetes or Kubernetes()
+        self._programs = Programs(self._serving, bitfusion, self._kubernetes)
         self.all = {name: _fresh(name, each) for name, each in written.items()}
         self.ports: dict[str, int] = {}
 
@@ -95,6 +97,8 @@ class LinuxMachines:
                 return f"{effect.message}\n", 1
             with self._lock:
                 done = call.act(self.all[name])
+                if writes:
+                    self._kubernetes.follow(self.all)
         return done.text, done.code
 
     def _serving(self) -> dict[str, Machine]:
@@ -103,4 +107,4 @@ class LinuxMachines:
 
 
 def _fresh(name: str, written: LinuxMachine) -> Machine:
-    return Machine.fresh(name, (written.os, written.version), tuple(size // MIB for size in written.gpus), written.users)
+    return Machine.fresh(name, (written.os, written.version), tuple(size // MIB for size in written.gpus), written.users, written.services)

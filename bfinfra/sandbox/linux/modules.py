@@ -133,14 +133,14 @@ def _systemd(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
     if name is None:
         return {"changed": False}
     unit = name if "." in name else f"{name}.service"
-    before, known = machine.services.get(unit), f"/etc/systemd/system/{unit}" in machine.files
+    before, known = machine.services.get(unit), machine.has_unit(unit)
     if not known and before is None:
         return _failed(f"Could not find the requested service {name}: host")
     state = given.get("state")
     now = Service(**vars(before)) if before else Service()
     now.active = {"started": True, "restarted": True, "stopped": False}.get(str(state), now.active)
     now.enabled = now.enabled if given.get("enabled") is None else bool(given["enabled"])
-    if state == "started" and not known:
+    if state == "started" and not known and before is None:
         return _failed(f"Unit {unit} not found")
     machine.services[unit] = now
     if not (now.active or now.enabled):

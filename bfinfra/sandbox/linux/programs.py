@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bfinfra.sandbox.linux import gpus
+from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node, Package
 
 UNKNOWN = 127
+PACKAGED = ("flexdirect", "bitfusion", "kubeadm", "kubectl")
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,30 @@ class Programs:
 
     servers: Callable[[], Mapping[str, Machine]] = dict
     bitfusion: Callable[[], Mapping[str, Sequence[int]]] = field(default=dict)
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
 
     def run(self, machine: Machine, argv: Sequence[str], user: str, stdin: str = "") -> Output:
         """Run one. 127 and its name where there is none such."""
-        name = posixpath.basename(argv[0]) if argv else ""
-        if name in ("flexdirect", "bitfusion"):
-            if machine.read(f"/usr/bin/{name}") is None:
-                return Output(f"{name}: command not found\n", UNKNOWN)
-            return gpus.flexdirect(machine, argv[1:], self.servers(), stdin) if name == "flexdirect" else gpus.bitfusion(machine, argv[1:], user, self.bitfusion())
+        name, words = posixpath.basename(argv[0]) if argv else "", list(argv[1:])
+        if name in PACKAGED and machine.read(f"/usr/bin/{name}") is None:
+            return Output(f"{name}: command not found\n", UNKNOWN)
+        match name:
+            case "flexdirect":
+                return gpus.flexdirect(machine, words, self.servers(), stdin)
+            case "bitfusion":
+                return gpus.bitfusion(machine, words, user, self.bitfusion())
+            case "kubeadm" | "kubectl":
+                return Output(*self.kubernetes.run(name, machine, words))
+            case "nvidia-smi":
+                return gpus.nvidia_smi(machine)
+        return self._small(name, machine, words, user)
+
+    @staticmethod
+    def _small(name: str, machine: Machine, words: list[str], user: str) -> Output:
         act = READING.get(name) or (DEBIAN.get(name) if machine.debian else None)
         if act is None:
             return Output(f"{name}: the sandbox's machines have no such program\n", UNKNOWN)
-        return act(machine, list(argv[1:]), user)
+        return act(machine, words, user)
 
 
 def _cat(machine: Machine, words: list[str], _: str) -> Output:
@@ -60,8 +74,8 @@ def _id(machine: Machine, words: list[str], user: str) -> Output:
     return Output(f"{said}\n") if said else Output("id: only -un and -Gn here\n", UNKNOWN)
 
 
-def _uname(_: Machine, words: list[str], __: str) -> Output:
-    return Output({"-m": "x86_64\n", "-r": "5.4.0-generic\n"}.get(" ".join(words), "uname: only -m and -r here\n"))
+def _uname(machine: Machine, words: list[str], __: str) -> Output:
+    return Output({"-m": "x86_64\n", "-r": "5.4.0-generic\n", "-n": f"{machine.name}\n"}.get(" ".join(words), "uname: only -m, -r and -n here\n"))
 
 
 def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
@@ -76,7 +90,7 @@ def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
 def _systemctl(machine: Machine, words: list[str], _: str) -> Output:
     if words[:1] == ["show"] and len(words) == 3 and words[1].startswith("--property="):
         unit = machine.services.get(words[2])
-        known = f"/etc/systemd/system/{words[2]}" in machine.files
+        known = unit is not None or machine.has_unit(words[2])
         values = {"LoadState": "loaded" if known else "not-found", "ActiveState": "active" if unit and unit.active else "inactive",
                   "UnitFileState": ("enabled" if unit and unit.enabled else "disabled") if known else "", "NeedDaemonReload": "no"}
         names = words[1].removeprefix("--property=").split(",")
@@ -108,9 +122,16 @@ def _find(machine: Machine, words: list[str], _: str) -> Output:
     return Output("find: only TOP -depth ( -path PATH -o -path TOP -empty ) -delete here\n", UNKNOWN)
 
 
+def _kernel(_: Machine, __: list[str], ___: str) -> Output:
+    """Modules, settings and swap of a kernel that these machines have none of."""
+    return Output("")
+
+
 def _dpkg_query(machine: Machine, words: list[str], _: str) -> Output:
+    if words[:1] == ["--show"] and words[1:2] and words[1].startswith("--showformat=${Package}"):
+        return Output("".join(f"{name}\n" for name in sorted(machine.packages)))
     if words[:1] != ["-S"] or len(words) != 2:
-        return Output("dpkg-query: only -S here\n", UNKNOWN)
+        return Output("dpkg-query: only -S and --show with names here\n", UNKNOWN)
     owner = next((name for name, each in machine.packages.items() if words[1] in each.files), "")
     return Output(f"{owner}: {words[1]}\n") if owner else Output(f"dpkg-query: no path found matching pattern {words[1]}\n", 1)
 
@@ -163,5 +184,6 @@ def _untar(data: bytes) -> dict[str, Node]:
 
 
 Act = Callable[[Machine, list[str], str], Output]
-READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir, "find": _find}
+READING: dict[str, Act] = {"cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir, "find": _find,
+                           **dict.fromkeys(("modprobe", "sysctl", "swapoff", "swapon"), _kernel)}
 DEBIAN: dict[str, Act] = {"dpkg-query": _dpkg_query, "apt-get": _apt_get}

@@ -14,8 +14,9 @@ from bfinfra.sandbox.makers.ova import member
 TIME = 1_625_209_648
 
 
-def make_deb(path: Path, *, package: str, version: str, architecture: str = "amd64", programs: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write a .deb that dpkg reads; the same arguments give the same bytes. `programs`: name in /usr/bin → its text."""
+def make_deb(path: Path, *, package: str, version: str, architecture: str = "amd64", programs: Mapping[str, str] = MappingProxyType({}),  # noqa: PLR0913 - a package's own words
+             units: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a .deb that dpkg reads; the same arguments give the same bytes. `programs`: name in /usr/bin → its text; `units`: of systemd likewise."""
     control = (
         f"Package: {package}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: sandbox <root@localhost>\n"
         "Section: misc\nPriority: optional\nDescription: stand-in for a client of remote GPUs\n"
@@ -23,7 +24,8 @@ def make_deb(path: Path, *, package: str, version: str, architecture: str = "amd
     note = f"{package} {version}: a stand-in, it runs nothing\n"
     parts = (
         ("debian-binary", b"2.0\n"), ("control.tar.gz", _tar({"./control": control})),
-        ("data.tar.gz", _tar({f"./usr/share/doc/{package}/README": note, **{f"./usr/bin/{name}": text for name, text in programs.items()}})),
+        ("data.tar.gz", _tar({f"./usr/share/doc/{package}/README": note, **{f"./usr/bin/{name}": text for name, text in programs.items()},
+                                  **{f"./usr/lib/systemd/system/{name}": text for name, text in units.items()}})),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"!<arch>\n" + b"".join(_entry(name, data) for name, data in parts))

@@ -142,5 +142,5 @@ def _hosts(site, addresses):
 
 def _using(site, machine):
     """The kinds that are on a Linux machine."""
-    kinds = ("bitfusion_client", "flexdirect_host", "flexdirect_pool")
+    kinds = ("bitfusion_client", "flexdirect_host", "flexdirect_pool", "nvidia_container_toolkit", "vgpu_license")
     return dict.fromkeys(key.kind for key, spec in site.resources.items() if key.kind in kinds and machine in spec.hosts)
