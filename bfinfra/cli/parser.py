@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from typing import NoReturn
 
 from bfinfra import __version__
@@ -165,8 +166,15 @@ def _sandbox(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _verb(verbs: argparse._SubParsersAction[Parser], name: str, module: str, about: str, *, run: str = "") -> Parser:
-    parser = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
+    parser = verbs.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False, parents=[_everywhere()])
     parser.set_defaults(module=module, run=run or name)
+    return parser
+
+
+@functools.cache
+def _everywhere() -> Parser:
+    """What each command takes, made once for all of them."""
+    parser = Parser(add_help=False)
     _common(parser)
     return parser
 
