@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
@@ -49,6 +51,8 @@ class Apply:
         self._items = dict(self._blocked)
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
+        self._over: SimpleQueue[Future[Any]] = SimpleQueue()
+        """What ended and was not looked at yet: hundreds that run needn't be asked each time that one of them ends."""
         patience = replace(options.patience, halt=options.stop)
         self._turn = Turn(wish, world, kinds, patience, self._tell)
         self._settle = Settle(wish, world, kinds, self._turn, patience, options.deadline)
@@ -84,13 +88,15 @@ class Apply:
                 self._begin(item, pool)
         if not self._options.stop.is_set():
             for kind, keys in self._settle.due(set(self._polling.values())):
-                self._polling[polls.submit(self._settle.poll, kind, keys)] = kind
+                future = polls.submit(self._settle.poll, kind, keys)
+                self._polling[future] = kind
+                future.add_done_callback(self._over.put)
 
     def _begin(self, item: Item, pool: ThreadPoolExecutor) -> None:
         self._began[item.key] = time.monotonic()
         if item.steps:
             self._tell(Started(at=time.time(), key=item.key, action=item.action))
-            self._running[pool.submit(self._turn.take, item)] = item
+            self._take_turn(item, pool)
         else:
             self._wait_for(item, final=True)
 
@@ -105,13 +111,21 @@ class Apply:
         if not (self._running or self._polling):
             self._options.stop.wait(pause if self._settle else 0)
             return
-        futures: list[Future[Any]] = [*self._running, *self._polling]
-        done, _ = wait(futures, timeout=pause, return_when=FIRST_COMPLETED)
-        for future in done:
-            if future in self._polling:
-                self._polled(self._polling.pop(future), future.result(), pool)
-            else:
-                self._turned(self._running.pop(future), future)
+        with contextlib.suppress(Empty):
+            self._finish(self._over.get(timeout=pause), pool)
+            while True:
+                self._finish(self._over.get_nowait(), pool)
+
+    def _finish(self, future: Future[Any], pool: ThreadPoolExecutor) -> None:
+        if future in self._polling:
+            self._polled(self._polling.pop(future), future.result(), pool)
+        else:
+            self._turned(self._running.pop(future), future)
+
+    def _take_turn(self, item: Item, pool: ThreadPoolExecutor) -> None:
+        future = pool.submit(self._turn.take, item)
+        self._running[future] = item
+        future.add_done_callback(self._over.put)
 
     def _turned(self, item: Item, future: Future[bool]) -> None:
         try:
@@ -129,7 +143,7 @@ class Apply:
         for key, verdict in verdicts.items():
             item = self._items[key]
             if verdict.ending is None or (verdict.ending is Ending.DONE and item.steps and self._more(item)):
-                self._running[pool.submit(self._turn.take, item)] = item
+                self._take_turn(item, pool)
             else:
                 self._end(item, verdict)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -10,7 +10,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key, edges, kinds_named
 
 
-def resolve(value: Any, known: Mapping[Key, Any]) -> dict[str, Key]:
+def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
     """Dotted field → key, for every reference of a spec or state; where nobody bears the name, the first kind it may name."""
     found = {}
     for edge in edges(value):

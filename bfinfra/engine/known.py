@@ -1,15 +1,15 @@
-"""What is wanted and what was seen, put in order once for all the decisions that look at it."""
+"""What is wanted and what was seen, as decisions look at it: whoever looks at few of them doesn't wait until all are put in order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bfinfra.engine import graph
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
-from bfinfra.model.peers import Pair, Peers
+from bfinfra.model.peers import Everyone, Peers
 from bfinfra.model.refs import Key
 
 Things = Mapping[Key, Any]
@@ -17,27 +17,21 @@ Things = Mapping[Key, Any]
 
 @dataclass(frozen=True)
 class Known:
-    """Of one moment: it doesn't follow what changes later. `all`: spec or, where none, state; `kinds`: kind → everyone of it."""
+    """For decisions between which nothing changes."""
 
     site: str
     wanted: Things
     states: Things
     facts: Mapping[Key | str, Any]
-    all: Things
-    kinds: Mapping[str, Peers]
+    _kinds: dict[str, Peers] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, site: str, wanted: Things, states: Things, facts: Mapping[Key | str, Any]) -> Known:
-        """In one pass over everything."""
-        everything = {**states, **wanted}
-        kinds: dict[str, dict[str, Pair]] = {}
-        for key in everything:
-            kinds.setdefault(key.kind, {})[key.name] = (wanted.get(key), states.get(key))
-        return cls(site, wanted, states, facts, everything, {kind: Peers(everyone) for kind, everyone in kinds.items()})
+    def __contains__(self, key: object) -> bool:
+        return key in self.wanted or key in self.states
 
     def around(self, key: Key, spec: Any) -> Around:
         """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
-        state = self.states.get(key)
-        fields = graph.resolve(spec if spec is not None else state, self.all)
+        fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
         needs = {name: Need(other, self.wanted.get(other), self.states.get(other)) for name, other in fields.items()}
-        return Around(Mark(self.site, str(key)), needs, self.kinds.get(key.kind, Peers({})).but(key.name), self.facts.get(key, self.facts.get(key.kind)))
+        if key.kind not in self._kinds:
+            self._kinds[key.kind] = Peers(Everyone(key.kind, self.wanted, self.states))
+        return Around(Mark(self.site, str(key)), needs, self._kinds[key.kind].but(key.name), self.facts.get(key, self.facts.get(key.kind)))

@@ -59,7 +59,7 @@ def ours(wish: Wish, world: World) -> dict[Key, Any]:
 
 def known(wish: Wish, world: World) -> Known:
     """What decisions look at, as it is now."""
-    return Known.of(wish.site, wish.wanted, world.states, world.facts)
+    return Known(wish.site, wish.wanted, world.states, world.facts)
 
 
 def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known | None = None) -> tuple[Step, ...]:

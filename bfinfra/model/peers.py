@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Hashable, ItemsView, Iterator, Mapping
 from typing import Any, TypeVar, cast
+
+from bfinfra.model.refs import Key
 
 V = TypeVar("V")
 Pair = tuple[Any, Any]
 """Spec and state, either may be None."""
+
+
+class Everyone(Mapping[str, Pair]):
+    """All of a kind by name: spec and state. It is gone through when somebody asks for more than single ones."""
+
+    def __init__(self, kind: str, wanted: Mapping[Key, Any], states: Mapping[Key, Any]) -> None:
+        self._kind, self._wanted, self._states = kind, wanted, states
+
+    @functools.cached_property
+    def _pairs(self) -> dict[str, Pair]:
+        keys = dict.fromkeys((*self._states, *self._wanted))
+        return {key.name: (self._wanted.get(key), self._states.get(key)) for key in keys if key.kind == self._kind}
+
+    def __getitem__(self, name: str) -> Pair:
+        if "_pairs" in vars(self):
+            return self._pairs[name]
+        key = Key(self._kind, name)
+        if key not in self._wanted and key not in self._states:
+            raise KeyError(name)
+        return self._wanted.get(key), self._states.get(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def items(self) -> ItemsView[str, Pair]:
+        """Both at once."""
+        return self._pairs.items()
 
 
 class Peers(Mapping[str, Pair]):

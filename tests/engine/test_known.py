@@ -130,5 +130,22 @@ def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
     seen.take("box", Seen({}, facts="of the survey"))
     for name in ("a", "b"):
         seen.take("box", Seen({}, facts=f"of {name}"), [name])
-    found = Known.of("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
+    found = Known("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
     assert [found.around(Key("box", name), None).facts for name in "abc"] == ["of a", "of b", "of the survey"]
+
+
+class Single(dict):
+    """Answers for single keys only."""
+
+    def __iter__(self):
+        raise AssertionError("gone through")
+
+
+def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
+    """An apply decides anew on each of a thousand resources, each time on what was just seen."""
+    wanted = Single({Key("lid", name): LidSpec(box="a") for name in "ab"} | {Key("box", "a"): BoxSpec()})
+    around = Known("toys", wanted, Single(), {}).around(Key("lid", "a"), wanted[Key("lid", "a")])
+    assert around.needs["box"].spec is wanted[Key("box", "a")]
+    assert around.peers["b"] == (wanted[Key("lid", "b")], None)
+    with pytest.raises(KeyError):
+        around.peers["c"]
