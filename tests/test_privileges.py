@@ -45,6 +45,16 @@ def test_looking_writes_nothing_in_a_cluster():
         assert {verb.verb for verbs in apis.values() for verb in verbs} <= {"get", "list"}
 
 
+def test_what_a_wider_place_allows_is_not_said_again(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("site: s\nkubernetes_cluster:\n  c: {kubeconfig: {file: c.kubeconfig}}\nnamespace:\n  bwki: {cluster: c}\n"
+                    "bitfusion_device_plugin:\n  plugin: {cluster: c, plugin_namespace: bwki}\n")
+    found = {(api.names, verb.resource, verb.verb) for api, verbs in rights(path, Use.APPLY)[1].items() for verb in verbs}
+    assert (("bwki", "kube-system"), "namespaces", "get") in {(tuple(sorted(names)), *rest) for names, *rest in found}
+    assert (("bwki",), "namespaces", "patch") in found
+    assert (("bwki",), "namespaces", "get") not in found
+
+
 def test_a_host_that_is_never_rebooted_needs_no_maintenance(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text("site: s\nvcenter: {server: vc}\ngpu_host:\n  esx: {cluster: farm, reboot: never}\n")

@@ -25,7 +25,8 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
             entities.setdefault(place, set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
             apis.setdefault(place, {}).update(dict.fromkeys(Verb(r, verb, right.spare) for r in right.resources for verb in right.verbs))
-    return Rights(site.name, wanted, {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))}, {a: tuple(sorted(apis[a])) for a in sorted(apis, key=str)})
+    found = _bare({api: tuple(verbs) for api, verbs in apis.items()})
+    return Rights(site.name, wanted, {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))}, {a: tuple(sorted(found[a])) for a in sorted(found, key=str)})
 
 
 def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
@@ -66,3 +67,16 @@ def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
         if wide in entities:
             entities[wide] |= entities.pop(entity)
     return entities
+
+
+def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
+    """Without what a wider place allows as well."""
+    wider = {api: {verb for other, verbs in apis.items() if _within(api, other) for verb in verbs if not verb.spare} for api in apis}
+    found = {api: tuple(verb for verb in verbs if verb not in wider[api]) for api, verbs in apis.items()}
+    return {api: verbs for api, verbs in found.items() if verbs}
+
+
+def _within(api: Api, other: Api) -> bool:
+    """Whether another place is wider: all namespaces, all names, or more names."""
+    fits = other.namespace in ("", api.namespace) and (not other.names or (bool(api.names) and {*api.names} <= {*other.names}))
+    return api != other and api.cluster == other.cluster and fits

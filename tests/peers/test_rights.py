@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+import ssl
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import grants
+import httpx2
 import pytest
 import yaml
 from kinds.lifecycle import apply, endings, made
@@ -105,3 +109,36 @@ def test_govcs_commands_give_what_an_apply_needs(peers: Peers, tmp_path: Path, m
         for destroy in (False, True):
             outcome = apply(site.path(), sandbox, destroy=destroy)
             assert made(outcome), endings(outcome)
+
+
+@pytest.mark.parametrize("table", grants.TABLE, ids=lambda each: each.__name__)
+def test_a_real_server_answers_accounts_that_give_rights_as_the_sandbox_does(table: Any, peers: Peers) -> None:
+    """tests/sandbox/kubernetes/test_grants.py is the other half."""
+    name = f"grants-{uuid.uuid4().hex[:8]}"
+    peers.kubectl("create", "serviceaccount", name, "-n", "default")
+    own, given = f"of-{name}", iter(range(100))
+    peers.kubectl("create", "clusterrolebinding", own, f"--clusterrole={own}", f"--serviceaccount=default:{name}")
+    cluster = yaml.safe_load(peers.kubeconfig.read_text())["clusters"][0]["cluster"]
+    trust = ssl.create_default_context(cafile=cluster["certificate-authority"])
+    token = peers.kubectl("create", "token", name, "-n", "default").strip()
+    try:
+        with httpx2.Client(base_url=cluster["server"], verify=trust, headers={"authorization": f"Bearer {token}"}, trust_env=False) as account:
+
+            def call(method: str, path: str, body: Any) -> tuple[int, str]:
+                kind = {"content-type": "application/apply-patch+yaml" if method == "PATCH" else "application/json"}
+                found = account.request(method, path, json=body, params={"fieldManager": "t"} if method == "PATCH" else None, headers=kind)
+                return found.status_code, found.json().get("message", "") if "json" in found.headers["content-type"] else found.text
+
+            def give(rules: list[Mapping[str, Any]]) -> None:
+                """Its authorizer learns of it a little later: a rule of this time only says when."""
+                now = {"apiGroups": ["example.test"], "resources": [f"round-{next(given)}"], "verbs": ["get"]}
+                role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": own}, "rules": [*rules, now]}
+                peers.kubectl("apply", "-f", "-", given=json.dumps(role))
+                asked = {"spec": {"resourceAttributes": {"verb": "get", "group": "example.test", "resource": now["resources"][0]}}}
+                while not account.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json=asked).json()["status"]["allowed"]:
+                    continue
+
+            table(call, give, name)
+    finally:
+        peers.kubectl("delete", f"serviceaccount/{name}", "-n", "default")
+        peers.kubectl("delete", f"clusterrole/{own}", f"clusterrolebinding/{own}", f"clusterrole/{name}", f"clusterrolebinding/{name}", "--ignore-not-found")

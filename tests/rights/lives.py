@@ -14,6 +14,7 @@ from pyVmomi import vim
 from rights.given import POC, Site, administrator, other, paths
 
 from bfinfra.kinds import kind, names
+from bfinfra.kinds.mpi_operator.definition import definition
 from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
@@ -57,8 +58,12 @@ def needed(site: Site, sandbox: Running, use: Use) -> Rights:
 
 def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> None:
     """All that a use is for. `given`: gives the account its rights, once what others do first is done. Refused."""
+    if "\nkubernetes_cluster:" in site.text and "\nmpi_operator:" not in site.text:
+        other(sandbox).call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("v2beta1"))  # a survey lists what the cluster serves
     if use is Use.DESTROY or (use is Use.PLAN and site.kind in HOMES):
         applied_by_the_administrator(site, sandbox)
+        if use is Use.PLAN and site.kind == "mpi_job":
+            other(sandbox).call("DELETE", f"{JOBS}/tensorflow-benchmarks")  # what can't be found by its label is asked for by its name
     else:
         prepare(site.kind, use, sandbox)
     given()
@@ -75,12 +80,15 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> 
             applied(changed, sandbox)
 
 
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+
+
 def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
     found = life.apply(Site.of(site.kind, site.folder / "first").by(sandbox.clients["GOVC_USERNAME"], "other.kubeconfig").path(), sandbox)
     assert life.made(found), life.endings(found)
 
 
-HOMES = ("supervisor_namespace", "tanzu_cluster", POC)
+HOMES = ("supervisor_namespace", "tanzu_cluster", "mpi_operator", "mpi_job", "bitfusion_device_plugin", POC)
 """Looking at these takes rights in what stands."""
 
 
@@ -107,6 +115,9 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "supervisor_namespace": (("memory: 64GiB", "memory: 32GiB"),),
     "tanzu_cluster": (("workers: {count: 1", "workers: {count: 2"),),
     "namespace": (("team: a", "team: b"),),
+    "mpi_operator": (("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0"),),
+    "bitfusion_device_plugin": (("{enforce: privileged}", "{enforce: privileged}, labels: {team: a}"),),
+    "mpi_job": (("workers: 2", "workers: 2\n    wait: running"), ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0")),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
 
@@ -156,6 +167,37 @@ def overwritten(sandbox: Running) -> None:
             kube.call("PATCH", f"{home}/{each['metadata']['name']}", {"data": dict.fromkeys(each["data"], "eA==")})
 
 
+MARKED = (
+    "api/v1/serviceaccounts", "api/v1/configmaps", "api/v1/services", "apis/apps/v1/deployments", "apis/apps/v1/daemonsets", "apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+)  # fmt: skip
+
+
+def relabelled(sandbox: Running) -> None:
+    """Somebody gives all of the plug-in's objects another label."""
+    kube = other(sandbox)
+    for path in MARKED:
+        for each in kube.call("GET", f"/{path}")["items"]:
+            if (each["metadata"].get("labels") or {}).get("app") == "bwki":
+                start, _, plural = path.rpartition("/")
+                space = f"/namespaces/{each['metadata']['namespace']}" if "namespace" in each["metadata"] else ""
+                kube.call("PATCH", f"/{start}{space}/{plural}/{each['metadata']['name']}", {"metadata": {"labels": {"app": "another"}}})
+
+
+def uncertified(sandbox: Running) -> None:
+    """Somebody writes something else into the Secrets of its certificates."""
+    kube, home = other(sandbox), "/api/v1/namespaces/bwki/secrets"
+    for each in kube.call("GET", home)["items"]:
+        kube.call("PATCH", f"{home}/{each['metadata']['name']}", {"data": dict.fromkeys(each["data"], "eA==")})
+
+
+def resized(sandbox: Running) -> None:
+    """Somebody gives the job more workers."""
+    other(sandbox).call("PATCH", f"{JOBS}/tensorflow-benchmarks", {"spec": {"slotsPerWorker": 2}})
+
+
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
     "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
+    "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,),
 }

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LONGEST = 600  # characters of a server's own words
 NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
 """Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
+GIVING = "attempting to grant RBAC permissions not currently held"
+"""Words of a 403 where somebody gives rights that they don't have."""
+GIVEN = re.compile(r"^\{(?:APIGroups:\[.*?\], Resources:\[(.*?)\](?:, ResourceNames:\[(.*?)\])?|NonResourceURLs:\[(.*?)\]), Verbs:\[(.*?)\]\}", re.MULTILINE)
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 YOUNG = '/default: serviceaccount "default" not found'
 """Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
@@ -35,8 +38,12 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     if error is Busy:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response, status))
     if error is Denied:
-        right = _right(request)
-        why = "; ".join(filter(None, (right and f"the right to {right} is missing", why)))
+        right, message = _right(request), str(status.get("message", ""))
+        if GIVING in message:
+            right = _giving(request)
+            why = f"the right to {right} is missing, or else all that the role gives, of which the account lacks {_lacking(message)}"
+        else:
+            why = "; ".join(filter(None, (right and f"the right to {right} is missing", why)))
         return Denied(what, server=server, why=why, next="give it to the account; all that it needs: bfinfra privileges SITE", privilege=right)
     if error is Missing and not status:
         return NotServed(what, server=server, why=why, next="the cluster does not know this kind of object, or it is no Kubernetes API")
@@ -61,6 +68,19 @@ def _right(request: httpx2.Request) -> str:
     if not verb or not rest[0] or not PATH.match(request.url.path):
         return ""
     return safe(f"{verb} {'/'.join(rest[0:1] + rest[2:3])}" + (f" in namespace {space}" if space else ""), 300)
+
+
+def _giving(request: httpx2.Request) -> str:
+    """The verb that lets an account give what it doesn't have."""
+    binding = "bindings" in PATH.sub("", request.url.path)
+    plural = "clusterroles" if "/cluster" in request.url.path else "roles"
+    return f"bind {plural}, or clusterroles," if binding and plural == "roles" else f"{'bind' if binding else 'escalate'} {plural}"
+
+
+def _lacking(message: str) -> str:
+    """The rights that a role would give, as kubectl names them."""
+    found = (f"{verbs.replace(' ', ',')} {things or urls} {names}".rstrip() for things, names, urls, verbs in GIVEN.findall(message[: 64 * LONGEST]))
+    return safe("; ".join(found).replace('"', "") or "some")
 
 
 def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:

@@ -43,7 +43,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     reads = (may("list", "configmaps", EVERYWHERE),)
     looks = (
         may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"), may("get", "daemonsets.apps", "plugin"), may("get", "resourcequotas", "quotas"),
-        may("get", f"{ROLES} {HOOKS}", "named"), may("list", "nodes", "cluster"), may("get", "namespaces", "spaces"),
+        may("get", f"{ROLES} {HOOKS}", "named"), may("get", "namespaces", "spaces"),
         may("list", "pods", "webhook", spare="why a pod of the webhook doesn't start is not told"), may("list", "pods", "plugin", spare="why a pod of the plug-in doesn't start is not told"),
     )  # fmt: skip
 

@@ -79,7 +79,7 @@ class Write(kind.Step):
         may("create patch", CONFIGURING, "webhook"), may("create patch", "resourcequotas", "quotas"),
         may("create", ROLES, "cluster"), may("patch", ROLES, "named"), may("get create", "secrets", "cluster"), may("list", "nodes", "cluster"),
     )  # fmt: skip
-    """The last two are what the webhook is given: nobody can give what they don't have."""
+    """The last two are what the webhook is given: nobody can give what they don't have. Nodes are also what a rollout waits for."""
 
     what: str
     home: Endpoint | Later

@@ -60,9 +60,10 @@ class Create(kind.Step):
     """create {what} in {cluster}"""
 
     rights: ClassVar[tuple[Right, ...]] = (
-        may("create", DEFINITIONS, "cluster"), may("create", ROLES, "cluster"), may("escalate bind", ROLE, "roles"),
+        may("create", DEFINITIONS, "cluster"), may("create", ROLES, "cluster"), may("escalate", ROLE, "cluster"), may("bind", ROLE, "roles"),
         may("create", "serviceaccounts deployments.apps", "namespace"),
     )  # fmt: skip
+    """What is made has no name yet that `escalate` could be bounded by."""
 
     what: str
     cluster: str
@@ -74,7 +75,9 @@ class Create(kind.Step):
 class Update(Create):
     """change {what} in {cluster}"""
 
-    rights = (may("patch", DEFINITIONS, "definition"), may("patch escalate bind", ROLES, "roles"), may("patch", "serviceaccounts deployments.apps", "namespace"))
+    rights = (
+        may("patch", DEFINITIONS, "definition"), may("patch", ROLES, "roles"), may("escalate bind", ROLE, "roles"), may("patch", "serviceaccounts deployments.apps", "namespace"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from bfinfra.sandbox.kubernetes.errors import Cause, Refused, bad_request, inval
 from bfinfra.sandbox.kubernetes.identity import User
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch, strategic_patch
+from bfinfra.sandbox.kubernetes.rbac import ask_of
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
 if TYPE_CHECKING:
@@ -41,10 +42,12 @@ def _serve(cluster: Cluster, request: Request) -> Response:
     user = cluster.authenticate(token.strip()) if scheme.lower() == "bearer" else None
     if user is None:
         raise unauthorized()
+    ask = ask_of(request)
+    if ask is not None:
+        cluster.authorizer.require(user, ask)
     target = targets.read(request, cluster.registry)
     if target is None:
         return discovery.answer(request, cluster.registry, cluster.version)
-    cluster.authorizer.require(user, target)
     return _handle(cluster, target, request, user)
 
 

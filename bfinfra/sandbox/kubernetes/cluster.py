@@ -13,6 +13,7 @@ from bfinfra.sandbox.door import Request, Response
 from bfinfra.sandbox.kubernetes import api
 from bfinfra.sandbox.kubernetes.deletion import delete
 from bfinfra.sandbox.kubernetes.dump import dump
+from bfinfra.sandbox.kubernetes.grants import check_grants
 from bfinfra.sandbox.kubernetes.identity import MASTERS, Tokens, User
 from bfinfra.sandbox.kubernetes.objects import Object, copied, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.rbac import Authorizer
@@ -76,6 +77,8 @@ class Cluster:
 
     def admit(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
         """The object as the admission plug-ins leave it. Refused where one denies it."""
+        if options.user is not None:
+            check_grants(self.authorizer, options.user, target, before, after)
         for admission in self.admissions:
             after = admission(target, before, after, options)
         return after

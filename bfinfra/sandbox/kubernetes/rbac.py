@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bfinfra.sandbox.door import Request
 from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
 from bfinfra.sandbox.kubernetes.identity import MASTERS, User
 from bfinfra.sandbox.kubernetes.objects import Object, namespace_of
 from bfinfra.sandbox.kubernetes.store import Store
-from bfinfra.sandbox.kubernetes.target import Target
+from bfinfra.sandbox.kubernetes.target import VERBS, is_watch
 
 GROUP = "rbac.authorization.k8s.io"
 EVERYBODY = [{"verbs": ["create"], "apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]},
              {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}]  # fmt: skip
+OF_NAMESPACES = ("status", "finalize")
 ALL = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
 
@@ -29,11 +31,20 @@ class Ask:
     name: str = ""
 
 
-def ask_of(target: Target) -> Ask:
-    """The question that a request raises."""
-    resource = target.resource
-    namespace = target.name if resource.key == ("", "namespaces") else target.namespace
-    return Ask(target.verb, resource.group, resource.plural, target.subresource, namespace, target.name)
+def ask_of(request: Request) -> Ask | None:
+    """The question that a request raises, by its path alone: rights are asked for before anybody looks what is served. None where the path is no resource's."""
+    parts = [part for part in request.path.split("/") if part]
+    start = {"api": 2, "apis": 3}.get(parts[0], 0) if parts else 0
+    if not start or len(parts) <= start:
+        return None
+    group, rest, namespace = parts[1] if parts[0] == "apis" else "", parts[start:], ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace, rest = rest[1], rest[2:] if len(rest) > 2 and rest[2] not in OF_NAMESPACES else rest
+    resource, name, subresource = [*rest, "", ""][:3]
+    verb = VERBS.get(request.method, "")
+    if not name:
+        verb = {"get": "watch" if is_watch(request) else "list", "delete": "deletecollection"}.get(verb, verb)
+    return Ask(verb, group, resource, subresource, namespace, name)
 
 
 class Authorizer:
@@ -44,13 +55,12 @@ class Authorizer:
 
     def allows(self, user: User, ask: Ask) -> bool:
         """True where some rule that binds the user covers the question."""
-        return any(_covers(rule, ask) for rule in self.rules(user, ask.namespace))
+        return any(covers(rule, ask) for rule in self.rules(user, ask.namespace))
 
-    def require(self, user: User, target: Target) -> None:
+    def require(self, user: User, ask: Ask) -> None:
         """Refused (403) where nothing allows the request."""
-        ask = ask_of(target)
         if not self.allows(user, ask):
-            raise denied(user, target, ask)
+            raise denied(user, ask)
 
     def bound(self, user: User, namespace: str) -> bool:
         """Whether some binding in the namespace itself is the user's: on a supervisor, its access list."""
@@ -71,16 +81,18 @@ class Authorizer:
                 yield from self._rules_of(binding)
 
     def _rules_of(self, binding: Object) -> list[Object]:
-        reference = binding["roleRef"]
-        namespace = namespace_of(binding) if reference["kind"] == "Role" else ""
-        role = self._store.get((GROUP, f"{reference['kind'].lower()}s"), namespace, reference["name"])
-        return list((role or {}).get("rules") or [])
+        return self.given(binding["roleRef"], namespace_of(binding)) or []
+
+    def given(self, reference: Object, namespace: str) -> list[Object] | None:
+        """The rules of the role that a binding in a namespace refers to; None where there is no such role."""
+        role = self._store.get((GROUP, f"{reference['kind'].lower()}s"), namespace if reference["kind"] == "Role" else "", reference["name"])
+        return None if role is None else list(role.get("rules") or [])
 
 
-def denied(user: User, target: Target, ask: Ask) -> Refused:
+def denied(user: User, ask: Ask) -> Refused:
     """The 403 that names user, verb, resource and place."""
     thing = ask.resource + (f"/{ask.subresource}" if ask.subresource else "")
-    where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
+    where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
     why = f'User "{user.name}" cannot {ask.verb} resource "{thing}" in API group "{ask.group}" {where}'
     return forbidden(ask.resource, ask.group, ask.name, why)
 
@@ -92,7 +104,8 @@ def _is(subject: Object, user: User, home: str) -> bool:
     return name == user.name if kind == "User" else name in user.all_groups
 
 
-def _covers(rule: Object, ask: Ask) -> bool:
+def covers(rule: Object, ask: Ask) -> bool:
+    """Whether a rule allows what is asked."""
     thing = f"{ask.resource}/{ask.subresource}" if ask.subresource else ask.resource
     resources = rule.get("resources") or []
     return (

@@ -58,14 +58,18 @@ def read(request: Request, registry: Registry) -> Target | None:
 def _verb(request: Request, resource: Resource, name: str, subresource: str) -> str:
     verb = VERBS.get(request.method, "")
     if not name:
-        watching = request.params.get("watch", "") in ("1", "true")
-        verb = {"get": "watch" if watching else "list", "delete": "deletecollection"}.get(verb, verb)
+        verb = {"get": "watch" if is_watch(request) else "list", "delete": "deletecollection"}.get(verb, verb)
         if verb in ("update", "patch"):
             raise not_allowed()
     served = resource.subresources[subresource][1] if subresource else resource.verbs
     if verb not in served or (verb == "create" and name and not subresource):
         raise not_allowed()
     return verb
+
+
+def is_watch(request: Request) -> bool:
+    """Whether a list goes on."""
+    return request.params.get("watch", "") in ("1", "true")
 
 
 def options(request: Request, user: Any) -> Options:
