@@ -23,6 +23,7 @@ def check_grants(authorizer: Authorizer, user: User, target: Target, before: Obj
     plural = target.resource.plural
     if target.resource.group != GROUP or plural not in (*ROLES, *BINDINGS) or MASTERS in user.groups or (before is not None and _said(before) == _said(after)):
         return
+    rules: list[Object] | None
     if plural in ROLES:
         allowed, rules = Ask("escalate", GROUP, plural, "", target.namespace, target.name), list(after.get("rules") or [])
     else:
