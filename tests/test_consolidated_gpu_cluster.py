@@ -41,6 +41,7 @@ def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
     for cluster in ("guest", "supervisor", "tkgi"):
         assert "ocked 1 GPUs with partial memory 0.5" in notes[f"workload/pytorch-{cluster}"]
         assert notes[f"network_path/{cluster}"] == "9 paths, no policy in the way"
+    assert notes["registry/harbor"] == "https://172.16.32.3"
 
 
 def test_a_second_apply_writes_nothing(consolidated):
@@ -54,6 +55,9 @@ def test_a_second_apply_writes_nothing(consolidated):
     ("ml-large: {cpus: 8", "ml-large: {cpus: 16", "vm_class/ml-large", {"cpus"}),
     ("subscription: {} ", "subscription: {on_demand: false} ", "content_library/kubernetes-releases", {"subscription.on_demand"}),
     ("content_libraries: [kubernetes-releases]", "content_libraries: []", "supervisor_namespace/hpc2", {"content_libraries"}),
+    ("tier: [gold]", "tier: [gold, silver]", "storage_policy/k8s-gold", {"tags.tier"}),
+    ("HPC2: {size: small}", "HPC2: {size: medium}", "supervisor/HPC2", {"size"}),
+    ("trust: {harbor: {registry: harbor}}", "trust: {}", "tanzu_cluster/hpc2-dev-cluster5", {"trust.harbor"}),
     ("training: {count: 2", "training: {count: 3", "tanzu_cluster/hpc2-dev-cluster5", {"workers.training.count"}),
     ("version: v1.20\n", "version: v1.21\n", "tanzu_cluster/hpc2-dev-cluster5", {"version"}),
     ("supervisor: {cluster: hpc2, token: hpc,", "supervisor: {cluster: hpc2, form: single, token: hpc,", "token_secret/supervisor", {"form"}),

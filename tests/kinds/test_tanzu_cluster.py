@@ -129,6 +129,13 @@ def test_another_authority_of_the_registry_is_drift_and_rolls_the_nodes():
     assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
 
 
+def test_an_authority_that_goes_is_told_once():
+    authorities = [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]
+    state = replace(standing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}), mark=MARK.seal(written(**TRUSTING).applied()))
+    (step,) = TanzuCluster.steps("cluster-01", written(), state, around())
+    assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
+
+
 def test_a_registry_goes_only_after_the_clusters_that_trust_it_let_go():
     home = type("Home", (), {"key": Key("supervisor_namespace", "cnasg"), "endpoint": HOME})()
     body = marked(forms.manifest("cluster-01", "cnasg", written(**TRUSTING), {}), MARK.seal(written(**TRUSTING).applied()))

@@ -37,7 +37,8 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
     applied = (state.mark.applied if state.mark else None) or {}
-    changes = kind.changes(spec, state.mark, differences(_within(now, {**applied, **want}), want))
+    drift = differences(_within(now, {**applied, **want}), want)
+    changes = _once(kind.changes(spec, state.mark, drift))
     if not changes:
         return ()
     way = () if now.get("version") == spec.version else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
@@ -46,8 +47,14 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     write = _Writing(name, spec, state, authorities, around)
     if way:
         return _upgrade(write, way, now, changes)
-    step = Roll if any(_rolls(change.field) for change in differences(_within(now, want), want)) else Update
+    step = Roll if any(_rolls(change.field) for change in drift) else Update
     return (write.step(step, spec.version, changes),)
+
+
+def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """An authority that differs is told as such, not by where the file says that it comes from as well."""
+    told = {change.field for change in changes}
+    return tuple(change for change in changes if not change.field.startswith("trust.") or change.field.removesuffix(".registry") not in told - {change.field})
 
 
 def _rolls(field: str) -> bool:
