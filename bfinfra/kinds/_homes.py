@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
@@ -65,7 +65,7 @@ class Places:
         standing = self._standing(needs)
         placed = {name: home_of(cluster, standing, self._kinds) if cluster else None for name, cluster in wanted.items()}
         anywhere = others or any(cluster is None and name not in self._seen for name, cluster in wanted.items())
-        where = standing if anywhere else {k: h for k, h in standing.items() if self._matters(k, placed)}
+        where = {key: Home(key, at, self._clusters.at(at)) for key, at in standing.items() if anywhere or self._matters(key, placed)}
         found: dict[Key, T] = {}
         failed: dict[Key, RemoteError] = {}
         for key, home in where.items():
@@ -86,20 +86,15 @@ class Places:
     def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
         return key in placed.values() or any(key in self._seen.get(name, ()) for name in placed)
 
-    def _standing(self, needs: Mapping[Key, Need]) -> dict[Key, Home]:
+    def _standing(self, needs: Mapping[Key, Need]) -> dict[Key, Endpoint]:
         """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
-        found = {}
-        for key, need in needs.items():
-            endpoint = getattr(need.state, "endpoint", None)
-            if key.kind in self._kinds and isinstance(endpoint, Endpoint):
-                found[key] = Home(key, endpoint, self._clusters.at(endpoint))
-        return found
+        found = ((key, getattr(need.state, "endpoint", None)) for key, need in needs.items() if key.kind in self._kinds)
+        return {key: endpoint for key, endpoint in found if isinstance(endpoint, Endpoint)}
 
 
-def home_of(name: str, known: Iterable[Key], kinds: Iterable[str] = CLUSTERS) -> Key | None:
+def home_of(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTERS) -> Key | None:
     """The key that a reference `name` means among those known, or None."""
-    keys = set(known)
-    return next((key for kind in kinds if (key := Key(kind, name)) in keys), None)
+    return next((key for kind in kinds if (key := Key(kind, name)) in known), None)
 
 
 def api_of(cluster: Need, written: str, own: Need | None) -> Api:

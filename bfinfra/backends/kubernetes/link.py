@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import httpx2
@@ -35,6 +36,7 @@ class Link:
         self._wire.close()
 
 
+@functools.lru_cache(maxsize=256)
 def resource_class(resource: Resource) -> Any:
     """The class by which lightkube knows a kind of object; its objects are dictionaries and lose nothing."""
     base = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
