@@ -18,8 +18,8 @@ from bfinfra.model.rights import Api
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster, Clusters
 
-CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster")
-WHOLE = ("tanzu_cluster", "kubernetes_cluster")
+CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster", "kubeadm_cluster")
+WHOLE = ("tanzu_cluster", "kubernetes_cluster", "kubeadm_cluster")
 """Clusters that are their users' own: namespaces and definitions can be made there."""
 DnsLabel = Annotated[str, StringConstraints(pattern=f"^{DNS_LABEL}$")]
 T = TypeVar("T")

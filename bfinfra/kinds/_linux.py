@@ -38,7 +38,13 @@ class Asked:
 
 def machines(needs: Mapping[Key, Need]) -> dict[str, Machine]:
     """Every machine that answered, by name."""
-    return {key.name: need.state.machine for key, need in needs.items() if key.kind == HOST and need.state is not None}
+    return {key.name: need.state.machine for key, need in needs.items() if key.kind == HOST and need.state is not None and not need.state.silent}
+
+
+def virtual(needs: Mapping[Key, Need], on: Iterable[str]) -> tuple[str, ...]:
+    """The virtual machines of this site among these machines: what is on them goes first."""
+    found = {key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None}
+    return tuple(vm for host in on if (vm := found.get(host)))
 
 
 def ask(hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine], Commands], patience: float = 60) -> Asked:

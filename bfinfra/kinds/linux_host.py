@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Need, Readiness, Ready, Seen
-from bfinfra.model.refs import Key
+from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
+from bfinfra.model.kind import Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Account, HostAddress, HostTrust, Machine
@@ -44,6 +44,8 @@ class Spec(kind.Spec):
     """Reference to the password that sudo asks for, where it does."""
     python: str = "/usr/bin/python3"
     """The interpreter there for Ansible's modules."""
+    vm: Annotated[str, Ref("virtual_machine")] | None = None
+    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes before that goes."""
 
     @model_validator(mode="after")
     def _lets_in(self) -> Spec:
@@ -65,9 +67,12 @@ class State(kind.State):
     """A machine that answered. `os`: id and version of its distribution, such as `ubuntu 20.04`."""
 
     machine: Machine
-    os: str
-    architecture: str
-    kernel: str
+    os: str = ""
+    architecture: str = ""
+    kernel: str = ""
+    vm: str = ""
+    silent: str = ""
+    """Why a virtual machine that has just begun to run doesn't answer yet."""
 
 
 class LinuxHost(kind.Source[Spec, State]):
@@ -82,25 +87,36 @@ class LinuxHost(kind.Source[Spec, State]):
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
-        specs = {**self._named, **wanted} if others else wanted
-        asked = {spec.machine(name): LOOK for name, spec in specs.items() if spec is not None}
+        specs = {name: spec for name, spec in ({**self._named, **wanted} if others else wanted).items() if spec is not None and _runs(spec, needs)}
+        asked = {spec.machine(name): LOOK for name, spec in specs.items()}
         states, unreadable = {}, {}
         for machine, found in self._hosts.read(asked).items():
-            if isinstance(found, RemoteError) and len(asked) == 1:
+            vm = specs[machine.name].vm or ""
+            if isinstance(found, Unreachable) and vm and not others:
+                states[machine.name] = State(machine=machine, vm=vm, silent=str(found.problems[0]))  # it runs, and its SSH server starts
+            elif isinstance(found, RemoteError) and len(asked) == 1:
                 raise found  # the caller tries again
-            if isinstance(found, BfinfraError):
+            elif isinstance(found, BfinfraError):
                 unreadable[machine.name] = str(found)
             else:
-                states[machine.name] = _state(machine, found)
+                states[machine.name] = _state(machine, found, vm)
         return Seen(states, unreadable=unreadable)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """It answered."""
-        return Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+        return waiting(state.silent) if state.silent else Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
 
 
-def _state(machine: Machine, found: Mapping[str, Answer]) -> State:
+def _runs(spec: Spec, needs: Mapping[Key, Need]) -> bool:
+    """Whether it can be asked: a virtual machine of this site that isn't there yet, or is off, can't."""
+    if spec.vm is None:
+        return True
+    need = needs.get(Key("virtual_machine", spec.vm))
+    return need is not None and need.state is not None and need.state.machine.on
+
+
+def _state(machine: Machine, found: Mapping[str, Answer], vm: str) -> State:
     lines = (line.partition("=") for line in found["release"].text.splitlines() if "=" in line)
     release = {name: value.strip().strip("\"'") for name, _, value in lines}
     os = " ".join(filter(None, (release.get("ID", "unknown"), release.get("VERSION_ID", ""))))
-    return State(machine=machine, os=os, architecture=found["architecture"].text.strip(), kernel=found["kernel"].text.strip())
+    return State(machine=machine, os=os, architecture=found["architecture"].text.strip(), kernel=found["kernel"].text.strip(), vm=vm)

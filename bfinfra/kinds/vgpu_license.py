@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bfinfra.kinds._linux import Answers, ask, check_alone, machines, standing
+from bfinfra.kinds._linux import Answers, ask, check_alone, machines, standing, virtual
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
@@ -81,6 +81,7 @@ class State(kind.State):
     """`on`: by machine; only where there is something of it."""
 
     hosts: tuple[Annotated[str, Ref("linux_host")], ...]
+    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
     on: Mapping[str, Installed]
     machines: Mapping[str, Machine] = field(repr=False)
 
@@ -134,7 +135,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
         states = {}
         for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items():
             mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+            states[name] = State(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
         return Seen(states, Facts(there, found), asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}))
 
     @staticmethod

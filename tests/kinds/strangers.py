@@ -17,7 +17,7 @@ import yaml
 from kinds.lifecycle import EXAMPLES
 from pyVim.task import WaitForTask
 from pyVmomi import SoapStubAdapter, pbm, vim
-from rights.given import Kube, administrator, guest, other, supervisor
+from rights.given import Kube, administrator, by_kubeadm, guest, other, supervisor
 from sandbox.asking import Rest, until
 
 from bfinfra.sandbox import Running
@@ -282,6 +282,11 @@ def flexdirect_pool(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("nvidia_container_toolkit", at="nvidia-container-runtime", inside="what else is on a machine is no part of it")
 def nvidia_container_toolkit(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "gpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+@stranger("kubeadm_cluster", at="kubelet.conf", inside=(lambda sandbox: config_map(by_kubeadm(sandbox, "cpu-01"), "default"), "ConfigMap default/theirs"))
+def kubeadm_cluster(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/etc/kubernetes/{name}", "kind: Config\n")
 
 
 @stranger("vgpu_license", at="gridd.conf", inside="a file holds lines only")

@@ -35,6 +35,7 @@ def real(tmp_path: Path) -> Any:
             found.run("chmod", "755", path)
         found.write("/etc/nvidia/gridd.conf", TEMPLATE)
         found.write("/etc/docker/daemon.json", json.dumps(OURS))
+        found.run("rm", "-f", "/etc/apt/apt.conf.d/20packagekit")  # apt would wait for PackageKit
         found.run("systemctl", "daemon-reload")
         found.run("systemctl", "start", "docker", "nvidia-gridd")
         yield found
@@ -55,7 +56,7 @@ def apply(path: Path, *, allow: Allow = EVERYTHING, **how: Any) -> dict[str, str
 
 def own(machine: Real) -> dict[str, str]:
     """Without what moves by itself, and without times of writing."""
-    return {name: state.rpartition(" ")[2] for name, state in machine.written().items() if not name.startswith((*OWN, "var/lib/docker", "var/lib/nvidia-gridd", "var/lib/containerd"))}
+    return {name: state.rpartition(" ")[2] for name, state in machine.written().items() if not name.startswith((*OWN, "var/lib/docker", "var/lib/nvidia-gridd", "var/lib/containerd", "var/cache/swcatalog"))}
 
 
 def starts(machine: Real, name: str) -> int:

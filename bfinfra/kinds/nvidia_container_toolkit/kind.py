@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds._linux import ask, digest, machines, standing
+from bfinfra.kinds._linux import ask, digest, machines, standing, virtual
 from bfinfra.kinds.nvidia_container_toolkit import decide
 from bfinfra.kinds.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
@@ -43,7 +43,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         states = {}
         for name, on in standing("nvidia_container_toolkit", found, wanted, self._site, others=others).items():
             mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+            states[name] = State(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 

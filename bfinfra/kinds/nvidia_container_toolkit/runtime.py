@@ -84,7 +84,9 @@ def undone(runtime: str, text: str | None, before: Before) -> str:
     """The configuration as it was before us, with what others wrote since; "" where there shall be no file."""
     out = merged(runtime, text, before.values)
     rest = parsed(runtime, out)
-    return "" if before.made and not (rest.keys() - {"version"}) else out
+    if before.made and not (rest.keys() - {"version"}):
+        return ""
+    return out if out == (text or "") else out.rstrip("\n") + "\n"
 
 
 def parsed(runtime: str, text: str | None) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class State(kind.State):
     """`on`: by machine; only where there is something of it."""
 
     hosts: tuple[Annotated[str, Ref("linux_host")], ...]
+    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
     on: Mapping[str, Installed]
     machines: Mapping[str, Machine] = field(repr=False)
 

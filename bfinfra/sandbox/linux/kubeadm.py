@@ -59,6 +59,10 @@ class Kubernetes:
         flags = {words[at]: words[at + 1] for at in range(1, len(words) - 1) if words[at] in FLAGS}
         return acts[words[0]](machine, flags)
 
+    def listens(self, address: str, port: int) -> bool:
+        """Whether the API of a cluster that is up answers there."""
+        return any(each.address == f"{address}:{port}" and self.cluster(each.name) is not None for each in self.planned.values())
+
     def follow(self, machines: Mapping[str, Machine]) -> None:
         """Clusters are as their machines' files say."""
         for first, planned in self.planned.items():

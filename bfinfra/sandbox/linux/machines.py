@@ -33,7 +33,7 @@ class LinuxMachines:
         self._written, self._pki, self._faults, self._tally = written, pki, faults, tally
         self._lock = threading.RLock()
         self._kubernetes = kubernetes or Kubernetes()
-        self._programs = Programs(self._serving, bitfusion, self._kubernetes)
+        self._programs = Programs(self._serving, bitfusion, self._kubernetes, lambda: frozenset(each.address for each in written.values()))
         self.all = {name: _fresh(name, each) for name, each in written.items()}
         self.ports: dict[str, int] = {}
 

@@ -1,0 +1,1 @@
+"""A Kubernetes cluster by kubeadm on Linux machines. (RDG for PVRDMA, "Kubernetes Cluster Deployment".)"""

@@ -1,0 +1,77 @@
+"""The steps of a cluster by kubeadm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.mark import Mark
+from bfinfra.model.rights import Use
+from bfinfra.model.ssh import Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnMachines(kind.Step):
+    """A play on machines."""
+
+    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
+    names: str
+    machines: Mapping[str, Machine]
+    todo: Mapping[str, Mapping[str, Any]]
+    """By machine: variables of the role."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare(OnMachines):
+    """prepare {names} for Kubernetes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Init(OnMachines):
+    """initialise the control plane on {names}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(kind.Step):
+    """apply the manifest of the pod network"""
+
+    rights = ()
+    home: Endpoint | Later
+    path: str
+    sha256: str
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(OnMachines):
+    """join {names} to the cluster"""
+
+    home: Endpoint | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(OnMachines):
+    """record on {names} what is done"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(OnMachines):
+    """empty {names} and take them out of the cluster"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "the pods of a worker that leaves are evicted"
+    control_plane: Machine | None
+    nodes: Sequence[str]
+    drain: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reset(OnMachines):
+    """take Kubernetes and all that is in it off {names}"""
+
+    destructive = True
+    uses = (Use.DESTROY,)
