@@ -77,6 +77,14 @@ class Nonsense(httpx2.BaseTransport):
         self._inner.close()
 
 
+def answers(path: Path, sandbox: Running) -> int:
+    """How many writes of an apply a server answers over HTTP: what Ansible does is not among them."""
+    counted: list[str] = []
+    around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),))
+    assert made(app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK), around=around))
+    return len(counted)
+
+
 def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     """One apply with that answer to its nth write: "succeeded" or "error", in words; what it wrote where that is the question. The next one finishes."""
     counted: list[str] = []
