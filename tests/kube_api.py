@@ -52,7 +52,7 @@ class Api:
         return Secret("env", "KUBECONFIG_TEXT", Sources(env={"KUBECONFIG_TEXT": json.dumps(config)}))
 
 
-def until(test: Callable[[], Any], seconds: float = 10) -> Any:
+def until(test: Callable[[], Any], seconds: float = 60) -> Any:
     """What `test` answers once it is true; fails where that takes too long."""
     end = time.monotonic() + seconds
     while not (found := test()):

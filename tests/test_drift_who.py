@@ -26,7 +26,7 @@ def found(report: Report) -> dict[str, Drifted]:
 
 
 def settled(task: vim.Task) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while task.info.state not in ("success", "error") and time.monotonic() < limit:
         time.sleep(0.01)
     assert task.info.state == "success", task.info.error

@@ -11,7 +11,7 @@ def test_who_begins_while_it_is_under_way_shares_it_and_takes_it_once():
     go, done = threading.Event(), []
 
     def do():
-        go.wait(20)
+        go.wait(60)
         done.append(len(done))
         return done[-1]
 
@@ -27,7 +27,7 @@ def test_nobody_joins_what_is_over_or_what_it_began_itself():
     go, done = threading.Event(), []
 
     def do():
-        go.wait(20)
+        go.wait(60)
         done.append(None)
         return len(done)
 

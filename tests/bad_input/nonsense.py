@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 from bad_input import fuzz, lies, nasty
 from bad_input.memory import Taken
-from kinds.lifecycle import EVERYTHING, QUICK, apply, difference, endings, made, plan, setting, world
+from kinds.lifecycle import EVERYTHING, LONG, QUICK, apply, difference, endings, made, plan, setting, world
 
 import bfinfra.app as app
 from bfinfra.backends import writes
@@ -91,7 +91,7 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     memory = Taken()
     around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
-        outcome = app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=20), around=around)
+        outcome = app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=LONG), around=around)
         problems = [ended.problem for ended in outcome.endings.values() if ended.problem]
     except BfinfraError as error:
         problems = list(error.problems)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from bad_input import at_a_desk, fuzz, lies
@@ -13,10 +12,14 @@ from kinds.lifecycle import EXAMPLES
 from bfinfra.sandbox import Running
 
 
-@pytest.fixture
-def talk(sandbox: Running, tmp_path: Path) -> lies.Talk:
-    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands."""
-    return lies.recorded(EXAMPLES["tanzu_cluster"], sandbox, tmp_path / "site")
+@pytest.fixture(scope="module")
+def talk(sandbox_process: Running, tmp_path_factory: pytest.TempPathFactory) -> lies.Talk:
+    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands; recorded once, as nobody changes it."""
+    folder = tmp_path_factory.mktemp("lies")
+    sandbox_process.reset()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(folder / "state"))
+        return lies.recorded(EXAMPLES["tanzu_cluster"], sandbox_process, folder / "site")
 
 
 def test_a_share_of_what_script_torture_tries(talk: lies.Talk):

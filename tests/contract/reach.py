@@ -6,8 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import httpx2
+from contract import table
 from contract.sides import plain
 from pyVmomi.VmomiSupport import GetWsdlMethod
+
+from bfinfra.backends import writes
 
 BACKENDS = Path(__file__).parents[2] / "bfinfra/backends"
 VERBS = {"get": "GET", "post": "POST", "patch": "PATCH", "put": "PUT", "delete": "DELETE", "bytes": "GET", "_list": "GET", "_object": "GET"}
@@ -15,6 +19,28 @@ VERBS = {"get": "GET", "post": "POST", "patch": "PATCH", "put": "PUT", "delete":
 POLICIES = "vcenter/policies.py"
 NO_PATH = {"/sdk"}
 """SOAP's own door: its methods count one by one."""
+
+
+def asked() -> set[str]:
+    """What the suite asked of the sandbox, by name."""
+    return {request for each in table.results().values() if each.get("sandbox", {}).get("outcome") == "passed" for request in each["sandbox"]["requests"]}
+
+
+def noting(seen: set[str]) -> type[httpx2.BaseTransport]:
+    """A filling that notes what is asked, by name."""
+
+    class Noting(httpx2.BaseTransport):
+        def __init__(self, inner: httpx2.BaseTransport) -> None:
+            self._inner = inner
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            seen.add(plain(writes.name(request)))
+            return self._inner.handle_request(request)
+
+        def close(self) -> None:
+            self._inner.close()
+
+    return Noting
 
 
 def soap_methods() -> set[str]:

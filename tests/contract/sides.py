@@ -60,7 +60,7 @@ class Side:
 
     def until(self, test: Callable[[], T]) -> T:
         """Look until it is true, and what it was then. A cassette has as many looks as it took."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not (found := test()):
             assert time.monotonic() < end, "it doesn't come"
             time.sleep(0.05 if self.mode == "live" else 0)

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from contract import reach, table
-from contract.sides import plain
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, endings, made, unhurried
+from kinds.lifecycle import EVERYTHING, LONG, QUICK, SPECS, endings, made
 
 import bfinfra.app as app
-from bfinfra.backends import writes
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running, start, stop
 
-ASKED = {request for each in table.results().values() if each.get("sandbox", {}).get("outcome") == "passed" for request in each["sandbox"]["requests"]}
+ASKED = reach.asked()
 SUITE_ONLY = {
     "CreateFolder", "CreateResourcePool", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
     "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}", "PUT /cls/data/{session}/{file}",
@@ -45,12 +42,6 @@ def test_the_suite_asks_vcenter_nothing_that_is_not_in_the_sources() -> None:
     assert vcenter - reach.soap_methods() - reach.paths() == SUITE_ONLY
 
 
-@pytest.mark.parametrize("kind", unhurried(EXAMPLES))
-def test_all_that_a_kind_asks_in_its_life_was_asked(kind: str, sandbox: Running) -> None:
-    asked = life(EXAMPLES[kind], sandbox)
-    assert asked - ASKED == set()
-
-
 def test_all_that_the_whole_poc_asks_was_asked(poc: Running) -> None:
     assert life(SPECS / "singapore-poc.yaml", poc) - ASKED == set()
 
@@ -63,22 +54,11 @@ def poc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
 
 
 def life(path: Path, world: Running) -> set[str]:
-    """Applied, planned, a kubeconfig for each cluster, destroyed: what was asked, by name."""
+    """Applied, a kubeconfig for each cluster, destroyed: what was asked, by name. Each kind's is looked at in tests/kinds/test_every_kind.py."""
     asked: set[str] = set()
 
-    class Noting(httpx2.BaseTransport):
-        def __init__(self, inner: httpx2.BaseTransport) -> None:
-            self.inner = inner
-
-        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-            asked.add(plain(writes.name(request)))
-            return self.inner.handle_request(request)
-
-        def close(self) -> None:
-            self.inner.close()
-
-    site, around = app.load(path, sandbox=world), app.Setting(sandbox=world, fillings=(Noting,), patience=QUICK)
-    how: dict[str, Any] = {"approve": lambda _: EVERYTHING, "options": Options(patience=QUICK, deadline=20), "around": around}
+    site, around = app.load(path, sandbox=world), app.Setting(sandbox=world, fillings=(reach.noting(asked),), patience=QUICK)
+    how: dict[str, Any] = {"approve": lambda _: EVERYTHING, "options": Options(patience=QUICK, deadline=LONG), "around": around}
     done = app.apply(site, **how)
     assert made(done), endings(done)
     for key in site.resources:

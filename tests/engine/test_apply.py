@@ -208,11 +208,11 @@ def test_stop_ends_the_wait_for_a_busy_server():
     began = time.monotonic()
     endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, patience=Patience())
     assert endings == {"box/a": "failed"}
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40, "it waited for the server's 50 seconds"
 
 
 def test_independent_branches_run_side_by_side():
-    world, together = ToyWorld(), threading.Barrier(3, timeout=5)
+    world, together = ToyWorld(), threading.Barrier(3, timeout=60)
 
     def run_together(step):
         world.lock.release()

@@ -81,18 +81,18 @@ def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytes
     def slow(_: int) -> None:
         synced.append(len(log.path.read_text().splitlines()))
         under_way.set()
-        assert go_on.wait(5)
+        assert go_on.wait(60)
 
     monkeypatch.setattr(journal.os, "fdatasync", slow)
     began = [threading.Thread(target=log, args=(StepBegun(at=1.0, key=Key("box", str(n)), title="make", number=1),)) for n in range(9)]
     began[0].start()
-    assert under_way.wait(5)
+    assert under_way.wait(60)
     for each in began[1:]:
         each.start()
     while len(log.path.read_text().splitlines()) < 9:
         under_way.wait(0.01)
     go_on.set()
     for each in began:
-        each.join(5)
+        each.join(60)
     log.close()
     assert synced == [1, 9], "the second one is for all that were written while the first one was under way"

@@ -39,7 +39,7 @@ def test_a_busy_one_is_asked_again_by_each(monkeypatch):
 
 
 def test_a_kind_that_takes_nothing_of_what_others_saw_is_asked_beside_those_that_it_refers_to(monkeypatch):
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def observe(kind, wanted, needs, *, others=True):
         both.wait()
@@ -56,12 +56,12 @@ def test_who_is_interrupted_waits_for_no_server(monkeypatch):
     began, answered = threading.Event(), threading.Event()
 
     def interrupted(kind, wanted, needs, *, others=True):
-        began.wait(20)
+        began.wait(60)
         raise KeyboardInterrupt
 
     def slow(kind, wanted, needs, *, others=True):
         began.set()
-        answered.wait(20)
+        answered.wait(60)
         return Seen({})
 
     monkeypatch.setattr(Box, "observe", interrupted)

@@ -18,6 +18,7 @@ from bfinfra.model.plan import Item, Plan
 from bfinfra.sandbox.makers.token import make_token
 
 QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 
 class Site:
@@ -43,7 +44,7 @@ class Site:
     def titles(self, address: str) -> list[str]:
         return [step.title() for step in self.item(address).steps]
 
-    def apply(self, *, deadline: float = 20, between: Callable[[], object] = lambda: None, **how: Any) -> app.Outcome:
+    def apply(self, *, deadline: float = LONG, between: Callable[[], object] = lambda: None, **how: Any) -> app.Outcome:
         """`between` happens after the plan was shown."""
 
         def every(plan: Plan) -> Allow:

@@ -31,6 +31,7 @@ MADE_ANEW = re.compile(
     r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": )"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])')
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
 QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 PARTS = ("backends", "engine", "kinds", "model", "spec")
 LATE = ("cryptography.x509", "encodings.idna")  # what an apply imports when it needs it
@@ -64,9 +65,9 @@ def drift(path: Path, sandbox: Running) -> Report:
     return app.drift(app.load(path, sandbox=sandbox), around=setting(sandbox))
 
 
-def apply(path: Path, sandbox: Running, **how: Any) -> app.Outcome:
-    options = Options(patience=QUICK, deadline=20)
-    return app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting(sandbox), **how)
+def apply(path: Path, sandbox: Running, *, around: app.Setting | None = None, **how: Any) -> app.Outcome:
+    options = Options(patience=QUICK, deadline=LONG)
+    return app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=around or setting(sandbox), **how)
 
 
 def endings(outcome: app.Outcome) -> dict[str, str]:
@@ -79,7 +80,8 @@ def made(outcome: app.Outcome) -> bool:
 
 def world(sandbox: Running) -> str:
     """The sandbox's world as text; seals hold salts, and certificates keys, which differ from run to run; on which node a pod runs is the scheduler's affair."""
-    return MADE_ANEW.sub(lambda found: f"{next(filter(None, found.groups()))}…", json.dumps(sandbox.world(), indent=1, sort_keys=True))
+    text = json.dumps(sandbox.world(), sort_keys=True).replace(', "', ',\n"')  # in lines, for who compares two; indenting takes six times as long
+    return MADE_ANEW.sub(lambda found: f"{next(filter(None, found.groups()))}…", text)
 
 
 def difference(now: str, whole: str) -> str:
@@ -107,7 +109,7 @@ def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, d
     child, go = start_child(path, sandbox, state, destroy=destroy)
     sandbox.faults({"door": "*", "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
     go.set()
-    child.join(60)
+    child.join(180)
     sandbox.clear_faults()
     assert child.exitcode is not None
     return child.exitcode

@@ -17,7 +17,7 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import Patience
 from bfinfra.sandbox import SMALL_WORLD, Running
 
-LEASE = 1.0  # seconds that it lives without a sign of life
+LEASE = 2.0  # seconds that it lives without a sign of life
 EXAMPLE = EXAMPLES["bitfusion_server"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made, setting
+from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made, setting
 from pyVmomi import vim
 
 import bfinfra.app as app
@@ -34,7 +34,7 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
         between()
         return EVERYTHING
 
-    return app.apply(app.load(path, sandbox=sandbox), approve=approve, options=Options(patience=QUICK, deadline=20), around=setting(sandbox), **how)
+    return app.apply(app.load(path, sandbox=sandbox), approve=approve, options=Options(patience=QUICK, deadline=LONG), around=setting(sandbox), **how)
 
 
 def only(vcenter: VCenter) -> Any:

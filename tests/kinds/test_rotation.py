@@ -8,7 +8,7 @@ import json
 import uuid
 
 import pytest
-from at_cluster import QUICK, Site
+from at_cluster import LONG, QUICK, Site
 from kube_api import until
 
 import bfinfra.app as app
@@ -26,7 +26,7 @@ class Rotating(Site):
     """A site whose token can be rotated; `order` tells which Secrets were written, in which order."""
 
     def rotate(self, token="", **how):
-        return app.rotate(self._load(), token, approve=self.approve, options=Options(patience=QUICK, deadline=20),
+        return app.rotate(self._load(), token, approve=self.approve, options=Options(patience=QUICK, deadline=LONG),
                           around=app.Setting(patience=QUICK), **how)
 
     def approve(self, plan):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, endings, made, plan, setting, unhurried, world
+from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, SPECS, apply, endings, made, plan, setting, unhurried, world
 from kinds.strangers import entry
 
 import bfinfra.app as app
@@ -54,7 +54,7 @@ def anything(found: Plan) -> Allow:
 def forced(path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anything, **how: Any) -> dict[str, str]:
     """All is allowed; how each ended, or why nothing was begun."""
     try:
-        options = Options(patience=QUICK, deadline=20)
+        options = Options(patience=QUICK, deadline=LONG)
         return endings(app.apply(app.load(path, sandbox=sandbox), approve=allow, options=options, around=setting(sandbox), **how))
     except BfinfraError as error:
         return {"refused": str(error)}

@@ -21,11 +21,11 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'
     ("x: &x {" + ",".join(f"a{n}: 1" for n in range(500)) + "}\n" + "".join(f"y{n}: {{<<: [{','.join(['*x'] * 300)}]}}\n" for n in range(9)), "more than 100,000 values"),
 ])  # fmt: skip
 def test_what_grows_recurs_or_constructs_is_refused_without_being_quoted(text, says):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(foreign.Unfit, match=says) as raised:
         foreign.documents(text)
     assert "s3cret" not in str(raised.value)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_plain_values_are_read_and_dates_stay_as_they_are_written():

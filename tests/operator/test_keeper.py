@@ -331,7 +331,7 @@ def test_its_own_thread_runs_until_it_is_stopped(world: World) -> None:
 
     world.api.create = watched  # type: ignore[method-assign]  # a test listens
     world.keeper.site(create({"apiVersion": "bfinfra.io/v1alpha1", "kind": "Site", "metadata": {"name": "poc", "namespace": "ns", "uid": "u"}, "spec": {"site": {"site": "poc"}}}))
-    assert made.wait(10)
+    assert made.wait(60)
     stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from kinds.lifecycle import SPECS
 from pyVim.connect import Disconnect, SmartConnect
-from pyVmomi import vim
+from pyVmomi import vim, vmodl
 
 from bfinfra import app
 from bfinfra import sandbox as sandboxes
@@ -102,14 +102,16 @@ def administrator(sandbox: Running) -> Iterator[Any]:
 def paths(si: Any) -> dict[str, Any]:
     """Every entity by its inventory path."""
     view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.ManagedEntity], True)
-    found = {"/": si.content.rootFolder}
-    for each in view.view:
-        names, at = [], each
-        while at is not None and at != si.content.rootFolder:
-            names.append(at.name)
-            at = at.parent
-        found["/" + "/".join(reversed(names))] = each
-    return found
+    collector = vmodl.query.PropertyCollector
+    way = collector.TraversalSpec(type=vim.view.ContainerView, path="view", skip=False)
+    wanted = collector.PropertySpec(type=vim.ManagedEntity, pathSet=["name", "parent"])
+    rows = si.content.propertyCollector.RetrieveContents([collector.FilterSpec(objectSet=[collector.ObjectSpec(obj=view, skip=True, selectSet=[way])], propSet=[wanted])])
+    near = {row.obj: {each.name: each.val for each in row.propSet} for row in rows}
+
+    def path(at: Any) -> str:
+        return "" if at == si.content.rootFolder else f"{path(near[at]['parent'])}/{near[at]['name']}"
+
+    return {"/": si.content.rootFolder, **{path(at): at for at in near}}
 
 
 def grant(sandbox: Running, entities: Mapping[Entity, Iterable[str]], account: str = ACCOUNT) -> None:

@@ -29,11 +29,11 @@ class Told(http.client.HTTPSConnection):
     """A connection to a loopback port that checks the certificate of the name it was asked for."""
 
     def __init__(self, host: str, port: int, ca_file: str) -> None:
-        super().__init__(host, timeout=20, context=ssl.create_default_context(cafile=ca_file))
+        super().__init__(host, timeout=60, context=ssl.create_default_context(cafile=ca_file))
         self.real = port
 
     def connect(self) -> None:
-        self.sock = self._context.wrap_socket(socket.create_connection(("127.0.0.1", self.real), 20), server_hostname=self.host)
+        self.sock = self._context.wrap_socket(socket.create_connection(("127.0.0.1", self.real), 60), server_hostname=self.host)
 
 
 class Rest:
@@ -80,7 +80,7 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 def control(world: Running, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
     """One request to the control door."""
-    connection = http.client.HTTPConnection(world.control, timeout=20)
+    connection = http.client.HTTPConnection(world.control, timeout=60)
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers or {})
         return read(connection)
@@ -96,7 +96,7 @@ def read(connection: http.client.HTTPConnection) -> Answer:
     return Answer(found.status, json.loads(text) if text and "json" in headers.get("content-type", "") else text, headers)
 
 
-def until(test: Callable[[], Any], seconds: float = 10) -> Any:
+def until(test: Callable[[], Any], seconds: float = 60) -> Any:
     """What the test gives once that is true."""
     limit = time.monotonic() + seconds
     while not (found := test()):

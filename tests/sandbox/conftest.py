@@ -1,4 +1,4 @@
-"""A small world in its own process, for tests through clients that know nothing of the sandbox."""
+"""The small world, for tests through clients that know nothing of the sandbox."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra.sandbox import Running, start, stop
-
-SMALL = Path(__file__).resolve().parents[2] / "specs/worlds/small.yaml"
+from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Running]:
-    """The small world, running."""
-    found = start(SMALL, tmp_path / "state")
+def small(sandbox: Running) -> Running:
+    """The small world as at its start; for whoever leaves it running."""
+    return sandbox
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Running]:
+    """A small world of the test's own, which may be stopped and started."""
+    found = start(SMALL_WORLD, tmp_path / "state")
     yield found
     stop(tmp_path / "state")

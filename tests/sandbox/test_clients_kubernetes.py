@@ -62,7 +62,7 @@ def test_a_watch_sees_a_job_run_to_its_end_and_the_log_can_be_followed(api: Any,
     batch = client.BatchV1Api(api)
     batch.create_namespaced_job("default", job)
     stream = watch.Watch()
-    for event in stream.stream(batch.list_namespaced_job, "default", timeout_seconds=20):
+    for event in stream.stream(batch.list_namespaced_job, "default", timeout_seconds=60):
         if event["object"].status.succeeded:
             stream.stop()
     (pod,) = core.list_namespaced_pod("default", label_selector="job-name=j").items
@@ -74,10 +74,9 @@ def test_a_watch_starts_where_the_list_ended(core: Any) -> None:
     version = core.list_namespaced_config_map("default").metadata.resource_version
     core.create_namespaced_config_map("default", {"metadata": {"name": "later"}})
     stream = watch.Watch()
-    (event,) = [(each["type"], each["object"].metadata.name) for each in stream.stream(
-        core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=1,
-    )]  # fmt: skip
-    assert event == ("ADDED", "later")
+    event = next(iter(stream.stream(core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=60)))
+    stream.stop()
+    assert (event["type"], event["object"].metadata.name) == ("ADDED", "later")
 
 
 def test_lists_come_in_pages(core: Any) -> None:

@@ -62,7 +62,7 @@ def test_a_watch_brings_events_in_their_order(kube: Client) -> None:
         kube.apply(ConfigMap(metadata=ObjectMeta(name="w", namespace="default"), data=step), field_manager="one")
     kube.delete(ConfigMap, "w", namespace="default")
     seen = []
-    for kind, found in kube.watch(ConfigMap, namespace="default", fields={"metadata.name": "w"}, resource_version="1", server_timeout=2):
+    for kind, found in kube.watch(ConfigMap, namespace="default", fields={"metadata.name": "w"}, resource_version="1", server_timeout=60):
         seen.append((kind, (found.data or {}).get("a")))
         if kind == "DELETED":
             break

@@ -78,12 +78,12 @@ def test_a_reset_empties_it_and_the_kubeconfig_stays_good(sandbox: Running) -> N
         assert gone.value.status == 404
 
 
-def test_a_restart_keeps_what_is_in_it_and_who_gets_in(small: Running) -> None:
-    with administrator(small) as api:
+def test_a_restart_keeps_what_is_in_it_and_who_gets_in(own: Running) -> None:
+    with administrator(own) as api:
         client.CoreV1Api(api).create_namespace(HOME)
-    before, dump = written(small), control(small, "GET", "/world").data
-    stop(small.state)
-    again = start(SMALL_WORLD, small.state)
+    before, dump = written(own), control(own, "GET", "/world").data
+    stop(own.state)
+    again = start(SMALL_WORLD, own.state)
     assert written(again) == before
     assert "mine" in names(again)
     assert control(again, "GET", "/world").data == dump

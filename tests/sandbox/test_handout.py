@@ -59,19 +59,19 @@ def test_the_official_client_lists_each_cluster_through_its_context(small: Runni
     assert "kube-system" in namespaces(small, "other")
 
 
-def test_a_guest_cluster_has_a_context_while_it_runs_and_over_a_restart(small: Running) -> None:
-    namespace(small)
-    cluster_runs(small)
-    until(lambda: "ns/c1" in contexts(small))
-    assert "ns" in namespaces(small, "compute")
-    assert "ns" not in namespaces(small, "ns/c1")
-    stop(small.state)
-    assert not (small.state / "env").exists()
-    assert not (small.state / "kubeconfig").exists()
-    start(SMALL_WORLD, small.state)
-    assert "default" in namespaces(small, "ns/c1")
-    Rest(small).call("DELETE", "/api/vcenter/namespaces/instances/ns")
-    until(lambda: contexts(small) == ["compute", "other"])
+def test_a_guest_cluster_has_a_context_while_it_runs_and_over_a_restart(own: Running) -> None:
+    namespace(own)
+    cluster_runs(own)
+    until(lambda: "ns/c1" in contexts(own))
+    assert "ns" in namespaces(own, "compute")
+    assert "ns" not in namespaces(own, "ns/c1")
+    stop(own.state)
+    assert not (own.state / "env").exists()
+    assert not (own.state / "kubeconfig").exists()
+    start(SMALL_WORLD, own.state)
+    assert "default" in namespaces(own, "ns/c1")
+    Rest(own).call("DELETE", "/api/vcenter/namespaces/instances/ns")
+    until(lambda: contexts(own) == ["compute", "other"])
 
 
 def test_a_reset_leaves_what_it_handed_out_good(small: Running, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def ssh(sandbox: Running, user: str, *words: str, known: str = "ssh/known_hosts"
     options = {"HostName": found[0], "Port": found[1], "HostKeyAlias": "10.5.0.11", "UserKnownHostsFile": sandbox.files / known, "BatchMode": "yes",
                "IdentityFile": sandbox.files / "ssh/id_ed25519", "IdentitiesOnly": "yes", "StrictHostKeyChecking": "yes"}
     command = ["ssh", "-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}")), f"{user}@machine", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
 
 
 def machine(sandbox: Running, name: str, address: str) -> Machine:

@@ -146,5 +146,5 @@ def test_curl_uploads_with_expect_and_chunks(place: Place, tmp_path: Path) -> No
     (tmp_path / "big").write_bytes(b"x" * 2_000_000)
     base = ["curl", "-sS", "--cacert", str(place.pki.ca_file), "--connect-to", f"{ADDRESS}:127.0.0.1:{place.port}", f"https://{ADDRESS}/up"]
     for options in (["-H", "Expect: 100-continue", "-T", str(tmp_path / "big")], ["-H", "Transfer-Encoding: chunked", "-T", str(tmp_path / "big")]):
-        found = subprocess.run([*base, *options], capture_output=True, check=True, timeout=20)
+        found = subprocess.run([*base, *options], capture_output=True, check=True, timeout=60)
         assert b'"size": 2000000' in found.stdout

@@ -73,12 +73,12 @@ def test_a_developer_s_cluster_opens_an_address_of_its_own(small: Running) -> No
     assert ask(small, host, 6443, "GET", "/api/v1/nodes", inside).status == 401
 
 
-def test_a_restart_keeps_the_cluster_and_removing_the_namespace_ends_it(small: Running) -> None:
-    namespace(small)
-    host = cluster_runs(small)
-    before = control(small, "GET", "/world").data
-    stop(small.state)
-    again = start(SMALL_WORLD, small.state)
+def test_a_restart_keeps_the_cluster_and_removing_the_namespace_ends_it(own: Running) -> None:
+    namespace(own)
+    host = cluster_runs(own)
+    before = control(own, "GET", "/world").data
+    stop(own.state)
+    again = start(SMALL_WORLD, own.state)
     assert again.lookup(host, 6443)
     assert control(again, "GET", "/world").data == before
     assert Rest(again).call("DELETE", "/api/vcenter/namespaces/instances/ns").status == 204
@@ -103,4 +103,4 @@ def test_a_reset_closes_the_guest(small: Running) -> None:
     host = cluster_runs(small)
     small.reset()
     assert control(small, "GET", "/world").data == empty
-    assert start(SMALL_WORLD, small.state).lookup(host, 6443) is None
+    assert small.lookup(host, 6443) is None

@@ -88,16 +88,16 @@ def test_tags_on_collections_are_refused() -> None:
 
 def test_an_alias_bomb_is_refused_quickly() -> None:
     levels = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"] + [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
-    began = time.monotonic()
+    began = time.process_time()
     assert f"more than {MOST:,} values" in refused("\n".join(levels))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_merge_bomb_is_refused_quickly() -> None:
     big = "base: &base {" + ",".join(f"k{n}: 1" for n in range(5000)) + "}\n"
-    began = time.monotonic()
+    began = time.process_time()
     assert "values" in refused(big + "".join(f"u{n}: {{<<: *base}}\n" for n in range(5000)))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_an_alias_inside_of_what_it_names_is_refused() -> None:

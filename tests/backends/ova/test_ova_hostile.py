@@ -162,11 +162,11 @@ ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {chr(98 
     OVF.replace("Be kind.", "<x>" * 100_000),
 ])
 def test_entity_tricks_and_depth_are_refused_quickly(tmp_path: Path, text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     said = refused(pack(tmp_path / "a.ova", parts(text)))
     assert "descriptor" in said
     assert "root:" not in said
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_entity_tricks_in_utf_16_are_refused_too(tmp_path: Path) -> None:

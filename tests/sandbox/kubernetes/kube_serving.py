@@ -30,7 +30,7 @@ class Served:
         """A plain HTTP client with a bearer token (the administrator's where none is given)."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
         headers = {"authorization": f"Bearer {token or self.cluster.admin_token}"} if token != "" else {}
-        return httpx2.Client(base_url=self.url, verify=context, headers={"user-agent": "curl/8", **headers}, trust_env=False, timeout=10)
+        return httpx2.Client(base_url=self.url, verify=context, headers={"user-agent": "curl/8", **headers}, trust_env=False, timeout=60)
 
     def kubeconfig(self, token: str | None = None) -> dict[str, Any]:
         """A kubeconfig."""
@@ -50,7 +50,7 @@ class Served:
         return client
 
 
-def until(test: Callable[[], Any], seconds: float = 10) -> Any:
+def until(test: Callable[[], Any], seconds: float = 60) -> Any:
     """What `test` answers once it is true; fails where that takes too long."""
     end = time.monotonic() + seconds
     while not (found := test()):

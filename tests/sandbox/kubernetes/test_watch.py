@@ -88,7 +88,7 @@ def test_the_official_client_creates_lists_patches_watches_and_deletes(served: S
         assert [each.metadata.name for each in core.list_namespaced_config_map("default").items] == ["a"]
         assert core.patch_namespaced_config_map("a", "default", {"data": {"z": "1"}}).data == {"k": "v", "z": "1"}
         watcher = kubernetes.watch.Watch()
-        for event in watcher.stream(core.list_namespaced_config_map, "default", timeout_seconds=5):
+        for event in watcher.stream(core.list_namespaced_config_map, "default", timeout_seconds=60):
             assert (event["type"], event["object"].metadata.name) == ("ADDED", "a")
             watcher.stop()
         core.delete_namespaced_config_map("a", "default")

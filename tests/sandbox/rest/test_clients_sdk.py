@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import yaml
 from judge import misfits, vm_template_client
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, endings, made
+from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made
 from operations import Exchange, judged
 from pyVmomi import vim
 from rights.given import administrator
@@ -68,7 +68,7 @@ def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
     setting = app.Setting(sandbox=sandbox, fillings=(recorder,), patience=QUICK)
     given = app.load(folder / "site.yaml", sandbox=sandbox)
-    done = app.apply(given, approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=20), around=setting, **how)
+    done = app.apply(given, approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=LONG), around=setting, **how)
     assert made(done), endings(done)
 
 

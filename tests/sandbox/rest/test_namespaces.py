@@ -102,12 +102,12 @@ def test_users_see_their_namespaces_and_change_none_without_the_privilege(rest: 
     assert "Namespaces.Configure" in answer.data["messages"][0]["default_message"]
 
 
-def test_a_restart_keeps_namespaces_and_ends_sessions(small: Running) -> None:
-    rest = Rest(small)
+def test_a_restart_keeps_namespaces_and_ends_sessions(own: Running) -> None:
+    rest = Rest(own)
     made(rest)
-    before = control(small, "GET", "/world").data
-    stop(small.state)
-    again = start(SMALL_WORLD, small.state)
+    before = control(own, "GET", "/world").data
+    stop(own.state)
+    again = start(SMALL_WORLD, own.state)
     fresh = Rest(again)
     assert fresh.raw("GET", PATH, headers={"vmware-api-session-id": rest.token}).status == 401
     assert [each["namespace"] for each in fresh.get(PATH)] == ["ns"]

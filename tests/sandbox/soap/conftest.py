@@ -60,7 +60,7 @@ class Site:
 
     def login(self, user: str = "administrator@aiml.local", password: str = "VMware1!") -> Client:
         """A pyVmomi session."""
-        si = SmartConnect(host="127.0.0.1", port=self.port, user=user, pwd=password, sslContext=self.trust, httpConnectionTimeout=20)
+        si = SmartConnect(host="127.0.0.1", port=self.port, user=user, pwd=password, sslContext=self.trust, httpConnectionTimeout=60)
         self.clients.append(si)
         return Client(si)
 

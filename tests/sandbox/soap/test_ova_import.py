@@ -42,7 +42,7 @@ def put(site: Any, url: str, data: bytes) -> int:
     """Upload to an address that the lease gave."""
     request = urllib.request.Request(url.replace("https://*", f"https://127.0.0.1:{site.port}"), data, method="PUT")
     try:
-        with urllib.request.urlopen(request, context=site.trust, timeout=20) as answer:
+        with urllib.request.urlopen(request, context=site.trust, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
