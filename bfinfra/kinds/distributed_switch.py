@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 ADDRESS = "distributed_switch/"
 Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
-HOSTS = (holds("hosts", "Host.Config.Network"),)
+MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Network"))
+"""What it takes that hosts come, go or change NICs."""
 
 
 class Spec(kind.Spec):
@@ -59,7 +60,7 @@ class State(kind.State):
 class Create(kind.Step):
     """create the distributed switch {name}"""
 
-    rights = (holds("networks", "DVSwitch.Create", "DVSwitch.Modify", "DVSwitch.HostOp"), *HOSTS)
+    rights = (holds("networks", "DVSwitch.Create"), *MEMBERS)
 
     name: str
     folder: str
@@ -75,7 +76,7 @@ class Create(kind.Step):
 class Reconfigure(kind.Step):
     """change the distributed switch {name}"""
 
-    rights = (holds("networks", "DVSwitch.Modify", "DVSwitch.HostOp"), *HOSTS)
+    rights = (holds("networks", "DVSwitch.Modify"), *MEMBERS)
 
     name: str
     moid: str
@@ -87,7 +88,7 @@ class Delete(kind.Step):
     """delete the distributed switch {name}"""
 
     destructive = True
-    rights = (holds("networks", "DVSwitch.Delete", "DVPortgroup.Delete", "DVSwitch.HostOp"), *HOSTS)
+    rights = (holds("networks", "DVSwitch.Delete"),)
     uses = (Use.DESTROY,)
     name: str
     moid: str
@@ -135,7 +136,8 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """The folder of networks, with all below it, and the hosts."""
         hosts = tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts)
-        return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),), "hosts": hosts}
+        networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)
+        return {"networks": networks, "members": networks if hosts else (), "hosts": hosts}
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One task."""

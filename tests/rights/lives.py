@@ -70,7 +70,12 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> 
     if use is Use.PLAN:
         planned(site, sandbox)
     elif use is Use.DESTROY:
+        elsewhere = noted_elsewhere(sandbox, "of another site") if site.kind != POC else []
         applied(site, sandbox, destroy=True)
+        if elsewhere:  # once more where its notes are the last ones
+            noted_elsewhere(sandbox, "")
+            applied_by_the_administrator(site, sandbox)
+            applied(site, sandbox, destroy=True)
     else:
         applied(site, sandbox, adopt=ADOPTED.get(site.kind, frozenset()))
         changed = site.but(*CHANGED.get(site.kind, ()))
@@ -118,6 +123,15 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "mpi_operator": (("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0"),),
     "bitfusion_device_plugin": (("{enforce: privileged}", "{enforce: privileged}, labels: {team: a}"),),
     "mpi_job": (("workers: 2", "workers: 2\n    wait: running"), ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0")),
+    "content_library": (("subscription: {}", "subscription: {on_demand: false}"),),
+    "distributed_switch": (("mtu: 9000", "mtu: 1500"),),
+    "port_group": (("{hosts:", "{mtu: 9000, hosts:"), ("vlan: 31", "vlan: 32")),
+    "vmkernel_adapter": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: roce}", "{switch: roce, vlan: 31}")),
+    "supervisor": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: pods}", "{switch: pods, vlan: 31}")),
+    "virtual_machine": (
+        ("cpus: 4", "cpus: 6\n    disk: 200GiB"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"),
+        ("[{network: VM Network}]", "[{network: Storage Network}, {network: VM Network}]"),
+    ),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
 
@@ -130,8 +144,36 @@ def prepare(kind: str, use: Use, sandbox: Running) -> None:
             there["/dc/vm"].CreateFolder("gpu")
             part = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=4000))
             there["/dc/host/farm/Resources"].CreateResourcePool("servers", vim.ResourceConfigSpec(cpuAllocation=part, memoryAllocation=part))
+    elif kind == "virtual_machine":
+        disk = vim.vm.device.VirtualDisk(key=-1, controllerKey=1000, unitNumber=0, capacityInKB=16 << 20, backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(diskMode="persistent"))
+        scsi = vim.vm.device.ParaVirtualSCSIController(key=1000, busNumber=0, sharedBus="noSharing")
+        added = [vim.vm.device.VirtualDeviceSpec(operation="add", device=scsi), vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=disk)]
+        with administrator(sandbox) as si:
+            WaitForTask(paths(si)["/dc/vm/centos-7.6"].Reconfigure(vim.vm.ConfigSpec(deviceChange=added)))
     elif kind == "workload" and use is Use.APPLY:
         other(sandbox).call("POST", "/apis/batch/v1/namespaces/default/jobs", yaml.safe_load((life.SPECS / "manifests/hello.yaml").read_text()))
+
+
+def noted_elsewhere(sandbox: Running, text: str) -> list[str]:
+    """Somebody uses the same custom attributes on other objects; which."""
+    found = []
+    with administrator(sandbox) as si:
+        manager, there = si.content.customFieldsManager, paths(si).values()
+        for each in [field for field in manager.field if field.name.startswith("bfinfra.")]:
+            others = [ref for ref in there if type(ref) is each.managedObjectType and not any(v.key == each.key and v.value.startswith("bfinfra:") for v in ref.customValue)]
+            for ref in others:
+                manager.SetField(ref, each.key, text)
+            found += [each.name] if others else []
+    return found
+
+
+def turned(sandbox: Running) -> None:
+    """Somebody deletes the machine, and makes its template a machine."""
+    with administrator(sandbox) as si:
+        there = paths(si)
+        WaitForTask(there["/dc/vm/sckubw01"].PowerOff())
+        WaitForTask(there["/dc/vm/sckubw01"].Destroy())
+        there["/dc/vm/centos-7.6"].MarkAsVirtualMachine(there["/dc/host/farm/Resources"])
 
 
 def hardware(sandbox: Running) -> None:
@@ -199,5 +241,5 @@ def resized(sandbox: Running) -> None:
 
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
     "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
-    "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,),
+    "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,), "virtual_machine": (turned,),
 }

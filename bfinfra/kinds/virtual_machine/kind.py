@@ -76,7 +76,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
         machines, pool = Entity(f"/{datacenter}/vm", "Folder", propagate=True), Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool")
         return {
-            "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines, pool) if spec.library else (), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+            "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
+            "imported": (machines, pool) if spec.library else (), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
         }  # fmt: skip
 
     def ready(self, spec: Spec, state: State) -> Readiness:

@@ -31,10 +31,10 @@ class Make(kind.Step):
 
     rights = (
         holds("machines", "VirtualMachine.Provisioning.DeployTemplate", "VirtualMachine.Provisioning.Clone", "VirtualMachine.Inventory.CreateFromExisting",
-              "VirtualMachine.Inventory.Create", "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
+              "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
               "VirtualMachine.Config.Memory", "VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings", "VirtualMachine.Config.DiskExtend"),
         holds("pool", "Resource.AssignVMToPool"), holds("datastore", "Datastore.AllocateSpace"), holds("networks", "Network.Assign"),
-        holds("deployed", "VApp.Import", "VirtualMachine.Config.AddNewDisk"),
+        holds("deployed", "VirtualMachine.Inventory.Create"), holds("imported", "VApp.Import"),
     )  # fmt: skip
 
     name: str
@@ -51,7 +51,7 @@ class Make(kind.Step):
 class Discard(_Machine):
     """remove the half-deployed {name}, once what works on it has ended"""
 
-    rights = (holds("machines", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
+    rights = (holds("deployed", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
-from bfinfra.sandbox.soap import dispatch, ovf_hardware, ovf_manager, ovf_properties, vm_create
+from bfinfra.sandbox.soap import dispatch, ovf_hardware, ovf_manager, ovf_properties, vm_create, vm_rights
 from bfinfra.sandbox.soap.ovf_descriptor import parse
 
 EXTRA = {"@class": ("com.vmware.vcenter.ovf.extra_config_params",), "type?": str, "extra_configs?": [{"key?": str, "value?": str, "virtual_system_id?": str}]}
@@ -55,8 +55,8 @@ def _made(call: Call, text: str, target: dict[str, Any], spec: dict[str, Any]) -
     notes = [each for params in spec.get("additional_parameters", []) for each in params.get("extra_configs", [])]
     config.extraConfig = [*(config.extraConfig or []), *(vim.option.OptionValue(key=each["key"], value=each["value"]) for each in notes)]
     caller: Any = dispatch.Call(inventory, None, call.session, "", "deploy")  # type: ignore[arg-type]  # it opens no sessions
-    caller.need("VApp.Import", pool)
-    vm_create.may_create(caller, folder, pool.ref, config)
+    caller.need("VApp.Import", pool, folder)
+    vm_rights.may_create(caller, folder, pool.ref, config)
     return vm_create.make(caller, folder, (pool, host, store), config).moid
 
 

@@ -13,6 +13,7 @@ from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.soap import dispatch, vm_life
 from bfinfra.sandbox.soap.placing import check_name
+from bfinfra.sandbox.soap.vm_rights import may_clone
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -84,8 +85,7 @@ def _cloned(call: Call, source: str, spec: dict[str, Any], how: Any) -> Managed:
     folder = _object(call, placement["folder"]) if "folder" in placement else inventory.get(origin.parent)
     try:
         with inventory.lock:
-            caller.need("VirtualMachine.Provisioning.DeployTemplate" if origin["config"].template else "VirtualMachine.Provisioning.Clone", origin)
-            caller.need("VirtualMachine.Inventory.CreateFromExisting", folder)
+            may_clone(caller, origin, folder, how)
             check_name(inventory, folder, spec["name"])
             return vm_life.cloned(caller, origin, folder, spec["name"], how)
     except vim.fault.NoPermission as error:

@@ -14,7 +14,8 @@ from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.ovf_hardware import DEVICE, disk_address
-from bfinfra.sandbox.soap.vm_create import make, may_create
+from bfinfra.sandbox.soap.vm_create import make
+from bfinfra.sandbox.soap.vm_rights import may_create
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed

@@ -23,8 +23,16 @@ SWITCH, GROUP = "vim.DistributedVirtualSwitch", "vim.dvs.DistributedVirtualPortg
 @method("vim.Folder", "CreateDVS_Task")
 def create_switch(call: Call, this: Managed, args: Any) -> Any:
     """A switch with the hosts that its specification names. DuplicateName."""
+    may_change_hosts(call, this, args.spec.configSpec.host)
     check_name(call.inventory, this, args.spec.configSpec.name)
     return tasks.start(call, this, "Folder.createDistributedVirtualSwitch", lambda: made_switch(call, this, args.spec.configSpec, args.spec.productInfo).ref, lock=False)
+
+
+def may_change_hosts(call: Call, on: Managed, members: Any) -> None:
+    """NoPermission where hosts come, go or change NICs, and the caller may not. Source: DistributedVirtualSwitch.ReconfigureDvs_Task."""
+    for each in members or []:
+        call.need("DVSwitch.HostOp", on)
+        call.need("Host.Config.Network", call.inventory.get(each.host))
 
 
 def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> Managed:
@@ -93,8 +101,11 @@ def check_nics(inventory: Inventory, switch: Managed, host: Managed, wanted: set
 @method(SWITCH, "ReconfigureDvs_Task")
 def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
     """Name, description, frames, uplinks, hosts. ConcurrentAccess for a stale `configVersion`."""
-    call.need("DVSwitch.Modify", this)
     config, spec = this["config"], args.spec
+    may_change_hosts(call, this, spec.host)
+    if spec.defaultPortConfig is not None:
+        call.need("DVSwitch.PortSetting", this)
+    call.need("DVSwitch.Modify", this)
     if spec.configVersion and spec.configVersion != config.configVersion:
         raise vim.fault.ConcurrentAccess(msg="The switch was modified by another operation.")
     if spec.name and spec.name != this.name:

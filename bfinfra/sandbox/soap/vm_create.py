@@ -11,6 +11,7 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name, datastore_for, host_for
 from bfinfra.sandbox.soap.vm_config import apply
+from bfinfra.sandbox.soap.vm_rights import may_create
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -26,37 +27,6 @@ def create_vm(call: Call, this: Managed, args: Any) -> Any:
     check_name(call.inventory, this, args.config.name)
     datastore_for(call.inventory, host_for(call.inventory, pool, host, args.config), args.config.files and args.config.files.vmPathName)
     return tasks.start(call, this, "Folder.createVm", lambda: make(call, this, (pool, host, None), args.config).ref, lock=False)
-
-
-def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
-    """What a new machine asks for besides the method's own right, by what is in its specification. Source: Folder.CreateVM_Task, ConfigSpec."""
-    call.need("VirtualMachine.Inventory.Create", folder)
-    call.need("Resource.AssignVMToPool", call.inventory.get(pool))
-    if spec.extraConfig:
-        call.need("VirtualMachine.Config.AdvancedConfig", folder)
-    for change in spec.deviceChange or []:
-        if isinstance(change.device, vim.vm.device.VirtualDisk):
-            call.need("VirtualMachine.Config.AddNewDisk" if change.fileOperation else "VirtualMachine.Config.AddExistingDisk", folder)
-    may_use_networks(call, spec)
-    store = call.inventory.named(vim.Datastore, ((spec.files and spec.files.vmPathName) or "").partition("[")[2].partition("]")[0])
-    if store is not None:
-        call.need("Datastore.AllocateSpace", store)
-
-
-def may_use_networks(call: Call, spec: Any) -> None:
-    """NoPermission where an adapter goes to a network that the caller may not use."""
-    for change in spec.deviceChange or []:
-        if isinstance(change.device, vim.vm.device.VirtualEthernetCard) and change.operation != "remove" and (network := network_of(call, change.device)) is not None:
-            call.need("Network.Assign", network)
-
-
-def network_of(call: Call, card: Any) -> Managed | None:
-    """The network that an adapter's backing names."""
-    port = getattr(card.backing, "port", None)
-    if port is not None:
-        return next((each for each in call.inventory.networks() if each.props.get("key") == port.portgroupKey), None)
-    named = getattr(card.backing, "network", None)
-    return call.inventory.get(named) if named is not None else call.inventory.named(vim.Network, getattr(card.backing, "deviceName", None) or "")
 
 
 def check_folder(folder: Managed) -> None:

@@ -12,6 +12,7 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, settle
+from bfinfra.sandbox.soap.vm_rights import may_clone
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -105,8 +106,7 @@ def clone(call: Call, this: Managed, args: Any) -> Any:
     """A copy with the same devices but passthrough ones; `spec.config` is applied to it."""
     refuse_importing(call.inventory, this)
     folder = call.inventory.get(args.folder)
-    call.need("VirtualMachine.Provisioning.DeployTemplate" if this["config"].template else "VirtualMachine.Provisioning.Clone", this)
-    call.need("VirtualMachine.Inventory.CreateFromExisting", folder)
+    may_clone(call, this, folder, args.spec)
     check_name(call.inventory, folder, args.name)
     return tasks.start(call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref)
 

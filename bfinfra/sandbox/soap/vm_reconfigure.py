@@ -10,21 +10,11 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, check_version
-from bfinfra.sandbox.soap.vm_create import may_use_networks
 from bfinfra.sandbox.soap.vm_life import refuse_importing
+from bfinfra.sandbox.soap.vm_rights import may_use_networks, privileges
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
-
-DEVICE = vim.vm.device
-PRIVILEGES = {  # what a field of the specification asks for
-    "name": "VirtualMachine.Config.Rename", "annotation": "VirtualMachine.Config.Annotation", "numCPUs": "VirtualMachine.Config.CPUCount",
-    "numCoresPerSocket": "VirtualMachine.Config.CPUCount", "memoryMB": "VirtualMachine.Config.Memory", "extraConfig": "VirtualMachine.Config.AdvancedConfig",
-    "cpuAllocation": "VirtualMachine.Config.Resource", "memoryAllocation": "VirtualMachine.Config.Resource",
-    "memoryReservationLockedToMax": "VirtualMachine.Config.Resource", "firmware": "VirtualMachine.Config.Settings", "bootOptions": "VirtualMachine.Config.Settings",
-    "guestId": "VirtualMachine.Config.Settings", "vAppConfig": "VApp.ApplicationConfig", "managedBy": "VirtualMachine.Config.ManagedBy",
-    "flags": "VirtualMachine.Config.Settings", "tools": "VirtualMachine.Config.Settings", "latencySensitivity": "VirtualMachine.Config.Settings",
-}
 
 
 @method("vim.VirtualMachine", "ReconfigVM_Task")
@@ -37,20 +27,6 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
     check_version(this["config"], spec)
     refuse_importing(call.inventory, this)
     return tasks.start(call, this, "VirtualMachine.reconfigure", lambda: change(call, this, spec))
-
-
-def privileges(spec: Any) -> list[str]:
-    """The privileges that the set parts of a specification need."""
-    found = [privilege for name, privilege in PRIVILEGES.items() if getattr(spec, name) not in (None, [])]
-    found += [device_privilege(each) for each in spec.deviceChange or []]
-    return sorted(set(found)) or ["VirtualMachine.Config.Settings"]
-
-
-def device_privilege(change: Any) -> str:
-    """The privilege for one device change."""
-    if isinstance(change.device, DEVICE.VirtualDisk):
-        return {"add": "VirtualMachine.Config.AddNewDisk", "remove": "VirtualMachine.Config.RemoveDisk"}.get(change.operation, "VirtualMachine.Config.DiskExtend")
-    return "VirtualMachine.Config.EditDevice" if change.operation == "edit" else "VirtualMachine.Config.AddRemoveDevice"
 
 
 def change(call: Call, vm: Managed, spec: Any) -> None:
