@@ -23,7 +23,7 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
-from bfinfra.model.units import Bytes
+from bfinfra.model.units import Bytes, bytes_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -48,9 +48,9 @@ class Spec(kind.Spec):
     cluster: Home
     """Cluster whose supervisor it belongs to, with NSX: one that this site enables, or that is there anyway. A supervisor has one registry."""
     policy: Policy
-    """Storage policy of its images; of no consequence where the registry is there."""
+    """Storage policy of its images; where the registry is there it must be so."""
     storage: Annotated[Bytes, AfterValidator(_whole)] | None = None
-    """Room for images; empty: vCenter's own, 200GiB. Of no consequence where the registry is there."""
+    """Room for images; empty: vCenter's own, 200GiB, or what there is. Where the registry is there it must be so."""
     delete: bool = False
     """Whether destroy deletes it, with every image; else it stays as it is, whoever made it."""
 
@@ -223,3 +223,14 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
     refuse_others(state.mark if state is not None else None, around, f"the registry of {spec.cluster} is looked after by another", "cluster")
     if state is not None and state.mark is not None and state.cluster != spec.cluster:
         raise Refusal(f"the registry is that of {state.cluster}", field="cluster", why="a registry can't move", next="give the other one another name")
+    _check_standing(spec, state, facts)
+
+
+def _check_standing(spec: Spec, state: State | None, facts: Facts) -> None:
+    """Refusal for what a registry that is there can't become: vCenter makes and deletes them, and changes none."""
+    names = {identity: name for name, identity in facts.policies.items()}
+    held = {names.get(policy, policy): room for policy, room in (state.found.storage if state is not None and state.found is not None else {}).items()}
+    if held and spec.policy not in held:
+        raise Refusal(f"its images are stored by {', '.join(sorted(held))}", field="policy", why="vCenter changes no registry", next="write what is there, or have it deleted and made anew")
+    if held and spec.storage not in (None, held[spec.policy]):
+        raise Refusal(f"it has room for {bytes_text(held[spec.policy])}", field="storage", why="vCenter changes no registry", next="write what is there, or have it deleted and made anew")

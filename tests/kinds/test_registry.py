@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,19 @@ def test_what_is_decided(spec, state, steps):
 def test_what_can_not_be_is_refused(changes, state, why):
     with pytest.raises(Refusal, match=why):
         RegistryKind.steps("harbor", Spec(**{"cluster": "compute", "policy": "gold", **changes}), state, AROUND)
+
+
+ROOM = 200 << 30
+
+
+@pytest.mark.parametrize(("changes", "held", "why"), [
+    ({}, {"p": ROOM}, ""), ({"storage": "200GiB"}, {"p": ROOM}, ""), ({"storage": "300GiB"}, {"p": ROOM}, "it has room for 200GiB"), ({}, {"other": ROOM}, "stored by other"),
+])
+def test_what_vcenter_can_not_change_is_refused(changes, held, why):
+    spec = Spec(cluster="compute", policy="gold", **changes)
+    state = standing(spec, found=Registry("r-1", "domain-c1", "RUNNING", "", "https://10.1.0.3", "", held))
+    with pytest.raises(Refusal, match=why) if why else nullcontext():
+        assert RegistryKind.steps("harbor", spec, state, AROUND) == ()
 
 
 def test_destroy_leaves_it_with_its_images_unless_the_site_says_otherwise(sandbox, tmp_path: Path):

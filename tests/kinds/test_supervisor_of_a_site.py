@@ -15,6 +15,7 @@ from bfinfra.kinds._cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.body import NSX, VDS, Ids
 from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
+from bfinfra.kinds.supervisor.standing import body
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Ready
 from bfinfra.model.mark import Mark
@@ -51,12 +52,77 @@ def test_what_is_decided(spec, state, steps):
 
 
 @pytest.mark.parametrize(("spec", "state", "why"), [
-    (Spec(), None, "no supervisor runs on farm"), (HOW, standing(network_provider=NSX), "networking by NSXT"), (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), "services are in"),
+    (Spec(), None, "no supervisor runs on farm"), (HOW, standing(network_provider=NSX), "has NSXT_CONTAINER_PLUGIN, not VSPHERE_NETWORK"), (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), r"has 10\.0\.0\.0/8, not 10\.96"),
     (Spec(), standing(mark=Mark("theirs", "supervisor/farm")), "by another site"), (Spec(content_library="tkx"), standing(), "no content library tkx"),
 ])
 def test_what_can_not_be_is_refused(spec, state, why):
     with pytest.raises(Refusal, match=why):
         decide("farm", spec, state, AROUND)
+
+
+RANGE = {"starting_address": "10.2.0.210", "address_count": 5, "subnet_mask": "255.255.255.0", "gateway": "10.2.0.1"}
+MEETING = {"network": "network-1", "mode": "STATICRANGE", "address_range": RANGE}
+PRIMARY = {"portgroup": "dvportgroup-1", "address_ranges": [{"address": "10.6.0.10", "count": 40}], "gateway": "10.6.0.1", "subnet_mask": "255.255.255.0"}
+BALANCER = {"id": "primary", "provider": "HA_PROXY", "address_ranges": [{"address": "10.6.0.100", "count": 20}],
+            "ha_proxy_info": {"servers": [{"host": "10.2.0.220", "port": 5556}], "username": "admin", "certificate_authority_chain": ""}}
+
+
+def told(meeting=None, primary=None, balancer=None, **policies):
+    """All that vCenter may tell of one that was enabled as the example says."""
+    network = {"network": "primary", "network_provider": VDS, "vsphere_network": {**PRIMARY, **(primary or {})}}
+    said = {"master_storage_policy": "p", "ephemeral_storage_policy": "p", "image_storage": {"storage_policy": "p"}, **policies}
+    return standing(HOW, master_management_network={**MEETING, **(meeting or {})}, workload_networks={"supervisor_primary_workload_network": network},
+                    load_balancers=[{**BALANCER, **(balancer or {})}], **said)
+
+
+def test_one_that_is_as_it_is_written_is_left():
+    assert decide("farm", HOW, told(), AROUND) == ()
+
+
+@pytest.mark.parametrize(("how", "field"), [
+    ({"meeting": {"network": "dvportgroup-1"}}, "management.network"), ({"meeting": {"mode": "DHCP", "address_range": None}}, "management.addresses"),
+    ({"meeting": {"address_range": {**RANGE, "address_count": 6}}}, "management.addresses"), ({"meeting": {"address_range": {**RANGE, "gateway": "10.2.0.254"}}}, "management.gateway"),
+    ({"primary": {"portgroup": "network-1"}}, "vds.port_group"), ({"primary": {"gateway": "10.6.0.2"}}, "vds.gateway"),
+    ({"primary": {"address_ranges": [{"address": "10.6.0.10", "count": 50}]}}, "vds.addresses"), ({"balancer": {"address_ranges": [{"address": "10.6.0.99", "count": 20}]}}, "vds.services"),
+    ({"balancer": {"ha_proxy_info": {"servers": [], "username": "admin"}}}, "vds.haproxy.servers"),
+    ({"balancer": {"ha_proxy_info": {"servers": BALANCER["ha_proxy_info"]["servers"], "username": "root"}}}, "vds.haproxy.username"),
+])
+def test_what_only_enabling_decides_is_refused_by_its_field(how, field):
+    with pytest.raises(Refusal, match=r"its supervisor has .*, not ") as refused:
+        decide("farm", HOW, told(**how), AROUND)
+    assert refused.value.field == f"enable.{field}"
+
+
+def test_storage_policies_change_where_they_differ():
+    (step,) = decide("farm", HOW, told(image_storage={"storage_policy": "other"}), AROUND)
+    assert (type(step), [(change.field, change.now, change.wanted) for change in step.changes]) == (Update, [("enable.storage.images", "other", "gold")])
+    assert body(HOW.enable, [change.field for change in step.changes], AROUND.facts) == {"image_storage": {"storage_policy": "p"}}
+
+
+NSX_HOW = Spec(enable={**EXAMPLE["enable"], "vds": None, "nsx": {"switch": "pods", "edge_cluster": "e", "pods": ["10.244.0.0/20", "10.245.0.0/20"], "ingress": ["10.6.1.0/24"], "egress": ["10.6.2.0/24"]}})
+NETS = {"pod_cidrs": [{"address": "10.244.0.0", "prefix": 20}], "ingress_cidrs": [{"address": "10.6.1.0", "prefix": 24}], "egress_cidrs": [{"address": "10.6.2.0", "prefix": 24}],
+        "cluster_distributed_switch": "uuid", "nsx_edge_cluster": "e", "nsx_tier0_gateway": "t0"}
+
+
+def by_nsx(**changes):
+    facts = Ids({"farm": "domain-c1"}, {"gold": "p"}, networks={"VM Network": "network-1"}, switches={"pods": "uuid", "others": "uuid-2"})
+    return decide("farm", NSX_HOW, standing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}), Around(OWN, facts=facts))
+
+
+def test_networks_of_nsx_are_added_and_none_is_taken_away():
+    (step,) = by_nsx()
+    assert [(change.field, change.now) for change in step.changes] == [("enable.nsx.pods", ["10.244.0.0/20"])]
+    pods = [{"address": f"10.{n}.0.0", "prefix": 20} for n in (244, 245)]
+    assert body(NSX_HOW.enable, ["enable.nsx.pods"], Ids()) == {"network_provider": NSX, "ncp_cluster_network_spec": {"pod_cidrs": pods}}
+    with pytest.raises(Refusal, match=r"has 10\.9\.0\.0/24"):
+        by_nsx(egress_cidrs=[*NETS["egress_cidrs"], {"address": "10.9.0.0", "prefix": 24}])
+
+
+@pytest.mark.parametrize(("changes", "field"), [({"cluster_distributed_switch": "uuid-2"}, "nsx.switch"), ({"nsx_edge_cluster": "f"}, "nsx.edge_cluster")])
+def test_what_nsx_was_enabled_with_stays(changes, field):
+    with pytest.raises(Refusal) as refused:
+        by_nsx(**changes)
+    assert refused.value.field == f"enable.{field}"
 
 
 @pytest.mark.parametrize("wrong", [{"nsx": None, "vds": None}, {"management": {"network": "n", "gateway": "10.0.0.1/24"}}, {"services": "10.96.0.1/23"}])

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from bfinfra.backends.vcenter.supervisors import Supervisor
 from bfinfra.kinds._belonging import refuse_others
 from bfinfra.kinds._cluster_notes import RIGHTS, Leave, OnCluster, Take
-from bfinfra.kinds.supervisor.body import FIELDS, Ids, cidr, provider, settings
+from bfinfra.kinds.supervisor import standing
+from bfinfra.kinds.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.spec import Group, Policy, Spec
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
@@ -79,8 +80,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
         return (Enable(cluster=name, moid=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied())),)
     if state.found.status == "REMOVING":
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
-    _fits(spec, state.found)
-    drift = tuple(_drift(spec, state.found, ids))
+    drift = (*_drift(spec, state.found, ids), *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()))
     found = kind.changes(spec, state.mark, drift) if state.mark else drift
     at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
     if drift:
@@ -103,17 +103,6 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
         if now != wanted:
             shown = [names.get(each, each.lower() if field == "size_hint" else each) if isinstance(each, str) else each for each in (now, wanted)]
             yield Change(FIELDS[field], *shown)
-
-
-def _fits(spec: Spec, found: Supervisor) -> None:
-    """Refusal for what a supervisor that runs can't become."""
-    if spec.enable is None:
-        return
-    now, wanted = found.info.get("network_provider"), provider(spec.enable)
-    if now != wanted:
-        raise Refusal(f"its supervisor has networking by {now}", field="enable.nsx" if spec.enable.nsx else "enable.vds", why="that can't change", next="write what is there")
-    if found.info.get("service_cidr") not in (None, cidr(spec.enable.services)):
-        raise Refusal(f"its supervisor's services are in {found.info['service_cidr']}", field="enable.services", why="that can't change", next="write what is there")
 
 
 def _check(spec: Spec, ids: Ids, around: Around) -> None:

@@ -10,13 +10,14 @@ from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisors
 from bfinfra.kinds import _cluster_notes
 from bfinfra.kinds._cluster_notes import Leave, Take
+from bfinfra.kinds.supervisor import standing
 from bfinfra.kinds.supervisor.body import Ids, enabling, settings
 from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
-from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
@@ -95,7 +96,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
                 notes.set(cluster, ATTRIBUTE, note)
                 self._supervisors.enable(cluster, body)
             case Update(cluster=name, moid=cluster, spec=spec, note=note):
-                body = settings(spec, self._ids({name: spec}, {name: cluster}).libraries)
+                body = self._changed(name, spec, step.changes)
                 notes.set(cluster, ATTRIBUTE, note)
                 self._supervisors.update(cluster, body)
             case Disable(moid=cluster):
@@ -103,11 +104,22 @@ class SupervisorKind(kind.Kind[Spec, State]):
             case _:
                 _cluster_notes.run(step, notes, ATTRIBUTE)
 
+    def _changed(self, name: str, spec: Spec, changes: Sequence[Change]) -> Mapping[str, object]:
+        """What can be set at any time; of how it is enabled what differs, and can change."""
+        ids = self._ids({name: spec}, {})
+        try:
+            return {**settings(spec, ids.libraries), **(standing.body(spec.enable, (change.field for change in changes), ids) if spec.enable else {})}
+        except KeyError as error:
+            raise self._went(error) from None
+
+    def _went(self, error: KeyError) -> Rejected:
+        return Rejected(f"nothing is called {error.args[0]}", server=self._vcenter.server, why="it went meanwhile", next="plan again")
+
     def _body(self, name: str, spec: Spec) -> Mapping[str, object]:
         try:
             return enabling(spec, self._ids({name: spec}, {}))
         except KeyError as error:
-            raise Rejected(f"nothing is called {error.args[0]}", server=self._vcenter.server, why="it went meanwhile", next="plan again") from None
+            raise self._went(error) from None
         except OSError as error:
             raise Rejected(f"{error.filename} can't be read", why=error.strerror or "", next="correct enable.vds, authority") from None
 

@@ -144,7 +144,7 @@ class Vds(Part):
 
 
 class Enable(Part):
-    """How it is enabled where it isn't; of no consequence where it is, but that what can't change must be so."""
+    """How it is enabled where it isn't. Where it is, storage policies change, networks of NSX are added, and all else must be as it is written, as far as vCenter tells it."""
 
     management: Management
     """Where its control plane meets vCenter."""

@@ -46,6 +46,8 @@ ENABLE = {
     "service_cidr": CIDR, "network_provider": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"), "master_management_network": MANAGEMENT, "ncp_cluster_network_spec?": NSX,
     "workload_networks_spec?": {"supervisor_primary_workload_network": NETWORK, "network_list?": [NETWORK]}, "load_balancer_config_spec?": BALANCER,
 }  # fmt: skip
+MORE = {"pod_cidrs?": [CIDR], "ingress_cidrs?": [CIDR], "egress_cidrs?": [CIDR]}
+UPDATE = {**SETTABLE, "network_provider?": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"), "ncp_cluster_network_spec?": MORE}
 GUESTS = 40  # addresses for guest clusters, at most
 SUPERVISOR = Configuring(
     lambda state: state.enabled, "ConfigureSupervisor", "vcenter.wcp.systemvm.failed", lambda state, cluster: state.told_supervisor(cluster),
@@ -75,11 +77,14 @@ def enable(call: Call, cluster: str) -> None:
 def update(call: Call, cluster: str) -> None:
     """Change what is given."""
     call.need(PRIVILEGE, cluster, cluster)
-    spec = check(call.spec, SETTABLE)
+    spec = check(call.spec, UPDATE)
     with call.state.lock:
         if cluster not in call.state.supervisors():
             raise missing("The Supervisor on cluster", cluster)
+        more, provider = spec.pop("ncp_cluster_network_spec", None), spec.pop("network_provider", None)
         _check(call, spec)
+        if more is not None:
+            _add_networks(call.state, cluster, provider, more)
         call.state.settings[cluster] = {**call.state.settings.get(cluster, {}), **spec}
 
 
@@ -139,6 +144,19 @@ def _check(call: Call, spec: Info) -> None:
         raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and {spec['network_provider']} is asked for")
     if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
         raise Refused("INVALID_ARGUMENT", "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec")
+
+
+def _add_networks(state: RestState, cluster: str, provider: str | None, more: Info) -> None:
+    """INVALID_ARGUMENT where one would go: networks can only be added."""
+    made = state.enabled.get(cluster)
+    if made is None:
+        raise Refused("UNSUPPORTED", "The sandbox can't change the networks of a Supervisor that its world file describes.")
+    now = made["spec"].get("ncp_cluster_network_spec")
+    if now is None or provider != "NSXT_CONTAINER_PLUGIN":
+        raise Refused("INVALID_ARGUMENT", "spec.ncp_cluster_network_spec: is for a Supervisor with NSXT_CONTAINER_PLUGIN, and asks for network_provider")
+    if gone := [name for name, nets in more.items() if any(net not in nets for net in now[name])]:
+        raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec.{gone[0]}: networks can only be added")
+    now.update(more)
 
 
 def _removed(state: RestState, cluster: str) -> None:

@@ -78,7 +78,11 @@ def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervis
         info["ncp_cluster_network_info"] |= {name: nsx[name] for name in ("pod_cidrs", "ingress_cidrs", "egress_cidrs", "cluster_distributed_switch", "nsx_edge_cluster") if name in nsx}
     if vds := spec.get("workload_networks_spec"):
         primary = vds["supervisor_primary_workload_network"]
-        info["workload_networks"] = {"supervisor_primary_workload_network": {"network": primary["network"], "network_provider": supervisor.network_provider}}
+        network = {name: value for name, value in primary.items() if name in ("network", "network_provider", "vsphere_network")}
+        info["workload_networks"] = {"supervisor_primary_workload_network": {**network, "network_provider": supervisor.network_provider}}
+    if balancer := spec.get("load_balancer_config_spec"):
+        account = {f"{sort}_info": value for sort in ("ha_proxy", "avi") if (value := balancer.get(f"{sort}_config_create_spec"))}
+        info["load_balancers"] = [{"id": balancer["id"], "provider": balancer["provider"], "address_ranges": balancer["address_ranges"], **account}]
     return info
 
 

@@ -205,7 +205,13 @@ def test_all_that_is_said_in_the_life_of_a_supervisor_fits(networking: str, sand
         enable |= {"nsx": NSX, "management": {"network": "VM Network"}}
     run(site, tmp_path, sandbox, recorder)
     farm |= {"size": "large", "login_banner": "ours", "content_library": "tkr", "dns": {"workloads": ["10.2.0.3"], "search": ["small.test"]}}
+    enable["storage"]["images"] = "silver"
+    if networking == "nsx":
+        enable["nsx"] = NSX | {"egress": [*NSX["egress"], "10.6.3.0/24"]}
     run(site, tmp_path, sandbox, recorder)
+    kept = len([each for each in recorder.kept if each.method == "PATCH"])
+    run(site, tmp_path, sandbox, recorder)
+    assert len([each for each in recorder.kept if each.method == "PATCH"]) == kept, "what was changed is so"
     run(site, tmp_path, sandbox, recorder, destroy=True)
     assert recorder.seen() >= {f"GET {SUPERVISOR}/{{cluster}}", f"POST {SUPERVISOR}/{{cluster}}?action=enable", f"PATCH {SUPERVISOR}/{{cluster}}", f"POST {SUPERVISOR}/{{cluster}}?action=disable",
                                "GET /vcenter/namespaces/instances"}
