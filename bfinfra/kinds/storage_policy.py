@@ -16,6 +16,7 @@ from bfinfra.model.kind import Around, Change, Need, Report, Seen, differences
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Places, Use, holds
+from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -93,16 +94,17 @@ class StoragePolicy(kind.Kind[Spec, State]):
     reads = (holds(VCENTER, *READ),)
     looks = (VIEW,)
 
-    def __init__(self, vcenter: VCenter) -> None:
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._policies = StoragePolicies(vcenter.session, vcenter.rest)
+        self._named = any(key.kind == "storage_policy" for key in site.resources)
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list; then what is wanted or ours as a whole. An account that may not even look at policies has made none, nor has anybody on a server that has none (vcsim)."""
+        """One list; then what is wanted or ours as a whole. An account that may not even look at policies has made none for a site that names none, nor has anybody on a server that has none (vcsim)."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         try:
             listed = self._policies.list()
         except (Denied, Missing):
-            if wanted:
+            if wanted or self._named:
                 raise
             return Seen({})
         found = [each for each in listed if each.name in wanted or (others and _mark(each))]

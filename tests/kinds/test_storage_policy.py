@@ -17,6 +17,7 @@ from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
 
 AROUND = Around(Mark("s", "storage_policy/p"), facts=Facts({"tier": ("fast", "slow")}))
 SPEC = Spec(tags={"tier": ("fast",)})
@@ -67,12 +68,15 @@ def test_a_namespace_of_the_same_site_waits_for_its_policy_and_a_policy_in_use_g
 
 
 @pytest.mark.parametrize("error", [Denied, Missing])
-def test_where_policies_can_t_be_listed_there_are_none_unless_one_is_wanted(error, monkeypatch):
+def test_where_policies_can_t_be_listed_there_are_none_unless_one_is_wanted_or_the_site_that_goes_names_one(error, monkeypatch):
     def refused(_):
         raise error("GET /api/vcenter/storage/policies failed")
 
     monkeypatch.setattr(StoragePolicies, "list", refused)
-    kind = StoragePolicy(SimpleNamespace(session=None, rest=None))
+    vcenter = SimpleNamespace(session=None, rest=None)
+    kind = StoragePolicy(vcenter, Site("s", None, {}))
     assert kind.observe({}, {}).states == {}
     with pytest.raises(error):
         kind.observe({"p": SPEC}, {})
+    with pytest.raises(error):
+        StoragePolicy(vcenter, Site("s", None, {Key("storage_policy", "p"): SPEC})).observe({}, {})

@@ -130,7 +130,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "supervisor": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: pods}", "{switch: pods, vlan: 31}")),
     "virtual_machine": (
         ("cpus: 4", "cpus: 6\n    disk: 200GiB"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"),
-        ("[{network: VM Network}]", "[{network: Storage Network}, {network: VM Network}]"),
+        ("[{network: VM Network}]", "[{network: Storage Network}]"),
     ),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
