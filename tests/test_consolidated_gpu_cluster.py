@@ -26,12 +26,14 @@ def consolidated(tmp_path_factory):
         bfinfra.sandbox.stop(state / "sandbox")
 
 
-def edited(tmp_path: Path, old: str, new: str) -> Path:
+def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     text = SITE.read_text()
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    for old, new in changes:
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+        text = text.replace(old, new)
     (tmp_path / "manifests").symlink_to(SPECS / "manifests")
     path = tmp_path / "site.yaml"
-    path.write_text(text.replace(old, new))
+    path.write_text(text)
     return path
 
 
@@ -50,7 +52,7 @@ def test_a_second_apply_writes_nothing(consolidated):
     assert consolidated.tally()["written"] == before
 
 
-@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("memory: 16GiB", "memory: 24GiB", "bitfusion_server/bf-03", {"memory"}),
     ("ml-large: {cpus: 8", "ml-large: {cpus: 16", "vm_class/ml-large", {"cpus"}),
     ("subscription: {} ", "subscription: {on_demand: false} ", "content_library/kubernetes-releases", {"subscription.on_demand"}),
@@ -61,17 +63,21 @@ def test_a_second_apply_writes_nothing(consolidated):
     ("training: {count: 2", "training: {count: 3", "tanzu_cluster/hpc2-dev-cluster5", {"workers.training.count"}),
     ("version: v1.20\n", "version: v1.21\n", "tanzu_cluster/hpc2-dev-cluster5", {"version"}),
     ("supervisor: {cluster: hpc2, token: hpc,", "supervisor: {cluster: hpc2, form: single, token: hpc,", "token_secret/supervisor", {"form"}),
-])
-def test_one_field_changed_in_the_file_is_what_the_plan_names(consolidated, tmp_path, old, new, key, fields):
-    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), consolidated).pending}
-    assert {change.field for change in pending.pop(key).named} == fields
-    assert set(pending) <= {"workload/pytorch-supervisor"}  # its Job mounts the token's Secrets, whose names the form decides
+]
+
+
+def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(consolidated, tmp_path):
+    found = {str(item.key): {change.field for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), consolidated).pending}
+    wanted: dict[str, set[str]] = {"workload/pytorch-supervisor": {"Job/pytorch-bitfusion"}}  # it mounts the token's Secrets, whose names the form decides
+    for _, _, key, fields in CHANGED:
+        wanted[key] = wanted.get(key, set()) | fields
+    assert found == wanted
 
 
 def test_a_second_server_alone_is_no_group(consolidated, tmp_path):
     text = SITE.read_text()
     third = text[text.index("  bf-03:"): text.index("bitfusion_token:")]
-    path = edited(tmp_path, third, "\n")
+    path = edited(tmp_path, (third, "\n"))
     path.write_text(path.read_text().replace("[bf-01, bf-02, bf-03]", "[bf-01, bf-02]"))
     assert "bf-01 and bf-02 are a group of 2 servers" in str(plan(path, consolidated).problems)
 

@@ -1,4 +1,4 @@
-"""The site of the document on the sandbox: applied once; then any one field changed in the file is what the plan names."""
+"""The site of the document on the sandbox: applied once; then fields changed in the file are what the plan names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def poc(tmp_path_factory):
         bfinfra.sandbox.stop(state / "sandbox")
 
 
-def edited(tmp_path: Path, old: str, new: str) -> Path:
+def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     text = SITE.read_text()
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+    for old, new in changes:
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
+        text = text.replace(old, new)
     (tmp_path / "manifests").symlink_to(SPECS / "manifests")
     path = tmp_path / "site.yaml"
-    path.write_text(text.replace(old, new))
+    path.write_text(text)
     return path
 
 
@@ -48,7 +50,7 @@ def test_a_second_apply_writes_nothing(poc):
     assert poc.tally()["written"] == before
 
 
-@pytest.mark.parametrize(("old", "new", "key", "fields"), [
+CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("memory: 128GiB", "memory: 160GiB", "bitfusion_server/bf-01", {"memory"}),
     ("readiness: port", "readiness: tools", "bitfusion_server/bf-01", {"readiness"}),
     ("hostname: bf-01.aiml.local", "hostname: bf-02.aiml.local", "bitfusion_server/bf-01", {"properties.hostname"}),
@@ -65,11 +67,15 @@ def test_a_second_apply_writes_nothing(poc):
     ("username: cnasg-user", "username: other-user", "registry_credential/cred-pytorch-mock-bitfusion", {"username"}),
     ("fraction: 0.8", "fraction: 0.5", "workload/pytorch-mock", {"fraction"}),
     ("base: 172.24.206.3/cnasg/pytorch-mock:ubuntu20.04", "base: ubuntu:20.04", "client_image/pytorch-mock-bitfusion", {"base"}),
-])
-def test_one_field_changed_in_the_file_is_what_the_plan_names(poc, tmp_path, old, new, key, fields):
-    pending = {str(item.key): item for item in plan(edited(tmp_path, old, new), poc).pending}
-    assert {change.field for change in pending.pop(key).named} == fields
-    assert set(pending) <= {"workload/pytorch-mock"}  # its Pod mounts the token's Secrets, whose names the form decides
+]
+
+
+def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(poc, tmp_path):
+    found = {str(item.key): {change.field for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), poc).pending}
+    wanted: dict[str, set[str]] = {}
+    for _, _, key, fields in CHANGED:
+        wanted[key] = wanted.get(key, set()) | fields
+    assert found == wanted
 
 
 def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(poc):

@@ -51,23 +51,21 @@ def test_a_kind_waits_in_a_survey_for_those_it_refers_to_if_it_looks_at_what_the
 
 
 @lived_through
-def test_it_applies_then_agrees_and_goes_without_a_trace_and_asks_what_the_contract_suite_asks(kind, sandbox):
+def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_the_contract_suite_asks(kind, sandbox, tmp_path):
+    """`script/torture crash` strikes before and after each write; here after one amid each way."""
     asked: set[str] = set()
     before, path, around = world(sandbox), EXAMPLES[kind], replace(setting(sandbox), fillings=(reach.noting(asked),))
     steps = steps_of(plan(path, sandbox))
     first = apply(path, sandbox, around=around)
     assert made(first), endings(first)
-    known = app.load(path, sandbox=sandbox)
-    for key in known.resources:
-        if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
-            app.kubeconfig(known, str(key), around=around)
-    writes = sandbox.tally()["written"]
+    whole, made_by = world(sandbox), sandbox.tally()["written"]
+    kubeconfigs(path, sandbox, around)
     again = apply(path, sandbox)
     assert set(endings(again).values()) == {"kept"}
-    assert sandbox.tally()["written"] == writes
     checked = drift(path, sandbox)
     assert (checked.found, checked.unreadable) == ((), {})
     steps += steps_of(plan(path, sandbox, destroy=True))
+    assert sandbox.tally()["written"] == made_by
     gone = apply(path, sandbox, around=around, destroy=True)
     assert made(gone), endings(gone)
     assert world(sandbox) == before
@@ -75,6 +73,29 @@ def test_it_applies_then_agrees_and_goes_without_a_trace_and_asks_what_the_contr
     for key, step in steps:
         assert type(step) in registry.kind(key.kind).acts, key
         assert step.title() and "{" not in step.title(), key
+    gone_by = sandbox.tally()["written"] - made_by
+    sandbox.reset()
+    killed(path, sandbox, made_by, tmp_path / "state")
+    finished = apply(path, sandbox)
+    assert made(finished), endings(finished)
+    assert world(sandbox) == whole
+    killed(path, sandbox, gone_by, tmp_path / "state", destroy=True)
+    finished = apply(path, sandbox, destroy=True)
+    assert made(finished), endings(finished)
+    assert world(sandbox) == before
+
+
+def kubeconfigs(path, sandbox, around):
+    site = app.load(path, sandbox=sandbox)
+    for key in site.resources:
+        if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
+            app.kubeconfig(site, str(key), around=around)
+
+
+def killed(path, sandbox, writes, state, **how):
+    """In the middle of what it writes, if it writes."""
+    if writes:
+        assert kill_at(path, sandbox, (writes + 1) // 2, "after", state, **how) == KILLED
 
 
 def steps_of(found):
@@ -98,28 +119,3 @@ def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
         assert {right.on for right in cls.reads} <= {VCENTER, CLUSTERS}
         unknown = {right.on for right in (*cls.looks, *(r for step in cls.acts for r in step.rights))} - set(words) - set(RESOURCES)
         assert not unknown, f"{key}.places has no {unknown}"
-
-
-def amid(writes: int) -> int:
-    return (writes + 1) // 2
-
-
-@lived_through
-def test_killed_amid_it_the_next_apply_finishes_and_killed_while_it_goes_the_next_destroy(kind, sandbox, tmp_path):
-    """`script/torture crash` strikes before and after each write; here after one amid each way."""
-    path, before = EXAMPLES[kind], world(sandbox)
-    apply(path, sandbox)
-    whole, made_by = world(sandbox), sandbox.tally()["written"]
-    apply(path, sandbox, destroy=True)
-    gone_by = sandbox.tally()["written"] - made_by
-    sandbox.reset()
-    if made_by:
-        assert kill_at(path, sandbox, amid(made_by), "after", tmp_path / "state") == KILLED
-    finished = apply(path, sandbox)
-    assert made(finished), endings(finished)
-    assert world(sandbox) == whole
-    if gone_by:
-        assert kill_at(path, sandbox, amid(gone_by), "after", tmp_path / "state", destroy=True) == KILLED
-    finished = apply(path, sandbox, destroy=True)
-    assert made(finished), endings(finished)
-    assert world(sandbox) == before
