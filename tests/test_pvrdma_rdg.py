@@ -1,9 +1,13 @@
-"""The site of the guide for PVRDMA on the sandbox: applied once; then fields changed in the file, or in the world, are what the plan names."""
+"""The site of the guide for PVRDMA on the sandbox: applied once; then fields changed in the file, or in the world, are what the plan names.
+
+What goes by Ansible takes minutes: the whole site lives with --peers, and always without its machines' insides, on a cluster by kubeconfig.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -16,31 +20,39 @@ import bfinfra.sandbox
 from bfinfra.model.finding import Health
 
 SPECS = Path(__file__).parents[1] / "specs"
-SITE = SPECS / "pvrdma-rdg.yaml"
+WHOLE, WORLD = SPECS / "pvrdma-rdg.yaml", SPECS / "worlds/pvrdma-rdg.yaml"
+INSIDES = re.compile(r"^linux_host:.*?(?=^namespace:)", re.DOTALL | re.MULTILINE)
+BY_KUBECONFIG = "kubernetes_cluster:\n  rdg: {kubeconfig: {file: kubeconfigs/rdg.kubeconfig}}\n\n"
+TEXT = INSIDES.sub(BY_KUBECONFIG, WHOLE.read_text())
 
 
 @pytest.fixture(scope="module")
 def rdg(tmp_path_factory):
-    """The guide's world without waiting times, the site applied to it."""
+    """The guide's world without waiting times, its cluster there from the start, the site applied to it."""
     state = tmp_path_factory.mktemp("rdg")
+    (state / "world.yaml").write_text(WORLD.read_text().replace("gpus: 1, kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
+    site = written(state, TEXT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(SPECS / "worlds/pvrdma-rdg.yaml", state / "sandbox", pace=0)
-        running.before = world(running)
-        running.outcome = apply(SITE, running)
+        running = bfinfra.sandbox.start(state / "world.yaml", state / "sandbox", pace=0)
+        running.before, running.site = world(running), site
+        running.outcome = apply(site, running)
         yield running
         bfinfra.sandbox.stop(state / "sandbox")
 
 
 def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    text = SITE.read_text()
+    text = TEXT
     for old, new in changes:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
         text = text.replace(old, new)
-    path = tmp_path / "site.yaml"
-    (tmp_path / "cloud-init").symlink_to(SPECS / "cloud-init")
-    path.write_text(text)
-    return path
+    return written(tmp_path, text)
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "cloud-init").symlink_to(SPECS / "cloud-init")
+    (folder / "site.yaml").write_text(text)
+    return folder / "site.yaml"
 
 
 def test_it_applies_whole(rdg):
@@ -51,7 +63,7 @@ def test_it_applies_whole(rdg):
 
 def test_a_second_apply_writes_nothing(rdg):
     before = rdg.tally()["written"]
-    assert set(endings(apply(SITE, rdg)).values()) == {"kept"}
+    assert set(endings(apply(rdg.site, rdg)).values()) == {"kept"}
     assert rdg.tally()["written"] == before
 
 
@@ -91,7 +103,7 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
 
 
 def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
-    found = [each for each in app.doctor(app.load(SITE, sandbox=rdg), around=app.Setting(sandbox=rdg)) if each.check.startswith("hosts.")]
+    found = [each for each in app.doctor(app.load(rdg.site, sandbox=rdg), around=app.Setting(sandbox=rdg)) if each.check.startswith("hosts.")]
     assert {each.check for each in found} == {"hosts.clocks", "hosts.alike", "hosts.graphics"}
     assert {each.health for each in found} == {Health.GOOD}, found
 
@@ -102,15 +114,40 @@ def test_what_somebody_changes_on_a_host_is_drift_and_is_put_right(rdg):
         host.configManager.firewallSystem.DisableRuleset("pvrdma")
         device = next(nic.device for nic in host.config.network.vnic if nic.spec.ip.ipAddress == "192.168.0.25")
         host.configManager.networkSystem.RemoveVirtualNic(device)
-    named = {str(item.key): {change.field for change in item.named} for item in plan(SITE, rdg).pending}
+    named = {str(item.key): {change.field for change in item.named} for item in plan(rdg.site, rdg).pending}
     option = {"host_option/pvrdma": {"hosts.sc2esx25"}}  # what the new adapter will be called is not known yet
     assert named == option | {"host_firewall_rule/pvrdma": {"hosts.sc2esx25"}, "vmkernel_adapter/pvrdma": {"hosts.sc2esx25"}}
-    outcome = apply(SITE, rdg)
+    outcome = apply(rdg.site, rdg)
     assert made(outcome), endings(outcome)
-    assert plan(SITE, rdg).pending == ()
+    assert plan(rdg.site, rdg).pending == ()
 
 
 def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(rdg):
-    gone = apply(SITE, rdg, destroy=True)
+    gone = apply(rdg.site, rdg, destroy=True)
     assert made(gone), endings(gone)
     assert world(rdg) == rdg.before
+
+
+@pytest.mark.peers
+def test_the_whole_site_makes_its_cluster_on_its_machines_and_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    whole = bfinfra.sandbox.start(WORLD, tmp_path / "sandbox", pace=0)
+    try:
+        before = world(whole)
+        first = apply(WHOLE, whole)
+        assert made(first), endings(first)
+        notes = {str(key): ended.note for key, ended in first.endings.items()}
+        assert notes["mpi_job/tensorflow-benchmarks"] == "1205.60 images/sec on 4 processes over roce"
+        assert notes["kubeadm_cluster/rdg"] == "v1.20.15 at 172.16.7.50:6443, 5 nodes"
+        assert "ServerAddress=172.16.7.5" in whole.world()["linux"]["sckubw03"]["files"]["/etc/nvidia/gridd.conf"]
+        writes = whole.tally()["written"]
+        assert set(endings(apply(WHOLE, whole)).values()) == {"kept"}
+        assert whole.tally()["written"] == writes
+        smaller = written(tmp_path, WHOLE.read_text().replace("workers: [sckubw01, sckubw02, sckubw03, sckubw04]", "workers: [sckubw01, sckubw02, sckubw03]"))
+        (pending,) = plan(smaller, whole).pending
+        assert [step.title() for step in pending.steps] == ["empty sckubw04 and take them out of the cluster", "record on sckubm01, sckubw01, sckubw02, sckubw03 what is done"]
+        gone = apply(WHOLE, whole, destroy=True)
+        assert made(gone), endings(gone)
+        assert world(whole) == before
+    finally:
+        bfinfra.sandbox.stop(tmp_path / "sandbox")

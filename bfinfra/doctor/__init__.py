@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from bfinfra.doctor import clusters, hosts, local, servers, vcenter
+from bfinfra.doctor import clusters, hosts, local, machines, servers, vcenter
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
 from bfinfra.model.errors import BfinfraError
@@ -33,6 +33,8 @@ CHECKS: tuple[Check, ...] = (
     hosts.clocks,
     hosts.alike,
     hosts.graphics,
+    machines.entrance,
+    machines.ports,
     clusters.certificates,
     clusters.entrance,
     clusters.versions,

@@ -22,6 +22,7 @@ from bfinfra.model.rights import Rights
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
+    from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.backends.images import Images
     from bfinfra.backends.kubernetes import Cluster, Clusters
     from bfinfra.backends.transport import Seam
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ground:
-    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock."""
+    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`: where the site has Linux machines."""
 
     site: Site
     rights: Rights
@@ -40,6 +41,7 @@ class Ground:
     vcenter: VCenter | None
     state: Path
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    linux: LinuxHosts | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def of(self, kind: str) -> dict[Key, Any]:

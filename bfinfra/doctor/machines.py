@@ -1,0 +1,103 @@
+"""Linux machines of a site: who gets in, and whether they reach each other and the license server on the ports that the guide names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.doctor.blocked import Blocked
+from bfinfra.doctor.ground import Ground
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.finding import Finding, Health, bad, good
+from bfinfra.model.refs import Key
+from bfinfra.model.ssh import Machine
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import Answer
+
+PATIENCE = 3  # seconds for a connection
+API = 6443
+Way = tuple[str, int]
+"""Address and TCP port."""
+
+
+def entrance(ground: Ground) -> Iterator[Finding]:
+    """Each machine is entered as the site says; one that a VM of the site will be is left until that is made."""
+    found = _asked(ground, {name: {"who": ("id", "-un")} for name in _machines(ground)})
+    for name, answer in found.items():
+        key = Key("linux_host", name)
+        if isinstance(answer, Blocked):
+            yield Finding(str(key), Health.SKIPPED, "whether the account gets in", answer.why)
+        elif isinstance(answer, BfinfraError):
+            yield from (bad(key, each.what, each.why, each.next) for each in answer.problems)
+        else:
+            yield good(key, f"the account gets in, as {answer['who'].text.strip()}")
+
+
+def ports(ground: Ground) -> Iterator[Finding]:
+    """From machine to machine: nodes of a cluster, their control plane, the license server of vGPUs."""
+    wanted = ways(ground.site.resources)
+    found = _asked(ground, {name: {f"{address}:{port}": knock(address, port) for address, port in each} for name, each in wanted.items()})
+    for name, answers in found.items():
+        if not isinstance(answers, BfinfraError | Blocked):  # `entrance` tells
+            yield judged(Key("linux_host", name), answers)
+
+
+def ways(resources: Mapping[Key, Any]) -> dict[str, tuple[Way, ...]]:
+    """By machine: what it has to reach. Pure."""
+    addresses = {key.name: spec.address for key, spec in resources.items() if key.kind == "linux_host"}
+    found: dict[str, dict[Way, None]] = {}
+    for key, spec in resources.items():
+        if key.kind == "vgpu_license":
+            servers = [(spec.server, spec.port), *([(spec.backup, spec.backup_port)] if spec.backup else [])]
+            for host in spec.hosts:
+                found.setdefault(host, {}).update(dict.fromkeys(servers))
+        if key.kind == "kubeadm_cluster":
+            host, _, port = (spec.endpoint or f"{addresses.get(spec.control_plane, '')}:{API}").rpartition(":")
+            for each in spec.hosts:
+                api = {(host, int(port)): None} if each != spec.control_plane else {}
+                found.setdefault(each, {}).update({**api, **{(addresses[other], number): None for other in spec.hosts if other != each and other in addresses for number in spec.ports}})
+    return {host: tuple(each) for host, each in found.items() if host in addresses}
+
+
+def knock(address: str, port: int) -> tuple[str, ...]:
+    """Connect and let go: reads nothing, writes nothing."""
+    return ("timeout", str(PATIENCE), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
+
+
+def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
+    """Who refuses is there, and the way to it is open: before an apply nothing listens yet."""
+    refused = [where for where, answer in answers.items() if not answer.ok and "refused" in answer.text]
+    closed = {where: answer for where, answer in answers.items() if not answer.ok and where not in refused}
+    if closed:
+        why = "; ".join(f"{where}: {'no answer' if answer.code == 124 else ' '.join(answer.text.split())[-160:] or answer.code}" for where, answer in closed.items())
+        return bad(about, f"it does not reach {', '.join(closed)}", why, "open these TCP ports in the firewalls between them, and look at the routes")
+    silent = f"; nothing listens yet at {', '.join(refused)}" if refused else ""
+    return good(about, f"it reaches {', '.join(answers)}{silent}")
+
+
+def _machines(ground: Ground) -> dict[str, Machine]:
+    return {key.name: spec.machine(key.name) for key, spec in ground.of("linux_host").items()}
+
+
+def _asked(ground: Ground, commands: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
+    """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there yet."""
+    machines, running = _machines(ground), _running(ground)
+    found: dict[str, Mapping[str, Answer] | BfinfraError | Blocked] = {}
+    for name in commands:
+        vm = ground.site.resources[Key("linux_host", name)].vm
+        if vm is not None and vm not in running:
+            found[name] = Blocked(name, f"virtual_machine/{vm} does not run yet: apply makes it")
+    asked = {machines[name]: each for name, each in commands.items() if name not in found}
+    answers = ground.linux.read(asked) if asked and ground.linux is not None else {}
+    return {**found, **{machine.name: answer for machine, answer in answers.items()}}
+
+
+def _running(ground: Ground) -> frozenset[str]:
+    """Names of the VMs that run. Asks only where a machine is one of the site's."""
+    if ground.vcenter is None or not any(spec.vm for spec in ground.of("linux_host").values()):
+        return frozenset()
+    machines = ground.entered().machines
+    wanted = {key.name for key in ground.of("virtual_machine")}
+    moids = [each.moid for each in machines.survey("bfinfra.mark") if each.name in wanted]
+    return frozenset(each.name for each in machines.read(moids, []) if each.on)
