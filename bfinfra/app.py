@@ -236,8 +236,7 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
     seam = around.seam(patience=HASTE)
     provide = provided(site, seam)
     try:
-        yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name),
-                     linux=provide("LinuxHosts") if any(key.kind == "linux_host" for key in site.resources) else None)
+        yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name), linux=lambda: provide("LinuxHosts"))
     finally:
         provide("ExitStack").close()
         seam.close()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ground:
-    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`: where the site has Linux machines."""
+    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`: the way to Linux machines, made when first asked for."""
 
     site: Site
     rights: Rights
@@ -41,7 +41,7 @@ class Ground:
     vcenter: VCenter | None
     state: Path
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    linux: LinuxHosts | None = None
+    linux: Callable[[], LinuxHosts | None] = lambda: None
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def of(self, kind: str) -> dict[Key, Any]:

@@ -89,7 +89,8 @@ def _asked(ground: Ground, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
         if vm is not None and vm not in running:
             found[name] = Blocked(name, f"virtual_machine/{vm} does not run yet: apply makes it")
     asked = {machines[name]: each for name, each in commands.items() if name not in found}
-    answers = ground.linux.read(asked) if asked and ground.linux is not None else {}
+    hosts = ground.linux() if asked else None
+    answers = hosts.read(asked) if hosts is not None else {}
     return {**found, **{machine.name: answer for machine, answer in answers.items()}}
 
 
