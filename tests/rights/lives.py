@@ -132,8 +132,13 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
         ("cpus: 4", "cpus: 6\n    disk: 200GiB"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"),
         ("[{network: VM Network}]", "[{network: Storage Network}]"),
     ),
+    "bitfusion_vm": (("cpus: 4, memory: 16GiB, adapters: [{network: VM Network}]", "cpus: 6, disk: 200GiB, memory: 32GiB, reserve: true, adapters: [{network: Storage Network}]"),),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
+
+
+MACHINES = {"virtual_machine": "sckubw01", "bitfusion_vm": "desk"}
+"""Kinds whose examples clone a machine, and what it is called."""
 
 
 def prepare(kind: str, use: Use, sandbox: Running) -> None:
@@ -144,7 +149,7 @@ def prepare(kind: str, use: Use, sandbox: Running) -> None:
             there["/dc/vm"].CreateFolder("gpu")
             part = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=4000))
             there["/dc/host/farm/Resources"].CreateResourcePool("servers", vim.ResourceConfigSpec(cpuAllocation=part, memoryAllocation=part))
-    elif kind == "virtual_machine":
+    elif kind in MACHINES:
         disk = vim.vm.device.VirtualDisk(key=-1, controllerKey=1000, unitNumber=0, capacityInKB=16 << 20, backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(diskMode="persistent"))
         scsi = vim.vm.device.ParaVirtualSCSIController(key=1000, busNumber=0, sharedBus="noSharing")
         added = [vim.vm.device.VirtualDeviceSpec(operation="add", device=scsi), vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=disk)]
@@ -171,8 +176,9 @@ def turned(sandbox: Running) -> None:
     """Somebody deletes the machine, and makes its template a machine."""
     with administrator(sandbox) as si:
         there = paths(si)
-        WaitForTask(there["/dc/vm/sckubw01"].PowerOff())
-        WaitForTask(there["/dc/vm/sckubw01"].Destroy())
+        made = next(there[path] for name in MACHINES.values() if (path := f"/dc/vm/{name}") in there)
+        WaitForTask(made.PowerOff())
+        WaitForTask(made.Destroy())
         there["/dc/vm/centos-7.6"].MarkAsVirtualMachine(there["/dc/host/farm/Resources"])
 
 
@@ -241,5 +247,5 @@ def resized(sandbox: Running) -> None:
 
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
     "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
-    "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,), "virtual_machine": (turned,),
+    "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,), "virtual_machine": (turned,), "bitfusion_vm": (turned,),
 }
