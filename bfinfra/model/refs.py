@@ -156,7 +156,7 @@ def _ref(hint: Any) -> Ref | None:
 @functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
     if issubclass(cls, BaseModel):
-        return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in cls.model_fields}
+        return {name: field.rebuild_annotation() for name, field in cls.model_fields.items()}  # pydantic has looked into them already
     fields = {field.name for field in dataclasses.fields(cls)}
     found = {}
     for base in reversed(cls.__mro__):
