@@ -139,13 +139,13 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
 
 def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
     """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was anything to tell. RemoteError."""
+    hook = site.drift.notify
+    if hook is None or not (found.new or found.ended):
+        return False
     from bfinfra.backends.transport import Seam as Transport
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
-    hook = site.drift.notify
-    if hook is None or not (found.new or found.ended):
-        return False
     seam = Transport(fillings=around.fillings)  # never led into the sandbox: whom it tells is outside of any world
     try:
         around.patience.read(lambda: post(seam, hook, message(found)))
