@@ -32,7 +32,7 @@ def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
         return f"here stands {error['input'].strip()}"  # forgets that it may be no text
 
     planted.setattr(messages, "found", found)
-    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 6, tmp_path).broken)
+    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 8, tmp_path).broken)
 
 
 def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
