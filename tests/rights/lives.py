@@ -56,8 +56,8 @@ def needed(site: Site, sandbox: Running, use: Use) -> Rights:
     return replace(first, entities=entities, apis={**first.apis, **then.apis})
 
 
-def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> None:
-    """All that a use is for. `given`: gives the account its rights, once what others do first is done. Refused."""
+def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, whole: bool = True) -> None:
+    """All that a use is for; unless it is the `whole` of it, nothing is changed after it was made. `given`: gives the account its rights, once what others do first is done. Refused."""
     if "\nkubernetes_cluster:" in site.text and "\nmpi_operator:" not in site.text:
         other(sandbox).call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("v2beta1"))  # a survey lists what the cluster serves
     if use is Use.DESTROY or (use is Use.PLAN and site.kind in HOMES):
@@ -78,6 +78,8 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None]) -> 
             applied(site, sandbox, destroy=True)
     else:
         applied(site, sandbox, adopt=ADOPTED.get(site.kind, frozenset()))
+        if not whole:
+            return
         changed = site.but(*CHANGED.get(site.kind, ()))
         applied(changed, sandbox)
         for drift in DRIFTS.get(site.kind, ()):

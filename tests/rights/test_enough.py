@@ -26,13 +26,15 @@ def site(small, tmp_path, monkeypatch):
 
 
 ENOUGH = [(name, Use.APPLY) for name in names() if any(step.rights for step in kind(name).acts)]
+CHANGE = ("bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace", "workload", "token_secret", "registry_credential")
+"""What is changed and mended here as well."""
 FEWER_DO = [("bitfusion_server", Use.DESTROY), ("token_secret", Use.DESTROY), ("tanzu_cluster", Use.PLAN), ("token_secret", Use.PLAN)]
 
 
 @pytest.mark.parametrize(("kind", "use"), [*ENOUGH, *FEWER_DO])
 def test_what_is_printed_is_enough(kind, use, small, site):
     found = site(kind)
-    lived(found, small, use, lambda: give(small, found, needed(found, small, use)))
+    lived(found, small, use, lambda: give(small, found, needed(found, small, use)), whole=kind in CHANGE)
 
 
 FEW = [
