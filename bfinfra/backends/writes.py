@@ -14,7 +14,7 @@ SOAP_READS = frozenset(
     HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmCheckRequirements
     PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
     QueryConfigTarget QueryEvents QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties
-    RetrievePropertiesEx RetrieveServiceContent SessionIsActive WaitForUpdatesEx
+    RetrievePropertiesEx RetrieveServiceContent SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
     """.split()  # noqa: SIM905 - forty names read better as a text
 )
 POST_READS = re.compile(

@@ -32,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     vcenter.supervisors,
     hosts.clocks,
     hosts.alike,
+    hosts.software,
     hosts.graphics,
     machines.entrance,
     machines.ports,

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from bfinfra.backends.vcenter.esxi_settings import HostSetup
+from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
+from bfinfra.model.errors import Denied
 from bfinfra.model.finding import Finding, bad, good, warning
 
 DIRECT = "sharedDirect"
-FIELDS = ("model", "build", "cards")
+FEW = 5  # VIBs that are named
+FIELDS = ("model", "firmware", "build", "cards")
 
 
 def clocks(ground: Ground) -> Iterator[Finding]:
@@ -38,6 +41,38 @@ def alike(ground: Ground) -> Iterator[Finding]:
             yield warning(key, "its hosts are not alike", "; ".join(other), "the guide wants the same hardware, cards in the same places, and the same software on all")
         else:
             yield good(key, f"its {len(found)} hosts are alike: {next(iter(found.values())).model}, build {next(iter(found.values())).build}")
+
+
+def software(ground: Ground) -> Iterator[Finding]:
+    """Hosts of one distributed switch have the same VIBs."""
+    for key, spec in ground.of("distributed_switch").items():
+        found = _packages(ground, spec.hosts)
+        if len(found) < 2:
+            continue
+        most = Counter(found.values()).most_common(1)[0][0]
+        other = [f"{name}: {_departs(most, each)}" for name, each in sorted(found.items()) if each != most]
+        if other:
+            yield warning(key, "its hosts have other VIBs", "; ".join(other), "bring them to one image, drivers and firmware of the network cards first")
+        else:
+            yield good(key, f"its {len(found)} hosts have the same {len(most)} VIBs")
+
+
+def _packages(ground: Ground, names: Iterable[str]) -> dict[str, frozenset[str]]:
+    vcenter, wanted = ground.entered(), set(names)
+    known = {host.name: host.moid for host in vcenter.inventory.read().hosts if host.name in wanted}
+    try:
+        found = vcenter.host_settings.packages(known.values())
+    except Denied:
+        raise Blocked("hosts", "to see a host's VIBs takes the privilege Host.Config.Image, which nothing else here needs") from None
+    return {name: found[moid] for name, moid in known.items() if moid in found}
+
+
+def _departs(most: frozenset[str], each: frozenset[str]) -> str:
+    """In which VIBs one departs from most; the first few."""
+    lacks, more = sorted(most - each), sorted(each - most)
+    said = [f"lacks {', '.join(lacks[:FEW])}" if lacks else "", f"has {', '.join(more[:FEW])} besides" if more else ""]
+    left = max(0, len(lacks) - FEW) + max(0, len(more) - FEW)
+    return " and ".join(filter(None, said)) + (f" ({left} more)" if left else "")
 
 
 def graphics(ground: Ground) -> Iterator[Finding]:

@@ -81,7 +81,7 @@ class PciDevice:
 
 @dataclass(frozen=True)
 class Host:
-    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others."""
+    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others; `vibs`: name → version."""
 
     cores: int = 40
     mhz: int = 2500
@@ -89,6 +89,8 @@ class Host:
     pci: tuple[PciDevice, ...] = ()
     ntp: tuple[str, ...] = ("pool.ntp.org",)
     graphics: str = "shared"
+    firmware: str = "2.19.1"
+    vibs: Mapping[str, str] = field(default_factory=lambda: {"esx-base": "8.0.3-0.0.24022510", "nmlx5-core": "4.23.6.2-15vmw.803.0.0.24022510"})
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:

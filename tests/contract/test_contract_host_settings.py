@@ -37,7 +37,16 @@ def test_how_a_host_is_set_up(vcenter: VCenterSide) -> None:
     found = client.host_settings.setups([moid])[moid]
     assert found.build
     assert found.model
+    assert found.firmware
     assert {"0000:17:00.0 10de:1db6", "0000:28:00.0 10de:1db6"} <= found.cards
+
+
+@call("host_settings.packages", case="the VIBs of a host")
+@lacks("vcsim: hosts have no image manager")
+def test_what_is_installed_on_a_host(vcenter: VCenterSide) -> None:
+    client = vcenter.open()
+    moid = host(vcenter, client)
+    assert "esx-base 8.0.3-0.0.24022510" in client.host_settings.packages([moid])[moid]
 
 
 @call("host_settings.set_option", "host_settings.options", case="an option is set, and read by its key alone")

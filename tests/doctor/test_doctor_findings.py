@@ -20,6 +20,8 @@ from bfinfra import app
 from bfinfra.backends.vcenter.esxi_settings import HostSetup
 from bfinfra.backends.vcenter.namespaces import Catalog, Supervisor
 from bfinfra.doctor import clusters, hosts, local, servers, vcenter
+from bfinfra.doctor.blocked import Blocked
+from bfinfra.model.errors import Denied
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Verb
 
@@ -191,16 +193,17 @@ def test_a_file_of_secrets_that_is_its_owners_own(on, sandbox):
         assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
-SETUP = HostSetup(("ntp.example.com",), True, "R740", "13006603", frozenset({"0000:3b:00.0 15b3:1015"}), "sharedDirect")
+SETUP = HostSetup(("ntp.example.com",), True, "R740", "13006603", frozenset({"0000:3b:00.0 15b3:1015"}), "sharedDirect", "2.19.1")
+VIBS = frozenset({"esx-base 8.0.3", "nmlx5-core 4.23"})
 ON_SWITCH = SimpleNamespace(hosts={"a": (), "b": (), "c": ()})
 ON_HOST = SimpleNamespace(host="a", vgpus=("grid_t4-16c",))
 
 
-def told(check, setups, **specs):
+def told(check, setups, vibs=None, **specs):
     """What a check says of a site with these specs, on hosts that are set up so."""
     asked = SimpleNamespace(
         inventory=SimpleNamespace(read=lambda: SimpleNamespace(hosts=[SimpleNamespace(name=name, moid=f"host-{name}") for name in setups])),
-        host_settings=SimpleNamespace(setups=lambda moids: {moid: setups[moid.removeprefix("host-")] for moid in moids}),
+        host_settings=SimpleNamespace(setups=lambda moids: {moid: setups[moid.removeprefix("host-")] for moid in moids}, packages=lambda moids: installed(vibs or {})),
     )
     ground = SimpleNamespace(entered=lambda: asked, of=lambda kind: {Key(kind, "x"): specs[kind]} if kind in specs else {})
     return [(found.health, f"{found.about}: {found.what}: {found.why}") for found in check(ground)]
@@ -216,13 +219,36 @@ def test_hosts_keep_their_time(changes, health, words):
 
 
 @pytest.mark.parametrize(("changes", "health", "words"), [
-    ({}, GOOD, "its 3 hosts are alike: R740, build 13006603"), ({"build": "9"}, WARNING, "c has build 9, most have 13006603"), ({"model": "R640"}, WARNING, "c has model R640"),
+    ({}, GOOD, "its 3 hosts are alike: R740, build 13006603"), ({"build": "9"}, WARNING, "c has build 9, most have 13006603"), ({"model": "R640"}, WARNING, "c has model R640"), ({"firmware": "1"}, WARNING, "c has firmware 1, most have 2.19.1"),
     ({"cards": frozenset({"0000:5e:00.0 15b3:1015"})}, WARNING, "c lacks 0000:3b:00.0 15b3:1015 and has 0000:5e:00.0 15b3:1015 besides"),
 ])
 def test_hosts_of_a_switch_are_alike(changes, health, words):
     ((found, text),) = told(hosts.alike, {"a": SETUP, "b": SETUP, "c": replace(SETUP, **changes)}, distributed_switch=ON_SWITCH)
     assert found is health
     assert words in text
+
+
+def installed(vibs):
+    if not isinstance(vibs, dict):
+        raise vibs
+    return {f"host-{name}": found for name, found in vibs.items()}
+
+
+@pytest.mark.parametrize(("third", "health", "words"), [
+    (VIBS, GOOD, "its 3 hosts have the same 2 VIBs"), (frozenset({"esx-base 8.0.3"}), WARNING, "c: lacks nmlx5-core 4.23"),
+    (VIBS - {"nmlx5-core 4.23"} | {"nmlx5-core 4.24"}, WARNING, "c: lacks nmlx5-core 4.23 and has nmlx5-core 4.24 besides"),
+    (VIBS | {f"extra{n} 1" for n in range(9)}, WARNING, "extra4 1 besides (4 more)"),
+])
+def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):
+    ((found, text),) = told(hosts.software, dict.fromkeys("abc", SETUP), {"a": VIBS, "b": VIBS, "c": third}, distributed_switch=ON_SWITCH)
+    assert found is health
+    assert words in text
+
+
+def test_hosts_whose_vibs_nobody_may_see_are_skipped():
+    with pytest.raises(Blocked, match=r"Host\.Config\.Image"):
+        told(hosts.software, dict.fromkeys("abc", SETUP), Denied("no"), distributed_switch=ON_SWITCH)
+    assert told(hosts.software, dict.fromkeys("abc", SETUP), {"a": VIBS}, distributed_switch=ON_SWITCH) == []
 
 
 @pytest.mark.parametrize(("type_", "health"), [("sharedDirect", GOOD), ("shared", BAD), ("", BAD)])
@@ -232,5 +258,5 @@ def test_hosts_of_machines_with_vgpus_share_their_cards_directly(type_, health):
 
 
 def test_a_site_without_hosts_asks_for_none():
-    for check in (hosts.clocks, hosts.alike, hosts.graphics):
+    for check in (hosts.clocks, hosts.alike, hosts.software, hosts.graphics):
         assert told(check, {}) == []

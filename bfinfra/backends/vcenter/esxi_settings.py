@@ -38,7 +38,7 @@ class VmkPlan:
 
 @dataclass(frozen=True, slots=True)
 class HostSetup:
-    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type for new machines, "" = not told."""
+    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type for new machines, `firmware`: its version, "" = not told."""
 
     ntp: tuple[str, ...]
     ntp_runs: bool
@@ -46,3 +46,4 @@ class HostSetup:
     build: str
     cards: frozenset[str]
     graphics: str
+    firmware: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,12 +15,13 @@ from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.esxi_settings import HostSetup, NotedHost, Value, Vmk, VmkPlan
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.errors import Busy, Missing, Rejected, Unreachable
 
 DHCP = "dhcp"
 NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"]}
 SETUP = [
     "config.dateTimeInfo.ntpConfig.server", "config.service.service", "hardware.systemInfo.model", "config.product.build", "hardware.pciDevice",
-    "config.graphicsConfig.hostDefaultGraphicsType",
+    "config.graphicsConfig.hostDefaultGraphicsType", "hardware.biosInfo.biosVersion",
 ]  # fmt: skip
 NTP = "ntpd"
 
@@ -66,6 +69,15 @@ class HostSettings:
     def setups(self, moids: Iterable[str]) -> dict[str, HostSetup]:
         """How the hosts are set up."""
         return dict(self._hosts(moids, SETUP, lambda row: (row.moid, _setup(row))))
+
+    def packages(self, moids: Iterable[str]) -> dict[str, frozenset[str]]:
+        """The VIBs of hosts, `name version`, a call each; hosts that have no such manager or don't answer are left out. Denied without Host.Config.Image."""
+        found: dict[str, frozenset[str]] = {}
+        for moid in moids:
+            with contextlib.suppress(Busy, Missing, Rejected, Unreachable):
+                installed = self._session.read(functools.partial(_installed, moid=moid))
+                found |= {} if installed is None else {moid: frozenset(f"{each.name} {each.version}" for each in installed)}
+        return found
 
     def graphics(self, moids: Iterable[str]) -> dict[str, str]:
         """The graphics type of hosts for their GPUs, as the API has it: shared, sharedDirect; "" where a host tells none."""
@@ -122,6 +134,11 @@ def _system(content: Any, moid: str, name: str) -> Any:
     return properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path]
 
 
+def _installed(content: Any, moid: str) -> Any:
+    manager = _system(content, moid, "imageConfigManager")
+    return None if manager is None else manager.FetchSoftwarePackages()
+
+
 def _notes(row: Row, defined: Mapping[int, str]) -> dict[str, str]:
     return {defined[v.key]: v.value for v in row["customValue"] or () if v.key in defined and v.value}
 
@@ -131,6 +148,7 @@ def _setup(row: Row) -> HostSetup:
     return HostSetup(
         tuple(map(str, row["config.dateTimeInfo.ntpConfig.server"] or ())), any(each.key == NTP and each.running for each in row["config.service.service"] or ()),
         str(row["hardware.systemInfo.model"] or ""), str(row["config.product.build"] or ""), frozenset(cards), str(row["config.graphicsConfig.hostDefaultGraphicsType"] or ""),
+        str(row["hardware.biosInfo.biosVersion"] or ""),
     )
 
 

@@ -41,6 +41,7 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
         networkSystem=inventory.add(vim.host.NetworkSystem, f"networkSystem-{moid}", {"host": moid}).ref,
         firewallSystem=inventory.add(vim.host.FirewallSystem, f"firewallSystem-{moid}", {"host": moid}).ref,
         graphicsManager=inventory.add(vim.host.GraphicsManager, f"graphicsManager-{moid}", {"host": moid}).ref,
+        imageConfigManager=inventory.add(vim.host.ImageConfigManager, f"imageConfigManager-{moid}", {"host": moid, "vibs": dict(host.vibs)}).ref,
         advancedOption=inventory.add(vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}).ref,
     )
     return made
@@ -121,6 +122,7 @@ def hardware(inventory: Inventory, name: str, host: Any, devices: list[Any]) -> 
     cores = int(host.cores)
     return vim.host.HardwareInfo(
         systemInfo=vim.host.SystemInfo(vendor="Dell Inc.", model="PowerEdge R740", uuid=inventory.new_uuid(name)),
+        biosInfo=vim.host.BIOSInfo(biosVersion=host.firmware, vendor="Dell Inc."),
         cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=cores, numCpuThreads=2 * cores, hz=int(host.mhz) * 1_000_000),
         cpuPkg=[
             vim.host.CpuPackage(index=index, vendor="intel", hz=int(host.mhz) * 1_000_000, busHz=100_000_000, description="Intel(R) Xeon(R) Gold 6248", threadId=[0], cpuFeature=[])

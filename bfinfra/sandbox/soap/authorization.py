@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KIND = "vim.AuthorizationManager"
 KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.ResourcePool, vim.Datastore, vim.Network, vim.CustomFieldsManager,
-         vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem, vim.host.NetworkSystem, vim.host.FirewallSystem, vim.host.GraphicsManager,
+         vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem, vim.host.NetworkSystem, vim.host.FirewallSystem, vim.host.GraphicsManager, vim.host.ImageConfigManager,
          vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)  # fmt: skip
 CHECKED = (  # what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
     *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "UpdateLocalLibrary", "UpdateSubscribedLibrary", "DeleteLibrary", "DeleteLocalLibrary",
