@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from bfinfra.backends.ansible import folder
 from bfinfra.backends.ansible.agent import Agent
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -35,8 +36,10 @@ def test_a_key_waits_until_the_agent_listens(tmp_path: Path, monkeypatch: pytest
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
-    agent = Agent(tmp_path)
+    home = folder.make()  # a socket's path has 108 bytes, and a test's own folder may be deep
+    agent = Agent(home)
     try:
         assert agent.add(Secret("env", "KEY", Sources(env={"KEY": pem}))).read_text().startswith("ssh-ed25519 ")
     finally:
         agent.close()
+        folder.remove(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ova_packing import DISK, manifest, pack, parts
 from bfinfra.backends.ova import Ova, inspect, read, verify
 from bfinfra.model.errors import Refusal
 
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 KEYS = {"rsa": ["-newkey", "rsa:2048"], "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "ed25519": ["-newkey", "ed25519"]}
 
 
