@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.model import kind
 from bfinfra.model.rights import Use, holds
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 
 RIGHTS = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 """What writing such a note takes."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
 
-@method("vim.host.ImageConfigManager", "fetchSoftwarePackages")
+@method("vim.host.ImageConfigManager", "fetchSoftwarePackages", writes=False)
 def packages(call: Call, this: Managed, _: Any) -> Any:
     """The host's VIBs."""
     host = call.inventory.objects[this.hidden["host"]]
