@@ -22,7 +22,7 @@ class Both:
 
     def same(self, *words: str, plain: Callable[[str], Any] = lambda text: sorted(",".join(sorted(line.split(","))) for line in text.splitlines())) -> Any:
         ours, theirs = (plain(ask(*words)) for ask in (self.sandbox, self.peer))
-        assert ours == theirs, " ".join(words)
+        assert ours == theirs, (*words, ours, theirs)
         return ours
 
     def fails(self, *words: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import ssl
 import subprocess
@@ -26,6 +27,14 @@ class Vcsim:
 
     def govc(self, *words: str) -> str:
         return self.peers.govc(*words)
+
+
+@pytest.fixture
+def alone(peers: Peers) -> Iterator[None]:
+    """For what a cluster has once: its definitions; operators, each of which sees the Sites of all namespaces. One test at a time."""
+    with peers.kubeconfig.with_name("alone.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

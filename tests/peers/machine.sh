@@ -23,6 +23,7 @@ ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 ip link set lo up
 hostname "$(cat "$keys/name")"
+cp "$keys/name" etc/hostname  # systemd sets it anew
 mkdir -p etc/ssh/machine root/.ssh
 cp "$keys/host_key" "$keys/authorized_keys" etc/ssh/machine/
 chmod 600 etc/ssh/machine/host_key

@@ -118,6 +118,7 @@ def _machine(folder: Path, name: str, number: int, client: Path) -> Iterator[Rea
         sha256 = subprocess.run(["ssh-keygen", "-lf", str(given / "host_key.pub")], capture_output=True, text=True, check=True).stdout.split()[1]
         yield Real(name, there, client, public, sha256, process.pid, at)
     finally:
+        subprocess.run(["ip", "link", "delete", link], check=False, env={"PATH": PATH}, capture_output=True)  # by itself it goes some time after its namespace, and its name is the next one's
         with contextlib.suppress(ProcessLookupError):
             os.kill(_child(process.pid) or process.pid, signal.SIGKILL)  # process 1 of the namespace: all of it ends
         process.kill()

@@ -59,7 +59,7 @@ class Operated(SiteFile):
 
 
 @pytest.fixture(params=["v2beta1", "v1alpha2"])
-def site(peers: Peers, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Operated]:
+def site(peers: Peers, alone: None, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Operated]:
     found = Operated(tmp_path, peers, request.param)
     yield found
     peers.kubectl("delete", "crd", "mpijobs.kubeflow.org", "--ignore-not-found")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -116,14 +115,6 @@ def metrics(port: int) -> dict[tuple[str, ...], float]:
 def crd(peers: Peers) -> None:
     peers.kubectl("apply", "-f", str(ROOT / "deploy/operator/crd.yaml"))
     peers.kubectl("wait", "--for=condition=Established", "crd/sites.bfinfra.io", "--timeout=20s")
-
-
-@pytest.fixture
-def alone(peers: Peers) -> Iterator[None]:
-    """One operator at a time: each sees every namespace, and says so where two Sites of them are called alike."""
-    with peers.kubeconfig.with_name("operator.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture
