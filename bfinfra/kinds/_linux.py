@@ -1,17 +1,18 @@
-"""What kinds on Linux machines share: the machines among the needs, asked once each and side by side; digests of files here."""
+"""What kinds on Linux machines share: the machines among the needs, asked once each and side by side; how what is on them stands; digests of files here."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
+from bfinfra.model import kind as kinds
 from bfinfra.model.errors import BfinfraError, Refusal, RemoteError
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.ssh import Machine
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ HOST = "linux_host"
 Answers = Mapping[str, "Answer"]
 Commands = Mapping[str, Sequence[str]]
 T = TypeVar("T", bound="Installed")
+On = TypeVar("On")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,23 @@ def ask(hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine
     return Asked(answers, unreadable)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnHosts(kinds.State, Generic[On]):
+    """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the virtual machines of this site among them."""
+
+    hosts: tuple[Annotated[str, Ref(HOST)], ...]
+    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
+    on: Mapping[str, On]
+    machines: Mapping[str, Machine] = field(repr=False)
+
+
+def across(state: Callable[..., S], on: Mapping[str, T], needs: Mapping[Key, Need]) -> S:
+    """An OnHosts: whose it is, where, and what goes only after it."""
+    there = machines(needs)
+    mark = next((each.mark for each in on.values() if each.mark), None)
+    return state(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
+
+
 class Installed(Protocol):
     """What stands on one machine."""
 
@@ -97,6 +117,17 @@ def digest(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return ""
+
+
+def service(unit: str) -> tuple[str, ...]:
+    """The command that tells how a unit stands; `service_state` reads what it says."""
+    return ("systemctl", "show", "--property=LoadState,ActiveState", unit)
+
+
+def service_state(answer: Answer) -> str:
+    """As systemd calls it; "" where there is no such unit."""
+    shown = dict(line.split("=", 1) for line in answer.text.splitlines() if "=" in line)
+    return shown.get("ActiveState", "") if shown.get("LoadState") == "loaded" else ""
 
 
 def first_word(answer: Answer) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.backends.bitfusion import read_token, token_of
-from bfinfra.kinds._linux import Answers, ask, check_alone, digest, first_word, machines, standing
+from bfinfra.kinds._linux import Answers, OnHosts, across, ask, check_alone, digest, first_word, machines, standing
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
@@ -115,13 +115,8 @@ class Installed:
         return bool(self.mark or self.program)
 
 
-@dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by machine; only where there is something of it."""
-
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
-    on: Mapping[str, Installed]
-    machines: Mapping[str, Machine] = field(repr=False)
+class State(OnHosts[Installed]):
+    """How it stands on machines."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +172,7 @@ class BitfusionClient(kind.Kind[Spec, State]):
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         asked = ask(self._hosts, there.values(), lambda machine: _look(machine.name, specs.values()))
         found = {host: _read(answers) for host, answers in asked.answers.items()}
-        states = {}
-        for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items():
-            mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+        states = {name: across(State, on, needs) for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items()}
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _given(spec, asked.answers) or _token(spec, needs) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
@@ -226,7 +218,6 @@ class BitfusionClient(kind.Kind[Spec, State]):
                                   "mark_open": step.mark.open.encode() + note, "mark_sealed": step.mark.encode() + note}
         each = {machine: {**common, "install": step.install[host]} for host, machine in step.machines.items()}
         self._hosts.play(Play("bitfusion_client", each, texts=texts)).check()
-
 
     def _texts(self, step: SetUp) -> dict[str, str]:
         """The token's files, or those of the machine that gives them."""

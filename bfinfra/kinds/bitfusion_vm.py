@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
+from bfinfra.kinds._belonging import refuse_others
 from bfinfra.kinds._machines import OF_ALL, SETTINGS
 from bfinfra.kinds._trails import of_machines
 from bfinfra.model import kind
@@ -142,7 +144,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         states = {name: _state(machine) for moid, name in homes.items() if (machine := found.get(moid)) is not None and _state(machine).mark}
         by_name = {machine.name: machine for machine in found.values()}
         states |= {name: _state(by_name[spec.vm]) for name, spec in specs.items() if name not in states and spec.vm in by_name}
-        return Seen(states, Facts(_counted(brief.name for brief in briefs)))
+        return Seen(states, Facts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -201,13 +203,6 @@ def _before(machine: Machine) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return found
-
-
 def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
     if state is None:
         moid = Later(around.needs["vm"].key, "machine")
@@ -249,7 +244,6 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
         raise Refusal(f"{facts.names[spec.vm]} VMs are called {spec.vm}", field="vm", why="one must be meant", next="give one of them another name")
     if need is not None and need.spec is not None and getattr(need.spec, "power", "on") == "off":
         raise Refusal(f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there")
-    if state is not None and state.mark is not None and (state.mark.site, state.mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal(f"the settings of {spec.vm} are looked after by another", field="vm", why=f"they belong to {state.mark.address} of {state.mark.site}", next="take it out of one of the two")
+    refuse_others(state.mark if state else None, around, f"the settings of {spec.vm} are looked after by another", "vm")
     if state is not None and state.mark is not None and state.vm != spec.vm:
         raise Refusal(f"the settings are those of {state.vm}", field="vm", why="they can't move", next="give the other one another name")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from bfinfra.backends.flexdirect import servers as lists
-from bfinfra.kinds._linux import HOST, ask, machines
+from bfinfra.kinds._linux import HOST, OnHosts, ask, machines, virtual
 from bfinfra.kinds.flexdirect_host.spec import PORT
 from bfinfra.model import kind
 from bfinfra.model.document import Document
@@ -54,13 +54,10 @@ class Listed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by host and file."""
+class State(OnHosts[Mapping[str, Listed]]):
+    """How it stands on machines, by file. `servers`: those that are listed; they go after it."""
 
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
     servers: tuple[Annotated[str, Ref("flexdirect_host")], ...]
-    on: Mapping[str, Mapping[str, Listed]]
-    machines: Mapping[str, Machine] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
             if on:
                 mark = next((each.mark for files in on.values() for each in files.values() if each.mark), None)
                 behind = tuple(key.name for key in needs if key.kind == "flexdirect_host" and key.name in ((mark.applied or {}).get("servers", ()) if mark else ()))
-                states[name] = State(mark=mark, hosts=tuple(on), servers=behind, on=on, machines={host: there[host] for host in on})
+                states[name] = State(mark=mark, hosts=tuple(on), vms=virtual(needs, on), servers=behind, on=on, machines={host: there[host] for host in on})
         facts = Facts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 

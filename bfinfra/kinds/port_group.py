@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup
+from bfinfra.kinds._machines import MARK
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 ADDRESS = "port_group/"
-VM_MARK = "bfinfra.mark"
 
 
 class Spec(kind.Spec):
@@ -150,8 +150,8 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
     def _strange(self, group: PortGroup) -> tuple[str, ...]:
         """VMs on it that this site didn't make."""
-        machines = self._vcenter.machines.read(group.vms, [VM_MARK]) if group.vms else []
-        return tuple(f"VM {each.name} is on it" for each in machines if Mark.site_in(each.extra.get(VM_MARK), each.instance_uuid) != self._site)
+        machines = self._vcenter.machines.read(group.vms, [MARK]) if group.vms else []
+        return tuple(f"VM {each.name} is on it" for each in machines if Mark.site_in(each.extra.get(MARK), each.instance_uuid) != self._site)
 
 
 def _switch(spec: Spec, around: Around) -> str | Later:

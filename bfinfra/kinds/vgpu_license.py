@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bfinfra.kinds._linux import Answers, ask, check_alone, machines, standing, virtual
+from bfinfra.kinds._linux import Answers, OnHosts, across, ask, check_alone, machines, service, service_state, standing
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
 
 RECORD, CONF, SERVICE = "/var/lib/bfinfra/vgpu_license", "/etc/nvidia/gridd.conf", "nvidia-gridd.service"
-LOOK = {"record": ("cat", RECORD), "conf": ("cat", CONF), "service": ("systemctl", "show", "--property=LoadState,ActiveState", SERVICE)}
+LOOK = {"record": ("cat", RECORD), "conf": ("cat", CONF), "service": service(SERVICE)}
 Port = Annotated[int, Field(ge=1, le=65535)]
 Values = Mapping[str, str | None]
 """Key of gridd.conf → its value; None where it doesn't stand there."""
@@ -76,14 +76,8 @@ class Installed:
         return bool(self.mark or read(self.text).get("ServerAddress"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by machine; only where there is something of it."""
-
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
-    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
-    on: Mapping[str, Installed]
-    machines: Mapping[str, Machine] = field(repr=False)
+class State(OnHosts[Installed]):
+    """How it stands on machines."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +126,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
         found = {host: _read(answers) for host, answers in asked.answers.items()}
-        states = {}
-        for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items():
-            mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
+        states = {name: across(State, on, needs) for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items()}
         return Seen(states, Facts(there, found), asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}))
 
     @staticmethod
@@ -204,9 +195,7 @@ def _read(answers: Answers) -> Installed:
         before = json.loads(base64.b64decode(noted, validate=True)) if noted else {}
     except ValueError:
         before = {}
-    shown = dict(line.split("=", 1) for line in answers["service"].text.splitlines() if "=" in line)
-    service = shown.get("ActiveState", "") if shown.get("LoadState") == "loaded" else ""
-    return Installed(Mark.decode(record), answers["conf"].text if answers["conf"].ok else None, before, "made=yes" in record.splitlines(), service)
+    return Installed(Mark.decode(record), answers["conf"].text if answers["conf"].ok else None, before, "made=yes" in record.splitlines(), service_state(answers["service"]))
 
 
 def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:

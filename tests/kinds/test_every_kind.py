@@ -50,6 +50,12 @@ def test_a_kind_waits_in_a_survey_for_those_it_refers_to_if_it_looks_at_what_the
         assert not looks
 
 
+@every_kind
+def test_what_stands_on_linux_machines_may_stand_on_virtual_ones_that_have_to_wait_for_it(kind):
+    named = kinds_named(registry.kind(kind).State)
+    assert "virtual_machine" in named or "linux_host" not in named
+
+
 @lived_through
 def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_the_contract_suite_asks(kind, sandbox, tmp_path):
     """`script/torture crash` strikes before and after each write; here after one amid each way."""

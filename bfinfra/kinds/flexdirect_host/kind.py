@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds._linux import ask, digest, machines, standing
+from bfinfra.kinds._linux import across, ask, digest, machines, standing
 from bfinfra.kinds.flexdirect_host import decide, health
 from bfinfra.kinds.flexdirect_host.decide import Remove, Restart, SetUp
 from bfinfra.kinds.flexdirect_host.spec import Spec
@@ -39,10 +39,7 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
         found = {host: read(answers) for host, answers in asked.answers.items()}
-        states = {}
-        for name, on in standing("flexdirect_host", found, wanted, self._site.name, others=others).items():
-            mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), on=on, machines={host: there[host] for host in on})
+        states = {name: across(State, on, needs) for name, on in standing("flexdirect_host", found, wanted, self._site.name, others=others).items()}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()},
                       {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"})

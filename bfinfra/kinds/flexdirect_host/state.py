@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from bfinfra.model import kind
+from bfinfra.kinds._linux import OnHosts
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Ref
 from bfinfra.model.ssh import Machine
 
 if TYPE_CHECKING:
@@ -42,13 +41,8 @@ class Installed:
         return bool(self.mark or self.program or self.unit)
 
 
-@dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by machine; only where there is something of it."""
-
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
-    on: Mapping[str, Installed]
-    machines: Mapping[str, Machine] = field(repr=False)
+class State(OnHosts[Installed]):
+    """How it stands on machines."""
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
+from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
 
 ATTRIBUTE = "bfinfra"
 """The custom attribute of a host that holds the note."""
-VM_MARK = "bfinfra.mark"
+VM_MARK = MARK
 """The extraConfig key of VMs' marks."""
-VM_KEYS = ("bfinfra.secrets", "bfinfra.importing", "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB")
+VM_KEYS = (SECRETS, IMPORTING, "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB")
 """What else a survey of hosts reads of their GPUs' VMs, so that the servers' own needn't read those again."""
 
 

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds._linux import Asked, ask, digest, machines, standing, virtual
+from bfinfra.kinds._linux import Asked, across, ask, digest, machines, standing
 from bfinfra.kinds.kubeadm_cluster import decide
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, Node, State, read
+from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read
 from bfinfra.kinds.kubeadm_cluster.steps import Init, Join, Leave, Network, Note, OnMachines, Prepare, Reset
 from bfinfra.model import foreign, kind
 from bfinfra.model.document import Document
@@ -57,7 +57,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         found = {host: read(host, answers) for host, answers in asked.answers.items()}
         states = {}
         for name, on in standing("kubeadm_cluster", found, wanted, self._site, others=others).items():
-            state = replace(_state(specs.get(name), on, there), vms=virtual(needs, on))
+            state = _state(specs.get(name), across(State, on, needs))
             states[name] = self._entered(state, goes=others and name not in specs) if state.endpoint else state
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, {name: digest(spec.cni.path) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
@@ -144,12 +144,11 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         return replace(state, **found)
 
 
-def _state(spec: Spec | None, on: Mapping[str, Node], there: Mapping[str, Machine]) -> State:
-    mark = next((node.mark for node in on.values() if node.mark), None)
-    first = spec.control_plane if spec else next((host for host, node in on.items() if node.role == "control_plane"), "")
-    admin = on[first].admin if first in on and on[first].initialised else None
-    endpoint = Endpoint(kubeconfig=admin) if admin else None
-    return State(mark=mark, hosts=tuple(on), control_plane=first, on=on, machines={host: there[host] for host in on}, endpoint=endpoint)
+def _state(spec: Spec | None, state: State) -> State:
+    """With what its machines tell of the cluster."""
+    first = spec.control_plane if spec else next((host for host, node in state.on.items() if node.role == "control_plane"), "")
+    admin = state.on[first].admin if first in state.on and state.on[first].initialised else None
+    return replace(state, control_plane=first, endpoint=Endpoint(kubeconfig=admin) if admin else None)
 
 
 def _ready(obj: Mapping[str, Any]) -> bool:

@@ -8,13 +8,11 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from bfinfra.kinds._linux import first_word
-from bfinfra.model import kind
+from bfinfra.kinds._linux import OnHosts, first_word
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
 from bfinfra.model.ssh import Machine
@@ -75,14 +73,10 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by machine; `endpoint`: once its control plane stands; `nodes`: name → ready or not, as its API says, None where it doesn't answer (`silent`: why); `cni`: digest of the manifest applied."""
+class State(OnHosts[Node]):
+    """How it stands on machines. `endpoint`: once its control plane stands; `nodes`: name → ready or not, as its API says, None where it doesn't answer (`silent`: why); `cni`: digest of the manifest applied."""
 
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
-    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
     control_plane: str = ""
-    on: Mapping[str, Node]
-    machines: Mapping[str, Machine] = field(repr=False)
     endpoint: Endpoint | None = None
     url: str = ""
     version: str = ""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds._linux import ask, digest, machines, standing, virtual
+from bfinfra.kinds._linux import across, ask, digest, machines, standing
 from bfinfra.kinds.nvidia_container_toolkit import decide
 from bfinfra.kinds.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
@@ -40,10 +40,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         programs = {host: spec.program for spec in specs.values() for host in spec.hosts}
         asked = ask(self._hosts, there.values(), lambda machine: look(programs.get(machine.name, PROGRAM)))
         found = {host: read(answers) for host, answers in asked.answers.items()}
-        states = {}
-        for name, on in standing("nvidia_container_toolkit", found, wanted, self._site, others=others).items():
-            mark = next((each.mark for each in on.values() if each.mark), None)
-            states[name] = State(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
+        states = {name: across(State, on, needs) for name, on in standing("nvidia_container_toolkit", found, wanted, self._site, others=others).items()}
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 

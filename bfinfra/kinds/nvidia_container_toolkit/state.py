@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+from bfinfra.kinds._linux import OnHosts, first_word, service, service_state
 from bfinfra.kinds.nvidia_container_toolkit.runtime import FILES, UNITS, Before
-from bfinfra.model import kind
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Ref
 from bfinfra.model.ssh import Machine
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def look(program: str) -> dict[str, tuple[str, ...]]:
     }
     for runtime, path in FILES.items():
         found[runtime] = ("cat", path)
-        found[f"{runtime} runs"] = ("systemctl", "show", "--property=LoadState,ActiveState", UNITS[runtime])
+        found[f"{runtime} runs"] = service(UNITS[runtime])
     return found
 
 
@@ -54,14 +53,8 @@ class Installed:
         return bool(self.mark or self.program)
 
 
-@dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """`on`: by machine; only where there is something of it."""
-
-    hosts: tuple[Annotated[str, Ref("linux_host")], ...]
-    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
-    on: Mapping[str, Installed]
-    machines: Mapping[str, Machine] = field(repr=False)
+class State(OnHosts[Installed]):
+    """How it stands on machines."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +71,12 @@ def read(answers: Answers) -> Installed:
     record = answers["record"].text if answers["record"].ok else ""
     noted = dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("form=", "files=", "runtime=", "before=")))
     stamped = answers["package"].text.split() if answers["package"].ok else []
-    program = answers["program"].text.split()[0] if answers["program"].ok else ""
-    services = {}
-    for runtime in FILES:
-        shown = dict(line.split("=", 1) for line in answers[f"{runtime} runs"].text.splitlines() if "=" in line)
-        services[runtime] = shown.get("ActiveState", "") if shown.get("LoadState") == "loaded" else ""
+    program = first_word(answers["program"])
     return Installed(
         mark=Mark.decode(record), package=stamped[0] if len(stamped) == 2 else "", kept=len(stamped) == 2 and stamped[1] == program, program=bool(program),
         runtime=noted.get("runtime", ""), before=Before.decode(_text(noted.get("before", ""))), noted=noted,
-        configs={runtime: answers[runtime].text if answers[runtime].ok else None for runtime in FILES}, services=services,
+        configs={runtime: answers[runtime].text if answers[runtime].ok else None for runtime in FILES},
+        services={runtime: service_state(answers[f"{runtime} runs"]) for runtime in FILES},
         containers=answers["containers"].ok and bool(answers["containers"].text.strip()),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.vcenter.vm import Hardware
+from bfinfra.kinds._machines import MARK
 from bfinfra.kinds.virtual_machine.devices import between
 from bfinfra.kinds.virtual_machine.make import make, source
 from bfinfra.kinds.virtual_machine.spec import Spec
-from bfinfra.kinds.virtual_machine.state import GUEST, MARK, Facts, State, options
+from bfinfra.kinds.virtual_machine.state import GUEST, Facts, State, options
 from bfinfra.kinds.virtual_machine.steps import Delete, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.library_items import Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
-from bfinfra.kinds._machines import OF_ALL
+from bfinfra.kinds._machines import IMPORTING, MARK, OF_ALL
 from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.spec import Spec
-from bfinfra.kinds.virtual_machine.state import GUEST, IMPORTING, KEYS, MARK, Facts, State, encoded
+from bfinfra.kinds.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
 from bfinfra.kinds.virtual_machine.steps import Delete, Deployed, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind, process
 from bfinfra.model.document import Document

@@ -7,9 +7,10 @@ from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Machine
+from bfinfra.kinds._machines import MARK
 from bfinfra.kinds.virtual_machine.devices import adapters, grown, places
 from bfinfra.kinds.virtual_machine.spec import Library, Spec
-from bfinfra.kinds.virtual_machine.state import MARK, Facts, identity, options
+from bfinfra.kinds.virtual_machine.state import Facts, identity, options
 from bfinfra.kinds.virtual_machine.steps import Deployed
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later

@@ -12,13 +12,11 @@ from typing import Annotated
 from bfinfra.backends.vcenter.library_items import Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds._machines import IMPORTING, MARK
 from bfinfra.model import kind
 from bfinfra.model.refs import Ref
 
-MARK = "bfinfra.mark"
 GUEST = {"user_data": "guestinfo.userdata", "meta_data": "guestinfo.metadata"}
-IMPORTING = "bfinfra.importing"
-"""Who makes it of several parts, until it is whole; as bitfusion_server has it."""
 KEYS = (MARK, IMPORTING, *GUEST.values(), *(f"{key}.encoding" for key in GUEST.values()))
 ENCODING = "gzip+base64"
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
