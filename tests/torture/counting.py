@@ -6,8 +6,9 @@ import contextlib
 import multiprocessing
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -63,15 +64,17 @@ class Count:
 def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], effort: Effort, processes: int = 3, shares: int = 0) -> list[Count]:
     """What `work` counts of the trials, each share of them in a folder of its own; a line's counts are added up.
 
-    `shares`: as many as processes, or more where some take much longer than others: who is done takes the next.
+    `shares`: as many as processes, or more where some take much longer than others: who is done takes the next. What each counted goes to standard error at once.
     """
     context, shares = multiprocessing.get_context("spawn"), shares or processes
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         parts = [pool.submit(_apart, work, list(trials[n::shares]), replace(effort, folder=effort.folder / f"share-{n}")) for n in range(shares)]
         lines: dict[str, Count] = {}
-        for count in (count for part in parts for count in part.result()):
-            lines.setdefault(count.what, Count(count.what)).take(count)
-    return list(lines.values())
+        for done, part in enumerate(as_completed(parts), 1):
+            for count in part.result():
+                print(f"       {done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}", *count.broken, sep="\n       BROKEN ", file=sys.stderr, flush=True)
+                lines.setdefault(count.what, Count(count.what)).take(count)
+    return [lines[what] for what in sorted(lines)]
 
 
 def _apart(work: Callable[[list[T], Effort], list[Count]], trials: list[T], effort: Effort) -> list[Count]:

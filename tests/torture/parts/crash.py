@@ -25,6 +25,7 @@ INSTANTS = 200
 
 def counts(effort: Effort) -> Iterator[Count]:
     places = [place for place in PLACES if not (effort.share and "linux_host:" in place.site.read_text())]  # minutes each by Ansible: tests/kinds/test_by_ansible.py has their share
+    places.sort(key=lambda place: "linux_host:" not in place.site.read_text())  # the longest first
     lines = [(place, what) for what in STRUCK for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {what}")]
     yield from spread(struck, lines, effort, processes=2, shares=len(lines))
     if effort.wants("killed at a random instant"):
