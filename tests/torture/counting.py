@@ -72,7 +72,8 @@ def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], 
         lines: dict[str, Count] = {}
         for done, part in enumerate(as_completed(parts), 1):
             for count in part.result():
-                print(f"       {done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}", *count.broken, sep="\n       BROKEN ", file=sys.stderr, flush=True)
+                said = [f"{done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}", *(f"BROKEN {each}" for each in count.broken)]
+                sys.stderr.write("".join(f"       {line}\n" for line in said))
                 lines.setdefault(count.what, Count(count.what)).take(count)
     return [lines[what] for what in sorted(lines)]
 
