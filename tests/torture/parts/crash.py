@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from kinds.lifecycle import KILLED, apply, difference, endings, kill_at, made, plan, start_child, world
@@ -21,59 +22,52 @@ from torture.worlds import DEMO, PLACES, Place, sandbox_of
 from bfinfra.sandbox import Running
 
 INSTANTS = 200
+APPLY, DESTROY = "killed before and after each write", "its destroy killed after each write"
 
 
 def counts(effort: Effort) -> Iterator[Count]:
     places = [place for place in PLACES if not (effort.share and "linux_host:" in place.site.read_text())]  # minutes each by Ansible: tests/kinds/test_by_ansible.py has their share
     places.sort(key=lambda place: "linux_host:" not in place.site.read_text())  # the longest first
-    lines = [(place, what) for what in STRUCK for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {what}")]
-    yield from spread(struck, lines, effort, processes=2, shares=len(lines))
+    places = [place for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {APPLY}, {DESTROY}")]
+    yield from spread(struck, places, effort, processes=2, shares=len(places))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
 
 
-def struck(lines: list[tuple[Place, str]], effort: Effort) -> list[Count]:
-    counted = [STRUCK[what](place, effort) for place, what in lines]
-    return [count for count in counted if count.tried]  # what writes to no server can't be struck at a write
+def struck(places: list[Place], effort: Effort) -> list[Count]:
+    found = [count for place in places for count in at_every_write(place, effort)]
+    return [count for count in found if count.tried]  # what writes to no server can't be struck at a write
 
 
-def at_every_write(place: Place, effort: Effort) -> Count:
-    count = Count(f"`{place.name}`, killed before and after each write")
-    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
-        whole = undisturbed(place, sandbox)
+def at_every_write(place: Place, effort: Effort) -> tuple[Count, Count]:
+    """What a struck apply and the next one made is what a struck destroy and the next one take away."""
+    applies, destroys = Count(f"`{place.name}`, {APPLY}"), Count(f"`{place.name}`, {DESTROY}")
+    with applies.ground(), sandbox_of(place, effort.folder) as sandbox:
+        before, whole = world(sandbox), undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
-        count.figures["writes"] = writes
-        for nth, when in effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6):
-            sandbox.reset()
-            with count.trial(f"{when} write {nth}"):
-                code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed")
-                assert code == KILLED, f"it ended with {code}"
-                finished(place.site, sandbox, whole)
-    return count
-
-
-def at_every_write_of_destroy(place: Place, effort: Effort) -> Count:
-    count = Count(f"`{place.name}`, its destroy killed after each write")
-    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
-        before = world(sandbox)
-        undisturbed(place, sandbox)
-        made_by = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
-        writes = sandbox.tally()["written"] - made_by
-        count.figures["writes"] = writes
-        for nth in effort.some(range(1, writes + 1), 2):
+        applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
+        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6)
+        ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 2)
+        for strike, end in zip_longest(strikes, ends):
             sandbox.reset()
-            with count.trial(f"after write {nth}"):
-                apply(place.site, sandbox)
-                code = kill_at(place.site, sandbox, nth, "after", effort.folder / "killed", destroy=True)
-                assert code == KILLED, f"it ended with {code}"
-                gone = apply(place.site, sandbox, destroy=True)
-                assert made(gone), endings(gone)
-                assert world(sandbox) == before, difference(before, world(sandbox))
-    return count
+            if strike:
+                with applies.trial("{1} write {0}".format(*strike)):
+                    strike_at(*strike, place, sandbox, effort)
+                    finished(place.site, sandbox, whole)
+            if end:
+                with destroys.trial(f"after write {end}"):
+                    apply(place.site, sandbox)  # nothing to do, but where that trial did not hold
+                    strike_at(end, "after", place, sandbox, effort, destroy=True)
+                    gone = apply(place.site, sandbox, destroy=True)
+                    assert made(gone), endings(gone)
+                    assert world(sandbox) == before, difference(before, world(sandbox))
+    return applies, destroys
 
 
-STRUCK = {"killed before and after each write": at_every_write, "its destroy killed after each write": at_every_write_of_destroy}
+def strike_at(nth: int, when: str, place: Place, sandbox: Running, effort: Effort, *, destroy: bool = False) -> None:
+    code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed", destroy=destroy)
+    assert code == KILLED, f"it ended with {code}"
 
 
 def at_random_instants(place: Place, effort: Effort) -> Count:
