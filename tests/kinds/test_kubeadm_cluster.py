@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from bfinfra.backends.ansible import Answer
 from bfinfra.kinds.kubeadm_cluster import decide
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, Node, State, read, with_swap, without_swap
+from bfinfra.kinds.kubeadm_cluster.steps import Join
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
@@ -67,6 +69,17 @@ def test_from_nothing_all_is_done_in_order() -> None:
     prepared = found[0].todo["w1"]
     assert (prepared["install"], prepared["swap_off"], prepared["fstab"]) == (True, True, without_swap(FSTAB))
     assert found[1].todo["m"]["words"] == ["--kubernetes-version", "v1.20.15", "--pod-network-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/12"]
+
+
+def test_the_token_of_a_run_that_died_while_machines_joined_goes_with_the_next() -> None:
+    whole_but_w2 = {**whole(spec()), "w2": blank(name="w2")}
+    (forget,) = steps(spec(), whole(spec()), token=True)
+    assert forget.title() == "take away the bootstrap token that a run which died left in the cluster"
+    assert [change.field for change in forget.changes] == ["bootstrap_token"]
+    join = next(step for step in steps(spec(), whole_but_w2, token=True) if isinstance(step, Join))
+    assert (join.left, join.token) == (True, forget.token)
+    assert re.fullmatch("[a-z0-9]{6}", join.token)
+    assert [step.left for step in steps(spec(), whole_but_w2) if isinstance(step, Join)] == [False]
 
 
 def test_a_cluster_that_agrees_is_left() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from bfinfra.kinds._linux import check_alone
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.kubeadm_cluster.state import Facts, Node, State, with_swap, without_swap
-from bfinfra.kinds.kubeadm_cluster.steps import Init, Join, Leave, Network, Note, Prepare, Reset
+from bfinfra.kinds.kubeadm_cluster.state import Facts, Node, State, token_id, with_swap, without_swap
+from bfinfra.kinds.kubeadm_cluster.steps import Forget, Init, Join, Leave, Network, Note, Prepare, Reset
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, differences
@@ -60,7 +60,8 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Ste
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}
     wanting = [host for host in spec.hosts if now[host] != then[host]]
     fresh = state is None or state.mark is None
-    world = [] if fresh else [*differences({"on": now}, {"on": then}), *differences({"cni": (state.cni[:12] or None) if state and state.endpoint else None}, {"cni": cni[:12]})]
+    world = [] if fresh else [*differences({"on": now}, {"on": then}), *differences({"cni": (state.cni[:12] or None) if state and state.endpoint else None}, {"cni": cni[:12]}),
+                               *differences({"bootstrap_token": "left" if state and state.token else None}, {"bootstrap_token": None})]
     changes = differences(None, spec.applied()) if state is None else kind.changes(spec, state.mark, world)
     at = {"changes": changes}
     if unready := [host for host in wanting if {**now[host], "node": True} != then[host] or found[host].mark is None]:
@@ -73,8 +74,10 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Ste
     if state is None or state.endpoint is None or (state.nodes is not None and state.cni != cni):
         yield Network(home=home, path=str(spec.cni.path), sha256=cni, mark=mark, **at)
     if joining := [host for host in spec.workers if not _belongs(found[host], state, first)]:
-        yield Join(names=", ".join(joining), machines=_machines(facts, joining), home=home, **at,
+        yield Join(names=", ".join(joining), machines=_machines(facts, joining), home=home, token=token_id(mark.site, name), left=bool(state and state.token), **at,
                    todo={host: {"reset": found[host].left, "words": _common_words(spec)} for host in joining})
+    elif state and state.token and state.endpoint:
+        yield Forget(home=state.endpoint, token=token_id(mark.site, name), **at)
     if state and (leaving := [host for host, node in state.on.items() if host not in spec.hosts and node.mark]):
         yield _leave(spec, state, leaving, at)
     if noting := [host for host in spec.hosts if found[host].mark != mark]:

@@ -15,8 +15,8 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds._linux import Asked, across, ask, digest, machines, standing
 from bfinfra.kinds.kubeadm_cluster import decide
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read
-from bfinfra.kinds.kubeadm_cluster.steps import Init, Join, Leave, Network, Note, OnMachines, Prepare, Reset
+from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read, token_id
+from bfinfra.kinds.kubeadm_cluster.steps import Forget, Init, Join, Leave, Network, Note, OnMachines, Prepare, Reset
 from bfinfra.model import foreign, kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -45,7 +45,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
 
     document = Document.PVRDMA
     deadline = 1800
-    acts = (Prepare, Init, Network, Join, Leave, Note, Reset)
+    acts = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
 
     def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
         self._hosts, self._clusters, self._site = hosts, clusters, site.name
@@ -58,7 +58,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         states = {}
         for name, on in standing("kubeadm_cluster", found, wanted, self._site, others=others).items():
             state = _state(specs.get(name), across(State, on, needs))
-            states[name] = self._entered(state, goes=others and name not in specs) if state.endpoint else state
+            states[name] = self._entered(name, state, goes=others and name not in specs) if state.endpoint else state
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, {name: digest(spec.cni.path) for name, spec in specs.items()})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
@@ -86,6 +86,8 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         match step:
             case Join(home=Endpoint() as home):
                 self._join(step, self._clusters.at(home), home)
+            case Forget():
+                self._clusters.at(step.home).delete("v1", "Secret", _secret(step.token), SYSTEM)
             case Network(home=Endpoint() as home):
                 self._network(step, self._clusters.at(home))
             case Leave():
@@ -101,19 +103,21 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         self._hosts.play(Play("kubeadm", {machine: step.todo[host] for host, machine in step.machines.items()}, tasks=tasks, texts=texts or {})).check()
 
     def _join(self, step: Join, cluster: Cluster, home: Endpoint) -> None:
-        """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it; it ends by itself where a run is killed."""
-        name, secret = ("".join(random.choice(LETTERS) for _ in range(length)) for length in (6, 16))
+        """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it; one that a killed run left ends by itself, or with the next run."""
+        secret = "".join(random.choice(LETTERS) for _ in range(16))
         until = (datetime.now(UTC) + GOOD_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")
         manifest = {
-            "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "metadata": {"name": f"bootstrap-token-{name}", "namespace": SYSTEM},
-            "stringData": {"token-id": name, "token-secret": hide(secret), "expiration": until, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
+            "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "metadata": {"name": _secret(step.token), "namespace": SYSTEM},
+            "stringData": {"token-id": step.token, "token-secret": hide(secret), "expiration": until, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
                            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token"},
         }  # fmt: skip
+        if step.left:
+            cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
         cluster.create(manifest)
         try:
-            self._play(step, "join", {"discovery": _discovery(home, f"{name}.{secret}")})
+            self._play(step, "join", {"discovery": _discovery(home, f"{step.token}.{secret}")})
         finally:
-            cluster.delete("v1", "Secret", f"bootstrap-token-{name}", SYSTEM)
+            cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
 
     def _network(self, step: Network, cluster: Cluster) -> None:
         """The manifest's objects in their order, then the note which manifest that was."""
@@ -127,14 +131,15 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         workers = {host for spec in specs.values() for host in spec.workers}
         return ask(self._hosts, there.values(), lambda machine: LOOK if machine.name in workers else LOOK | ADMIN)
 
-    def _entered(self, state: State, *, goes: bool) -> State:
+    def _entered(self, name: str, state: State, *, goes: bool) -> State:
         """With what its API says; a cluster that doesn't answer says nothing, and waits."""
         assert state.endpoint is not None
         cluster = self._clusters.at(state.endpoint)
         try:
             nodes = {str(obj["metadata"]["name"]): _ready(obj) for obj in cluster.list("v1", "Node")}
             noted = cluster.get("v1", "ConfigMap", NOTED, SYSTEM)
-            found: dict[str, Any] = {"nodes": nodes, "cni": str(((noted or {}).get("data") or {}).get("sha256") or ""), "version": cluster.version(), "url": cluster.url}
+            left = cluster.get("v1", "Secret", _secret(token_id(self._site, name)), SYSTEM)
+            found: dict[str, Any] = {"token": left is not None, "nodes": nodes, "cni": str(((noted or {}).get("data") or {}).get("sha256") or ""), "version": cluster.version(), "url": cluster.url}
             if goes:
                 found["contents"] = cluster.strangers(self._site)
         except RemoteError as error:
@@ -149,6 +154,11 @@ def _state(spec: Spec | None, state: State) -> State:
     first = spec.control_plane if spec else next((host for host, node in state.on.items() if node.role == "control_plane"), "")
     admin = state.on[first].admin if first in state.on and state.on[first].initialised else None
     return replace(state, control_plane=first, endpoint=Endpoint(kubeconfig=admin) if admin else None)
+
+
+def _secret(token: str) -> str:
+    """The name that Kubernetes wants of a bootstrap token's Secret."""
+    return f"bootstrap-token-{token}"
 
 
 def _ready(obj: Mapping[str, Any]) -> bool:

@@ -74,7 +74,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class State(OnHosts[Node]):
-    """How it stands on machines. `endpoint`: once its control plane stands; `nodes`: name → ready or not, as its API says, None where it doesn't answer (`silent`: why); `cni`: digest of the manifest applied."""
+    """How it stands on machines. `endpoint`: once its control plane stands; `nodes`: name → ready or not, as its API says, None where it doesn't answer (`silent`: why); `cni`: digest of the manifest applied; `token`: a run that died while machines joined left its token."""
 
     control_plane: str = ""
     endpoint: Endpoint | None = None
@@ -83,6 +83,7 @@ class State(OnHosts[Node]):
     nodes: Mapping[str, bool] | None = None
     silent: str = ""
     cni: str = ""
+    token: bool = False
 
     def answers_at(self) -> str:
         """Its API."""
@@ -114,6 +115,11 @@ def read(host: str, answers: Answers) -> Node:
         fstab=answers["fstab"].text if answers["fstab"].ok else "", modules=tuple(answers["modules"].text.split()) if answers["modules"].ok else (),
         sysctl=answers["sysctl"].text if answers["sysctl"].ok else "", noted=noted,
     )
+
+
+def token_id(site: str, name: str) -> str:
+    """Of the bootstrap token with which machines join this cluster: the same in each run, so that the next one finds what a killed one left."""
+    return hashlib.sha256(f"{site}/{name}".encode()).hexdigest()[:6]
 
 
 def without_swap(fstab: str) -> str:

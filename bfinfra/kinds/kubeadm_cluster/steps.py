@@ -51,6 +51,19 @@ class Join(OnMachines):
     """join {names} to the cluster"""
 
     home: Endpoint | Later
+    token: str
+    """Its bootstrap token's id."""
+    left: bool = False
+    """One of that id was left by a run that died."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(kind.Step):
+    """take away the bootstrap token that a run which died left in the cluster"""
+
+    rights = ()
+    home: Endpoint
+    token: str
 
 
 @dataclass(frozen=True, kw_only=True)

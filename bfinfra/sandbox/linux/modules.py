@@ -9,6 +9,7 @@ import ast
 import json
 import posixpath
 import shlex
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 from bfinfra.sandbox.linux.machine import Machine, Node, Service
 from bfinfra.sandbox.linux.programs import Output, Programs
 
+_parsing = threading.Lock()
+"""CPython 3.11 counts the depth of what it parses in one place for all threads: two at once, and either ends with a SystemError."""
 IGNORED = ("content", "follow", "backup", "force", "unsafe_writes", "validate", "directory_mode", "local_follow", "checksum", "decrypt")
 """Of copy and file: what changes nothing here."""
 
@@ -32,7 +35,9 @@ class Sent:
 def sent(program: bytes) -> Sent | str:
     """What the program is; or why that can't be said."""
     try:
-        calls = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_ansiballz_main"]
+        with _parsing:
+            whole = ast.parse(program)
+        calls = [node for node in ast.walk(whole) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_ansiballz_main"]
         words = {word.arg: word.value for word in calls[0].keywords}
         name, params = ast.literal_eval(words["ansible_module"]), ast.literal_eval(words["params"])
         arguments = json.loads(params)["ANSIBLE_MODULE_ARGS"]
