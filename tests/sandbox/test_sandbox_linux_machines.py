@@ -38,6 +38,11 @@ def machine(sandbox: Running, name: str, address: str) -> Machine:
     return Machine(name, address, "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519")))
 
 
+def put_together(hosts: LinuxHosts) -> dict[str, int]:
+    """Modules as Ansible sends them: name → which file."""
+    return {path.name: path.stat().st_ino for path in (hosts._home() / "modules").iterdir() if path.suffix != ".lock"}
+
+
 def test_openssh_logs_in_under_the_pinned_key_and_what_it_asks_beyond_the_known_is_refused(sandbox: Running) -> None:
     home = ssh(sandbox, "ubuntu", "/bin/sh -c 'echo ~ubuntu && sleep 0'")
     assert (home.stdout, home.returncode) == ("/home/ubuntu\n", 0)
@@ -59,10 +64,12 @@ def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_writ
         fails = hosts.play(Play("example", {one: package, two: {**package, "broken": True}}, roles=tmp_path / "roles"))
         assert fails.changed == {"gpu-01": 4, "cpu-01": 4}
         assert fails.failed == {"cpu-01": "broken: the sandbox's machines have no module lineinfile; they have stat, copy, file, command, systemd_service, systemd, user"}
-        before, written = sandbox.world(), sandbox.tally()["written"]
+        before, written, built = sandbox.world(), sandbox.tally()["written"], put_together(hosts)
+        assert {"ansible.modules.copy", "ansible.modules.command"} <= {name.partition("-")[0] for name in built}
         assert before["linux"]["gpu-01"]["packages"]["flexdirect"]["version"] == "1.11"
         again = hosts.play(Play("example", {one: package, two: package}, roles=tmp_path / "roles"), check=True)
         assert (again.changed, again.failed) == ({"gpu-01": 0, "cpu-01": 0}, {})
         assert (sandbox.world(), sandbox.tally()["written"]) == (before, written)
+        assert put_together(hosts) == built, "a run's second play takes the modules of its first"
     finally:
         hosts.close()

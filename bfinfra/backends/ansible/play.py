@@ -95,6 +95,7 @@ def _words(result: Mapping[str, Any]) -> str:
 
 def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: _Heard, *, check: bool) -> None:
     place.mkdir(mode=0o700)
+    (modules := place.with_name("modules")).mkdir(mode=0o700, exist_ok=True)
     for name, content in _files(wanted, there):
         path = place / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -109,7 +110,7 @@ def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: 
         config = runner.config
         config.suppress_output_file = True
         config.env = {**programs.environment(), **{k: v for k, v in config.env.items() if k.startswith(("ANSIBLE_", "RUNNER_", "AWX_"))}, **_settings(place, wanted.roles or ROLES)}
-        config.command = [sys.executable, "-P", str(BOUND), str(os.getpid()), "playbook", *config.command[1:]]
+        config.command = [sys.executable, "-P", str(BOUND), str(os.getpid()), str(modules), "playbook", *config.command[1:]]
         config.subprocess_timeout = wanted.limit
         with Path(os.devnull).open("rb") as nothing:
             config.input_fd = nothing
@@ -128,7 +129,7 @@ def _files(wanted: Play, there: Mapping[Machine, Connection]) -> Iterator[tuple[
     yield "inventory/hosts.json", json.dumps({"all": {"hosts": hosts}})
     tasks = [{"name": wanted.role, "ansible.builtin.import_role": {"name": wanted.role, "tasks_from": wanted.tasks}}]
     yield "project/play.json", json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}])
-    yield "ansible.cfg", "[defaults]\n"
+    yield "ansible.cfg", "[defaults]\ninternal_poll_interval = 0.01\n"  # a thousandth of a second by itself, which keeps a processor busy
 
 
 def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Killed at any instant, the next apply finishes the job.
 
-SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with parallelism 10. Each time the next apply has to end
+SIGKILL strikes `bfinfra` before and after every write that the server counts (of a site with more than a hundred writes by Ansible, which takes hours, a draw of 40
+unless it is asked for by `--only`; its kinds are struck at each in their examples), and at random instants with parallelism 10. Each time the next apply has to end
 well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
 after every write; the next one has to leave the world as it was before anything was made.
 """
@@ -12,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -21,17 +23,21 @@ from torture.worlds import DEMO, PLACES, Place, sandbox_of
 
 from bfinfra.sandbox import Running
 
-INSTANTS = 200
+INSTANTS, LONG = 200, 100
 APPLY, DESTROY = "killed before and after each write", "its destroy killed after each write"
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    places = [place for place in PLACES if not (effort.share and "linux_host:" in place.site.read_text())]  # minutes each by Ansible: tests/kinds/test_by_ansible.py has their share
-    places.sort(key=lambda place: "linux_host:" not in place.site.read_text())  # the longest first
+    places = [place for place in PLACES if not (effort.share and by_ansible(place))]  # minutes each: tests/kinds/test_by_ansible.py has their share
+    places.sort(key=lambda place: not by_ansible(place))  # the longest first
     places = [place for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {APPLY}, {DESTROY}")]
     yield from spread(struck, places, effort, processes=2, shares=len(places))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
+
+
+def by_ansible(place: Place) -> bool:
+    return "linux_host:" in place.site.read_text()
 
 
 def struck(places: list[Place], effort: Effort) -> list[Count]:
@@ -47,8 +53,10 @@ def at_every_write(place: Place, effort: Effort) -> tuple[Count, Count]:
         writes = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
         applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
-        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6)
-        ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 2)
+        long = writes > LONG and by_ansible(place) and not effort.only
+        effort = replace(effort, share=effort.share or long)
+        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 40 if long else 6)
+        ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 20 if long else 2)
         for strike, end in zip_longest(strikes, ends):
             sandbox.reset()
             if strike:
