@@ -40,9 +40,9 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
 def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
     assert made(consolidated.outcome), endings(consolidated.outcome)
     notes = {str(key): ended.note for key, ended in consolidated.outcome.endings.items()}
-    for cluster in ("guest", "supervisor", "tkgi"):
+    for cluster, where in (("guest", "default of hpc2-dev-cluster5"), ("supervisor", "hpc2 of hpc2"), ("tkgi", "default of tkgi-hpc")):
         assert "ocked 1 GPUs with partial memory 0.5" in notes[f"workload/pytorch-{cluster}"]
-        assert notes[f"network_path/{cluster}"] == "9 paths, no policy in the way"
+        assert notes[f"network_path/{cluster}"] == f"9 paths, all reached by a pod in namespace {where}"
     assert notes["registry/harbor"] == "https://172.16.32.3"
 
 
@@ -62,7 +62,8 @@ CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("trust: {harbor: {registry: harbor}}", "trust: {}", "tanzu_cluster/hpc2-dev-cluster5", {"trust.harbor"}),
     ("training: {count: 2", "training: {count: 3", "tanzu_cluster/hpc2-dev-cluster5", {"workers.training.count"}),
     ("version: v1.20\n", "version: v1.21\n", "tanzu_cluster/hpc2-dev-cluster5", {"version"}),
-    ("supervisor: {cluster: hpc2, token: hpc,", "supervisor: {cluster: hpc2, form: single, token: hpc,", "token_secret/supervisor", {"form"}),
+    ("supervisor: {cluster: hpc2, token: hpc, namespaces", "supervisor: {cluster: hpc2, form: single, token: hpc, namespaces", "token_secret/supervisor", {"form"}),
+    ("tkgi: {cluster: tkgi-hpc, token: hpc, probe: {}}", "tkgi: {cluster: tkgi-hpc, token: hpc, probe: {patience: 1m}}", "network_path/tkgi", {"probe.patience"}),
 ]
 
 

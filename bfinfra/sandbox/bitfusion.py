@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.server import Listeners
 
 PORT = 56001
+OTHERS = (55001, *range(45201, 45301))  # the dispatcher, and as many of the data path as a client could want
 SEEN = {32768: 32510, 16384: 16160, 24576: 24220, 40960: 40537, 81920: 81051}  # MiB of a card: what is left for programs
 MIB = 2**20
 
@@ -36,6 +37,11 @@ class BitfusionServers:
         self.running: dict[str, Server] = {}
         self._lock = threading.Lock()
         inventory.on_power(self._powered)
+
+    def serves(self, address: str) -> bool:
+        """Whether something of this world takes TCP connections at "ip:port": any door, and of a Bitfusion server all that it needs."""
+        host, _, port = address.rpartition(":")
+        return address in self._listeners.ports() or (f"{host}:{PORT}" in self.running and int(port) in OTHERS)
 
     def _powered(self, vm: Managed, on: bool) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ class Elsewhere:
         self._listeners, self._as_written = listeners, world.kubernetes_clusters
         outside = Outside(
             durations=world.durations, ca_pem=pki.ca_pem, registries=world.registries, images=world.images,
-            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running),
+            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), serves=bitfusion.serves,
         )
         self._ca_pem = pki.ca_pem
         self._kubeadm = {name: each.kubeadm for name, each in world.kubernetes_clusters.items() if each.kubeadm}

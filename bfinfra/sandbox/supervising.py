@@ -46,7 +46,7 @@ class Supervisors:
         self._saved: Mapping[str, Any] = {}  # of those that stand again only when vCenter says so
         self._outside = Outside(
             durations=world.durations, ca_pem=rest.pki.ca_pem, registries=world.registries, images=world.images, machine_classes=self._classes,
-            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), login=_logins(world),
+            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), serves=bitfusion.serves, login=_logins(world),
             open=listeners.open, close=listeners.close,
         )
         self.all = {moid: self._built(str(cluster.name), each) for moid, (cluster, each) in rest.supervisors().items()}

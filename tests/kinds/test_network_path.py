@@ -1,18 +1,30 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kinds.lifecycle import EXAMPLES, apply, made, plan
+from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from pydantic import ValidationError
 from rights.given import other
 
-from bfinfra.kinds.network_path import NetworkPath, Spec, State, judge
+from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.kinds.network_path.decide import Clear, Delete, State, Try
+from bfinfra.kinds.network_path.kind import NetworkPath, _found
+from bfinfra.kinds.network_path.policies import Judged, judge
+from bfinfra.kinds.network_path.probe import TRIED, read
+from bfinfra.kinds.network_path.spec import Spec
+from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Ready
+from bfinfra.model.kind import Around, Later, Need, Ready
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
 
 SERVER = "172.16.31.211"
+MARK = Mark("s", "network_path/n")
+AT: Any = {"cluster": "c", "namespace": "default", "home": Endpoint()}
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 def written(**changes: Any) -> Spec:
@@ -49,12 +61,112 @@ def test_policies_are_read_as_kubernetes_reads_them(policies, blocked):
     assert found.checked == 2
 
 
+def around(facts: Any = None, **needs: Need) -> Around:
+    return Around(MARK, {"cluster": Need(Key("kubernetes_cluster", "c"), None, SimpleNamespace(endpoint=Endpoint())), **needs}, facts=facts)
+
+
+def steps(spec: Spec | None, state: State | None, **more: Any) -> Any:
+    return NetworkPath.steps("n", spec, state, around(**more))
+
+
+def standing(spec: Spec, status: Any = None, *words: str, fresh: bool = False) -> State:
+    """The state after the probe's Job ran like that; `words`: the last of its pod."""
+    (start,) = steps(spec, None)
+    job = {**start.manifest, "status": status or {"conditions": [{"type": "Complete", "status": "True"}]}}
+    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"terminated": {"exitCode": 1, "message": "\n".join(words)}}}]}}
+    return State(mark=mark_of(job), probe=read(job, [pod], fresh=fresh), **AT)
+
+
+FAILED = {"conditions": [{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]}
+
+
 def test_a_blocked_path_is_refused_by_the_plan_and_names_the_policies():
-    state = judge(written(), [SERVER], [policy()])
+    found = judge(written(), [SERVER], [policy()])
     with pytest.raises(Refusal, match=f"{SERVER}:56001: allowed by none of p; {SERVER}:45201"):
-        NetworkPath.steps("n", written(), state, Around(Mark("s", "network_path/n")))
-    assert NetworkPath.ready(object.__new__(NetworkPath), written(), state).status is Ready.FAILED
-    assert NetworkPath.steps("n", written(), State(), Around(Mark("s", "network_path/n"))) == ()
+        steps(written(), None, facts={"n": found})
+    assert NetworkPath.ready(object.__new__(NetworkPath), written(), State(policies=found, **AT)).status is Ready.FAILED
+    assert steps(written(), State(policies=Judged(checked=2), **AT)) == ()
+
+
+def test_a_probe_is_a_job_that_pod_security_restricted_accepts():
+    (start,) = steps(written(probe={"image": "reg/busybox:1", "patience": "10s"}), None)
+    assert isinstance(start, Try)
+    assert (start.manifest["kind"], start.manifest["metadata"]["name"]) == ("Job", "bfinfra-path-n")
+    template = start.manifest["spec"]["template"]
+    assert template["metadata"]["labels"] == {"app": "train", "bfinfra.io/site": "s"}
+    pod, (container,) = template["spec"], template["spec"]["containers"]
+    assert container["command"][3:] == ["probe", "10", f"{SERVER}:56001", f"{SERVER}:45201"]
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+    assert (container["securityContext"]["allowPrivilegeEscalation"], container["securityContext"]["capabilities"]) == (False, {"drop": ["ALL"]})
+    assert not pod["automountServiceAccountToken"]
+
+
+def test_what_was_tried_is_not_tried_again_and_something_else_is():
+    spec = written(probe={})
+    assert steps(spec, standing(spec)) == ()
+    clear, again = steps(written(probe={}, ports=[56001]), standing(spec))
+    assert (type(clear), type(again)) == (Clear, Try)
+    assert ("paths", [f"{SERVER}:56001", f"{SERVER}:45201"], [f"{SERVER}:56001"]) in [(c.field, c.now, c.wanted) for c in clear.changes]
+    for changed in ({"image": "other"}, {"patience": "5s"}):
+        assert [type(each) for each in steps(written(probe=changed), standing(spec))] == [Clear, Try]
+
+
+def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_later():
+    spec = written(token="t", probe={})
+    token = lambda *servers: Need(Key("bitfusion_token", "t"), None, SimpleNamespace(servers=[(each, 56001) for each in servers]))  # noqa: E731 - a value's short form
+    (start,) = steps(spec, None, token=token("10.0.0.1"))
+    state = State(mark=mark_of(start.manifest), probe=read({**start.manifest, "status": standing(written(probe={})) and {"conditions": [{"type": "Complete", "status": "True"}]}}, (), fresh=False), **AT)
+    assert steps(spec, state, token=token("10.0.0.1")) == ()
+    (change,) = steps(spec, state, token=token("10.0.0.2"))[0].changes
+    assert (change.field, change.wanted[0]) == ("paths", "10.0.0.2:56001")
+    (late,) = steps(spec, None, token=Need(Key("bitfusion_token", "t"), None, None))
+    assert late.manifest == Later(Key("bitfusion_token", "t"), "servers")
+
+
+def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
+    spec = written(probe={})
+    words = (f"{SERVER}:56001 reached", f"{SERVER}:45201 not reached: nc: connection refused")
+    clear, again = steps(spec, standing(spec, FAILED, *words))
+    assert (type(clear), type(again)) == (Clear, Try)
+    assert [(c.field, c.now, c.wanted) for c in clear.changes] == [("probe", f"{SERVER}:45201 not reached", "all 2 ways reached")]
+    assert steps(spec, standing(spec, FAILED, *words, fresh=True)) == ()
+
+
+@pytest.mark.parametrize(("status", "words", "ready", "says"), [
+    (None, (), Ready.READY, ""),
+    (FAILED, (f"{SERVER}:45201 not reached",), Ready.FAILED, f"a pod in x tried: {SERVER}:45201 not reached; is the server up, and do routes"),
+    (FAILED, ("there is no nc in this image",), Ready.FAILED, "there is no nc in this image; it takes an image with sh and nc"),
+    (FAILED, (), Ready.FAILED, "Job has reached the specified backoff limit"),
+    ({"active": 1, "ready": 1}, (), Ready.WAITING, "tries 2 paths"),
+    ({"active": 1, "ready": 0}, (), Ready.WAITING, "its pod isn't ready yet"),
+])
+def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_not_be_gone(status, words, ready, says):
+    state = standing(written(probe={}), status, *words)
+    assert state.probe is not None
+    found = _found(state.probe, "a pod in x")
+    assert found.status is ready
+    assert says in found.why
+
+
+def test_an_image_that_can_not_be_pulled_is_told():
+    (start,) = steps(written(probe={}), None)
+    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "401"}}}]}}
+    found = read({**start.manifest, "status": {"active": 1, "ready": 0}}, [pod], fresh=True)
+    assert (found.phase, found.why) == ("failed", "ImagePullBackOff: 401")
+
+
+def test_a_path_that_goes_or_wants_no_probe_any_more_takes_the_job_along():
+    spec = written(probe={})
+    assert [type(each) for each in steps(None, standing(spec))] == [Delete]
+    assert [type(each) for each in steps(written(), standing(spec))] == [Delete]
+    state = standing(spec)
+    assert state.probe is not None
+    assert steps(None, replace(state, probe=replace(state.probe, going=True))) == ()
+
+
+def test_a_job_of_others_in_its_place_is_not_touched():
+    with pytest.raises(Refusal, match="the Job b"):
+        steps(written(probe={}), State(stranger="the Job b was not made by bfinfra", **AT))
 
 
 @pytest.mark.parametrize("changes", [{"addresses": []}, {"addresses": ["1.2.3"]}, {"ports": []}, {"ports": [0]}])
@@ -68,4 +180,29 @@ def test_a_policy_that_somebody_makes_in_the_cluster_stops_the_plan(sandbox):
     assert made(apply(path, sandbox))
     other(sandbox).call("POST", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", {"metadata": {"name": "deny"}, "spec": policy()["spec"]})
     (problem,) = plan(path, sandbox).problems
-    assert "10.2.0.5:56001: allowed by none of deny" in str(problem)
+    assert "10.3.0.1:6443: allowed by none of deny" in str(problem)
+
+
+def test_a_probe_that_fails_says_which_way_and_is_drift_until_it_is_mended(sandbox, tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text(EXAMPLES["network_path"].read_text().replace("[6443]", "[6443, 56001]"))
+    outcome = apply(path, sandbox)
+    (said,) = [text for text in endings(outcome).values() if text.startswith("failed")]
+    assert "a pod in namespace default of other tried: 10.3.0.1:56001 not reached; is the server up" in said
+    assert "6443" not in said
+    assert other(sandbox).call("GET", f"{JOBS}/bfinfra-path-pods-to-servers")["metadata"]["annotations"][TRIED]
+    (found,) = drift(path, sandbox).found
+    assert (found.field, found.now, found.wanted) == ("probe", "10.3.0.1:56001 not reached", "all 2 ways reached")
+    path.write_text(EXAMPLES["network_path"].read_text())
+    assert made(apply(path, sandbox))
+    other(sandbox).call("DELETE", f"{JOBS}/bfinfra-path-pods-to-servers?propagationPolicy=Background")
+    (lacking,) = drift(path, sandbox).found
+    assert str(lacking.key) == "network_path/pods-to-servers"
+
+
+def test_a_stranger_in_the_probes_place_stops_the_plan_and_stays(sandbox):
+    body = {"metadata": {"name": "bfinfra-path-pods-to-servers"}, "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}}
+    other(sandbox).call("POST", JOBS, body)
+    (problem,) = plan(EXAMPLES["network_path"], sandbox).problems
+    assert "was not made by bfinfra" in str(problem)
+    assert plan(EXAMPLES["network_path"], sandbox, destroy=True).pending == ()

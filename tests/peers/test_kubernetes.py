@@ -111,6 +111,26 @@ def test_what_kubectl_changes_is_drift_and_is_put_right(meddle: Callable[[Peers,
     assert site.changes() == {}
 
 
+def test_a_probe_of_a_network_path_runs_where_pod_security_is_restricted(site: SiteFile, peers: Peers) -> None:
+    for kind in ("workload", "token_secret", "registry_credential"):
+        del site.given[kind]
+    space = real(site, "training")
+    site.given["namespace"]["training"]["pod_security"] = {"enforce": "restricted"}
+    (cluster,) = site.given["kubernetes_cluster"]
+    site.given["network_path"] = {"ways": {"cluster": cluster, "namespace": "training", "addresses": ["192.0.2.1"], "probe": {}}}
+    all_are(site.apply(), "done", "kept")
+    assert get(peers, "job", "bfinfra-path-ways", "-n", space)["status"]["succeeded"] == 1  # kwok runs nothing: that a pod was let in is what this shows
+    again = site.apply()
+    all_are(again, "kept")
+    assert again.writes == 0
+    site.given["network_path"]["ways"]["ports"] = [56001]
+    assert "paths" in {field.split(" ")[0] for field in site.changes()["network_path/ways"]}
+    all_are(site.apply(), "done", "kept")
+    assert get(peers, "job", "bfinfra-path-ways", "-n", space)["spec"]["template"]["spec"]["containers"][0]["command"][5:] == ["192.0.2.1:56001"]
+    all_are(site.apply(destroy=True), "done", "kept")
+    assert names(peers, site) == set()
+
+
 def test_a_job_that_ran_and_was_cleaned_up_is_no_drift(site: SiteFile, peers: Peers) -> None:
     all_are(site.apply(), "done", "kept")
     peers.kubectl("delete", "job", "train", "-n", real(site, "training"))

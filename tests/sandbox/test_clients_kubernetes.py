@@ -70,6 +70,26 @@ def test_a_watch_sees_a_job_run_to_its_end_and_the_log_can_be_followed(api: Any,
     assert isinstance(core.read_namespaced_pod_log(pod.metadata.name, "default"), str)
 
 
+def test_netcat_in_a_pod_reaches_what_the_world_serves_and_no_policy_forbids(api: Any, core: Any) -> None:
+    """From a pod to the supervisor's two ports; its last words are read from the pod's status."""
+    network, batch = client.NetworkingV1Api(api), client.BatchV1Api(api)
+    server = "10.1.0.1"
+    container = {"name": "a", "image": "busybox", "command": ["sh", "-c", "nc -z …", f"{server}:6443", f"{server}:443"], "terminationMessagePolicy": "FallbackToLogsOnError"}
+    spec = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"ports": [{"port": 6443}]}]}
+    for name in ("free", "kept"):
+        batch.create_namespaced_job("default", {"metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}})
+        stream = watch.Watch()
+        for event in stream.stream(batch.list_namespaced_job, "default", field_selector=f"metadata.name={name}", timeout_seconds=60):
+            if event["object"].status.conditions:
+                stream.stop()
+        if name == "free":
+            network.create_namespaced_network_policy("default", {"metadata": {"name": "out"}, "spec": spec})
+    network.delete_namespaced_network_policy("out", "default")
+    ends = {pod.metadata.labels["job-name"]: pod.status.container_statuses[0].state.terminated for pod in core.list_namespaced_pod("default", label_selector="job-name in (free, kept)").items}
+    assert {name: (each.exit_code, each.message) for name, each in ends.items()} == {
+        "free": (0, None), "kept": (1, f"{server}:6443 reached\n{server}:443 not reached\n")}  # fmt: skip
+
+
 def test_a_watch_starts_where_the_list_ended(core: Any) -> None:
     version = core.list_namespaced_config_map("default").metadata.resource_version
     core.create_namespaced_config_map("default", {"metadata": {"name": "later"}})

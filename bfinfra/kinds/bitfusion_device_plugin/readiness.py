@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.errors import safe
+from bfinfra.kinds._pods import STUCK
 from bfinfra.kinds.bitfusion_device_plugin.manifests import PLUGIN, WEBHOOK
 from bfinfra.kinds.bitfusion_device_plugin.state import State
-from bfinfra.kinds.workload.state import STUCK
 from bfinfra.model.device_plugin import ALLOCATED
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Readiness, Ready, failed, waiting

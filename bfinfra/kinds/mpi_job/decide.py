@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds._departures import departures
 from bfinfra.kinds._homes import WHOLE, real_name
+from bfinfra.kinds._pods import pull_secret
 from bfinfra.kinds.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, NAME
@@ -106,7 +107,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     if spec is None:
         return () if state is None or state.going else (_gone(Delete, name, state),)
     namespace, version = place(spec, around), version_of(spec, around)
-    made = manifest(name, spec, version, namespace, _pull(spec, namespace, around))
+    made = manifest(name, spec, version, namespace, pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace))
     mark, wanted = around.mark.seal(spec.applied()), digest(made)
     drift = _drift(state, made, wanted)
     found = kind.changes(spec, state.mark if state else None, drift)
@@ -148,13 +149,3 @@ def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[C
 
 def _gone(step: type[Delete], name: str, state: State, changes: tuple[Change, ...] = ()) -> Delete:
     return step(what=name, namespace=state.namespace, cluster=state.cluster, home=state.home, version=state.version, changes=changes)
-
-
-def _pull(spec: Spec, namespace: str, around: Around) -> str:
-    need = around.needs.get("registry_credential")
-    if need is None or need.spec is None:
-        return ""
-    if need.spec.cluster != spec.cluster or (namespace not in need.spec.namespaces and spec.namespace not in need.spec.namespaces):
-        raise Refusal(f"{need.key} does not reach the namespace {namespace} of {spec.cluster}", field="registry_credential",
-                      next="add the namespace to its namespaces, or name one for that cluster")
-    return str(need.spec.secret or spec.registry_credential)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.kinds._homes import CLUSTERS, Home
+from bfinfra.kinds._pods import ends, job_of, job_phase, stuck
 from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -17,7 +18,6 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Ref
 
 Object = dict[str, Any]
-STUCK = ("ImagePullBackOff", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def _record(obj: Object) -> Record:
 
 def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
     metadata, kind_ = obj["metadata"], obj["kind"]
-    own = [obj] if kind_ == "Pod" else [p for p in pods if kind_ == "Job" and _job_of(p) == metadata["name"]]
-    phase, why = {"Pod": _pod, "Job": _job}.get(kind_, _claim)(obj)
-    if phase == "waiting" and (stuck := next((w for p in own if (w := _stuck(p))), "")):
-        phase, why = "stuck", stuck
+    own = [obj] if kind_ == "Pod" else [p for p in pods if kind_ == "Job" and job_of(p) == metadata["name"]]
+    phase, why = {"Pod": _pod, "Job": job_phase}.get(kind_, _claim)(obj)
+    if phase == "waiting" and (hindrance := next((w for p in own if (w := stuck(p))), "")):
+        phase, why = "stuck", hindrance
     request = str((((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage") or "")
     return Thing(
         obj["apiVersion"], kind_, metadata["name"], mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")),
@@ -105,38 +105,17 @@ def _pod(obj: Object) -> tuple[str, str]:
     if phase == "Succeeded":
         return "finished", ""
     if phase == "Failed":
-        return "failed", status.get("message") or status.get("reason") or _ended(status)
+        return "failed", status.get("message") or status.get("reason") or _ended(obj)
     if phase == "Running" and conditions.get("Ready", {}).get("status", "True") == "True":
         return "running", ""
     scheduled = conditions.get("PodScheduled", {})
     return "waiting", scheduled.get("message", "") if scheduled.get("status") == "False" else str(phase or "accepted").lower()
 
 
-def _ended(status: Mapping[str, Any]) -> str:
-    ends = [(c.get("state") or {}).get("terminated") or {} for c in status.get("containerStatuses") or ()]
-    return "; ".join(f"exit code {e['exitCode']} {e.get('message') or e.get('reason') or ''}".strip() for e in ends if e.get("exitCode"))
-
-
-def _stuck(pod: Object) -> str:
-    statuses = [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
-    waits = [(s.get("state") or {}).get("waiting") or {} for s in statuses]
-    return next((f"{w['reason']}: {w.get('message') or ''}" for w in waits if w.get("reason") in STUCK), "")
-
-
-def _job(obj: Object) -> tuple[str, str]:
-    status = obj.get("status") or {}
-    for condition in status.get("conditions") or ():
-        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
-            return ("finished" if condition["type"] == "Complete" else "failed"), condition.get("message") or condition.get("reason") or ""
-    ready = status.get("ready")  # since Kubernetes 1.24; before, an active pod is all that is known
-    return ("running" if (status.get("active") if ready is None else ready) else "waiting"), "its pod isn't ready yet"
+def _ended(pod: Object) -> str:
+    return "; ".join(f"exit code {e['exitCode']} {e.get('message') or e.get('reason') or ''}".strip() for e in ends(pod) if e.get("exitCode"))
 
 
 def _claim(obj: Object) -> tuple[str, str]:
     phase = (obj.get("status") or {}).get("phase")
     return ("failed", "its volume is lost") if phase == "Lost" else ("running", str(phase or ""))
-
-
-def _job_of(pod: Object) -> str:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return next((o.get("name", "") for o in owners if o.get("kind") == "Job"), "")

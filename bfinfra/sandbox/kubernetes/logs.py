@@ -33,6 +33,11 @@ class Logs:
         now = self._cluster.clock.now()
         self._lines.setdefault((uid, container), []).extend((now, line) for line in lines)
 
+    def end(self, uid: str, container: str) -> str:
+        """The last 80 lines, at most 2048 bytes: what a kubelet takes for the last words of a container that failed."""
+        lines = [line for _, line in self._lines.get((uid, container), [])[-80:]]
+        return "".join(f"{line}\n" for line in lines)[-2048:]
+
     def sweep(self) -> None:
         """Forget what pods printed that are gone."""
         alive = {uid_of(pod) for pod in self._cluster.all("", "pods")}

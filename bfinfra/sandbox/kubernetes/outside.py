@@ -88,6 +88,7 @@ class Outside:
     images: Mapping[str, Work] = field(default_factory=dict)  # image name or glob → what it does
     gpu_server: Callable[[str], GpuServer | None] = lambda _: None  # "ip:port" → the server that answers there
     gpu_servers: Callable[[], Mapping[str, GpuServer]] = dict  # all that are up, by "ip:port"
+    serves: Callable[[str], bool] = lambda _: False  # whether anything listens at "ip:port"
     login: Callable[[str, str], Person | None] = lambda _name, _password: None
     machine_classes: Callable[[], Mapping[str, MachineClass]] = dict
     open: Callable[[str, Door, str], int] = _no_port

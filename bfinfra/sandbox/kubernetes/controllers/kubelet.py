@@ -14,11 +14,13 @@ from bfinfra.sandbox.kubernetes.mpi_log import benchmark
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside, Work
 from bfinfra.sandbox.kubernetes.pods import config_maps_of, containers, secrets_of
+from bfinfra.sandbox.kubernetes.reachability import reported, tried
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
 SOURCES: tuple[Key, ...] = (("", "secrets"), ("", "configmaps"), ("", "serviceaccounts"))
 ENDED = ("Succeeded", "Failed")
+POLICIES: Key = ("networking.k8s.io", "networkpolicies")
 KUBELET = "kubelet"
 
 
@@ -115,13 +117,18 @@ class Kubelet:
         code = 1 if uid in self._logs.failed else max((work.exit_code for work in works if work), default=0)
         began = dig(pod, "status", "startTime")
         end = {"exitCode": code, "reason": "Error" if code else "Completed", "startedAt": began, "finishedAt": when}
-        states = [{**_state(each, {"terminated": end}), "ready": False, "started": False} for each in pod["spec"]["containers"]]
+        states = [{**_state(each, {"terminated": {**end, **self._last_words(uid, each, code)}}), "ready": False, "started": False} for each in pod["spec"]["containers"]]
         conditions = [
             condition(each["type"], status=each["type"] in ("Initialized", "PodScheduled"), when=when, reason="" if code else "PodCompleted")
             for each in pod["status"]["conditions"]
         ]
         phase = "Failed" if code else "Succeeded"
         self._cluster.set_status(pod, {**pod["status"], "phase": phase, "conditions": conditions, "containerStatuses": states}, KUBELET)
+
+    def _last_words(self, uid: str, container: Object, code: int) -> Object:
+        """The end of the log of a container that failed, where it asks for that."""
+        log = self._logs.end(uid, container["name"]) if code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError" else ""
+        return {"message": log} if log else {}
 
     def _work(self, container: Object) -> Work | None:
         return next((work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)), None)
@@ -130,6 +137,8 @@ class Kubelet:
         work = self._work(container)
         if work and work.output is not None:
             return work.output.splitlines(), True
+        if ways := tried(container):
+            return reported(ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves)
         ask = asked(container, self._environment(pod, container))
         if ask is None:
             return benchmark(container), True

@@ -1,0 +1,50 @@
+"""What Jobs and their pods say of how they get on, and the Secret that their images are pulled with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Need
+
+STUCK = ("ImagePullBackOff", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+Object = Mapping[str, Any]
+
+
+def job_phase(job: Object) -> tuple[str, str]:
+    """`finished`, `failed`, `running` or `waiting`, and what the Job says of it."""
+    status = job.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return ("finished" if condition["type"] == "Complete" else "failed"), condition.get("message") or condition.get("reason") or ""
+    ready = status.get("ready")  # since Kubernetes 1.24; before, an active pod is all that is known
+    return ("running" if (status.get("active") if ready is None else ready) else "waiting"), "its pod isn't ready yet"
+
+
+def job_of(pod: Object) -> str:
+    """The name of the Job that made a pod, or ""."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((o.get("name", "") for o in owners if o.get("kind") == "Job"), "")
+
+
+def stuck(pod: Object) -> str:
+    """Why a container of the pod won't start, or ""."""
+    statuses = [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
+    waits = [(s.get("state") or {}).get("waiting") or {} for s in statuses]
+    return next((f"{w['reason']}: {w.get('message') or ''}" for w in waits if w.get("reason") in STUCK), "")
+
+
+def ends(pod: Object) -> list[Mapping[str, Any]]:
+    """How the pod's containers ended: exit codes, reasons, last words."""
+    return [(c.get("state") or {}).get("terminated") or {} for c in (pod.get("status") or {}).get("containerStatuses") or ()]
+
+
+def pull_secret(need: Need | None, cluster: str, namespace: str, written: str | None, field: str = "registry_credential") -> str:
+    """The Secret of the `registry_credential` that a field names, or "". Refusal where it doesn't reach the namespace (as the site writes it: `written`)."""
+    if need is None or need.spec is None:
+        return ""
+    if need.spec.cluster != cluster or (namespace not in need.spec.namespaces and written not in need.spec.namespaces):
+        raise Refusal(f"{need.key} does not reach the namespace {namespace} of {cluster}", field=field,
+                      next="add the namespace to its namespaces, or name one for that cluster")
+    return str(need.spec.secret or need.key.name)
