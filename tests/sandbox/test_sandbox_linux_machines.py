@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -23,6 +25,9 @@ TASKS = [
 ]
 
 
+FOLDERS = [{"name": "folder", "ansible.builtin.file": {"path": "/var/cache/bfinfra", "state": "directory"}}]
+
+
 def ssh(sandbox: Running, user: str, *words: str, known: str = "ssh/known_hosts") -> subprocess.CompletedProcess[str]:
     """OpenSSH's client with nobody's settings."""
     found = sandbox.lookup("10.5.0.11", 22)
@@ -36,6 +41,13 @@ def ssh(sandbox: Running, user: str, *words: str, known: str = "ssh/known_hosts"
 def machine(sandbox: Running, name: str, address: str) -> Machine:
     trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
     return Machine(name, address, "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519")))
+
+
+def roles(folder: Path, tasks: list[Any]) -> Path:
+    """A role `example`."""
+    (folder / "roles/example/tasks").mkdir(parents=True)
+    (folder / "roles/example/tasks/main.yml").write_text(yaml.safe_dump(tasks))
+    return folder / "roles"
 
 
 def put_together(hosts: LinuxHosts) -> dict[str, int]:
@@ -55,21 +67,39 @@ def test_openssh_logs_in_under_the_pinned_key_and_what_it_asks_beyond_the_known_
 
 
 def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_write_nothing(sandbox: Running, tmp_path: Path) -> None:
-    (tmp_path / "roles/example/tasks").mkdir(parents=True)
-    (tmp_path / "roles/example/tasks/main.yml").write_text(yaml.safe_dump(TASKS))
+    example = roles(tmp_path, TASKS)
     one, two = machine(sandbox, "gpu-01", "10.5.0.1"), machine(sandbox, "cpu-01", "10.5.0.11")
     package = {"package": str(sandbox.files / "flexdirect_1.11_amd64.deb")}
     hosts = LinuxHosts(Seam(route=sandbox.lookup))
     try:
-        fails = hosts.play(Play("example", {one: package, two: {**package, "broken": True}}, roles=tmp_path / "roles"))
+        fails = hosts.play(Play("example", {one: package, two: {**package, "broken": True}}, roles=example))
         assert fails.changed == {"gpu-01": 4, "cpu-01": 4}
         assert fails.failed == {"cpu-01": "broken: the sandbox's machines have no module lineinfile; they have stat, copy, file, command, systemd_service, systemd, user"}
         before, written, built = sandbox.world(), sandbox.tally()["written"], put_together(hosts)
         assert {"ansible.modules.copy", "ansible.modules.command"} <= {name.partition("-")[0] for name in built}
         assert before["linux"]["gpu-01"]["packages"]["flexdirect"]["version"] == "1.11"
-        again = hosts.play(Play("example", {one: package, two: package}, roles=tmp_path / "roles"), check=True)
+        again = hosts.play(Play("example", {one: package, two: package}, roles=example), check=True)
         assert (again.changed, again.failed) == ({"gpu-01": 0, "cpu-01": 0}, {})
         assert (sandbox.world(), sandbox.tally()["written"]) == (before, written)
         assert put_together(hosts) == built, "a run's second play takes the modules of its first"
+    finally:
+        hosts.close()
+
+
+def test_two_roles_at_once_on_one_machine_each_record_the_packages_that_they_brought(sandbox: Running, tmp_path: Path) -> None:
+    one, hosts = machine(sandbox, "gpu-01", "10.5.0.1"), LinuxHosts(Seam(route=sandbox.lookup))
+    brought = {"flexdirect": "flexdirect_1.11_amd64.deb", "kubernetes": "kubernetes_1.27.3_amd64.deb"}
+
+    def install(name: str) -> str:
+        variables = {"record": f"/var/lib/bfinfra-{name}", "form": "deb", "install": True, "packages": [str(sandbox.files / brought[name])], "package": "", "package_sha256": "ab",
+                     "program": f"/usr/bin/{name}", "repository": {}}  # fmt: skip
+        hosts.play(Play("packages", {one: variables}, tasks="install")).check()
+        return str(sandbox.world()["linux"]["gpu-01"]["files"][f"/var/lib/bfinfra-{name}.packages"])
+
+    try:
+        hosts.play(Play("example", {one: {}}, roles=roles(tmp_path, FOLDERS)))
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(install, brought)) == ["flexdirect\n", "kubernetes\n"]
+        assert install("flexdirect") == "flexdirect\n"
     finally:
         hosts.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shlex
 import threading
@@ -34,7 +35,8 @@ class LinuxHosts:
         self._folder: Path | None = None
         self._agent: Agent | None = None
         self._open: dict[Machine, Connection] = {}
-        self._locks: dict[Machine, threading.Lock] = {}
+        self._opening: dict[Machine, threading.Lock] = {}
+        self._playing: dict[Machine, threading.Lock] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
@@ -49,14 +51,17 @@ class LinuxHosts:
     def play(self, wanted: Play, *, check: bool = False) -> Played:
         """Run a role on its machines, side by side. `check`: say what would change, change nothing. WriteRefused on a run that only reads.
 
-        A machine that fails doesn't keep the others: the answer says who failed and why.
+        A machine that fails doesn't keep the others: the answer says who failed and why. A machine does one play at a time: package managers want to be alone.
         """
         if self._seam.read_only and not check:
             raise WriteRefused(f"the role {wanted.role}", ", ".join(machine.server for machine in wanted.machines))
         self._seam.tally.count(f"ansible {wanted.role}", writing=not check)
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted.machines) or 1)) as pool:
             connections = dict(zip(wanted.machines, pool.map(self._try, wanted.machines), strict=True))
-        return play(wanted, connections, self._home(), check=check)
+        with contextlib.ExitStack() as alone:
+            for machine in sorted(wanted.machines, key=lambda each: each.name):  # in one order, so that no two plays wait for each other
+                alone.enter_context(self._lock_of(self._playing, machine))
+            return play(wanted, connections, self._home(), check=check)
 
     def close(self) -> None:
         """Log out everywhere; nothing of the run stays."""
@@ -92,9 +97,7 @@ class LinuxHosts:
             return error
 
     def _connection(self, machine: Machine) -> Connection:
-        with self._lock:
-            mine = self._locks.setdefault(machine, threading.Lock())
-        with mine:
+        with self._lock_of(self._opening, machine):
             if machine not in self._open:
                 fresh = Connection(machine, self._home(), next(self._numbers), self._seam, self._keys())
                 try:
@@ -104,6 +107,10 @@ class LinuxHosts:
                     raise
                 self._open[machine] = fresh
             return self._open[machine]
+
+    def _lock_of(self, locks: dict[Machine, threading.Lock], machine: Machine) -> threading.Lock:
+        with self._lock:
+            return locks.setdefault(machine, threading.Lock())
 
     def _home(self) -> Path:
         with self._lock:

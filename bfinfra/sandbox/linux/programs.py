@@ -160,7 +160,15 @@ def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
         return Output("")
     if verb != "install" or not all(word.endswith(".deb") for word in rest):
         return Output("apt-get: the sandbox's machines install .deb files only\n", 100)
+    if "--simulate" in words:
+        return next((done for path in rest if (done := _install(machine.copy(), path, _contents_of_deb)).code), Output("".join(_coming(machine, path) for path in rest)))
     return next((done for path in rest if (done := _install(machine, path, _contents_of_deb)).code), Output(""))
+
+
+def _coming(machine: Machine, path: str) -> str:
+    name, version, _ = _contents_of_deb(machine.read(path) or b"")
+    there = machine.packages.get(name)
+    return "" if there and there.version == version else f"Inst {name} {f'[{there.version}] ' if there else ''}({version} local-deb [amd64])\nConf {name} ({version} local-deb [amd64])\n"
 
 
 def _install(machine: Machine, path: str, contents: Callable[[bytes], tuple[str, str, dict[str, Node]]]) -> Output:

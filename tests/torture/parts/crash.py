@@ -1,7 +1,7 @@
 """Killed at any instant, the next apply finishes the job.
 
 SIGKILL strikes `bfinfra` before and after every write that the server counts (of a site with more than a hundred writes by Ansible, which takes hours, a draw of 40
-unless it is asked for by `--only`; its kinds are struck at each in their examples), and at random instants with parallelism 10. Each time the next apply has to end
+by the seed; its kinds are struck at each in their examples), and at random instants with parallelism 10. Each time the next apply has to end
 well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
 after every write; the next one has to leave the world as it was before anything was made.
 """
@@ -53,7 +53,7 @@ def at_every_write(place: Place, effort: Effort) -> tuple[Count, Count]:
         writes = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
         applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
-        long = writes > LONG and by_ansible(place) and not effort.only
+        long = writes > LONG and by_ansible(place)
         effort = replace(effort, share=effort.share or long)
         strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 40 if long else 6)
         ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 20 if long else 2)
