@@ -48,12 +48,12 @@ def allowance(found: Plan, allow: Allow, verb: str) -> Allow | None:
             return None
     if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ") != "yes":
         return None
-    goes = frozenset(item.key for item in found.pending if item.action in (Action.DELETE, Action.REPLACE))
+    goes = frozenset(item.key for item in found.pending if item.action in (Action.DELETE, Action.REPLACE) or any(s.destructive for s in item.steps))
     return replace(allow, delete=allow.delete | goes, disrupt=allow.disrupt | {item.key for item in typed})
 
 
 def _grave(item: Item, allow: Allow) -> bool:
-    goes = item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS or any(s.destructive for s in item.steps))
+    goes = any(s.destructive for s in item.steps) or (item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS))
     disrupts = item.action is not Action.DELETE and item.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
     return bool((goes and item.key not in allow.delete) or (disrupts and not (allow.every_disruption or item.key in allow.disrupt)))
 
@@ -62,6 +62,8 @@ def _what(item: Item) -> str:
     if item.action in (Action.DELETE, Action.REPLACE):
         inside = f" and what is not this site's in it: {', '.join(map(safe, item.contents))}" if item.contents else ""
         return f"This will {item.action} {safe(item.key)}{inside}."
+    if destroyed := [safe(s.title()) for s in item.steps if s.destructive]:
+        return f"This will {', '.join(destroyed)}: what is on it can't be had back."
     why = "; ".join(dict.fromkeys(safe(s.why) for s in item.steps if s.why and s.disruption is not Disruption.NONE))
     return f"This means a {item.disruption} for {safe(item.key)}{': ' + why if why else ''}."
 

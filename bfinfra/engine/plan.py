@@ -126,9 +126,9 @@ def _check_owner(key: Key, spec: Any, state: State, wish: Wish) -> None:
 
 def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
     applied = (state.mark.applied if state is not None and state.mark is not None else None) or {}
-    goes = steps and (spec is None or any(s.disruption is Disruption.REPLACE for s in steps))
+    goes = steps and (spec is None or any(s.disruption is Disruption.REPLACE or s.destructive for s in steps))
     if goes and (spec.protect if spec is not None else applied.get("protect")):
-        raise Refusal("it is protected", field="protect", why="this plan would delete or replace it",
+        raise Refusal("it is protected", field="protect", why="this plan would delete or replace it, or a part of it",
                       next=f"{'write' if spec is not None else 'write it with'} protect: false and apply that first")
 
 

@@ -139,6 +139,8 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
         new = [c for s in steps for c in s.changes if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)]
         if new and item.changes:
             return "; ".join(f"{c.field} is {c.now}, wanted {c.wanted}, and was not in the plan" for c in new)
+    if first and wanted and any(s.destructive for s in steps) and not any(s.destructive for s in item.steps):
+        return f"it would now {next(s.title() for s in steps if s.destructive)}, which was not announced"
     if first and derive(object(), None, steps) is Action.REPLACE and item.action is not Action.REPLACE:
         return f"it would now be replaced, announced was {item.action}"
     return ""

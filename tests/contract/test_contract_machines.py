@@ -7,7 +7,7 @@ from contract.machines import GIB, MARK, active, imported
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import properties
-from bfinfra.backends.vcenter.vm import Attach, Hardware
+from bfinfra.backends.vcenter.vm import Attach, Hardware, NewDisk
 from bfinfra.model.errors import Conflict, Missing, Rejected
 
 NOWHERE = "vm-99999"
@@ -60,6 +60,21 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     vc.machines.reconfigure(moid, Hardware(extra={"a.b": ""}, drop=(after.nics[1].key,)))
     (last,) = vc.machines.read([moid], ["a.b"])
     assert (last.extra, len(last.nics)) == ({}, 1)
+
+
+@call("machines.reconfigure", case="disks: put in with their controller, grown, deleted with their files")
+def test_a_disk_comes_grows_and_goes(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "disks")
+    store = vc.inventory.read().datastore(vcenter.datastore)
+    assert store
+    vc.machines.reconfigure(moid, Hardware(add_disks=(NewDisk("scsi1:0", 2 * GIB), NewDisk("scsi1:3", GIB, store.moid, thin=False))))
+    first, second = vc.machines.read([moid], [])[0].disks
+    assert [(d.address, d.capacity) for d in (first, second)] == [("scsi1:0", 2 * GIB), ("scsi1:3", GIB)]
+    assert f"[{vcenter.datastore}]" in second.file
+    vc.machines.reconfigure(moid, Hardware(grow={second.key: 3 * GIB}, destroy=(first.key,)))
+    (left,) = vc.machines.read([moid], [])[0].disks
+    assert (left.key, left.address, left.capacity) == (second.key, "scsi1:3", 3 * GIB)
 
 
 @call("machines.reconfigure", case="a GPU by address: put in, read, taken out")

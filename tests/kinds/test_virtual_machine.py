@@ -15,14 +15,18 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.library_items import Item
-from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, Nic
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, NewDisk, Nic
+from bfinfra.engine.guard import Allow, check
 from bfinfra.kinds.virtual_machine.decide import decide
+from bfinfra.kinds.virtual_machine.disks import fitted
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
-from bfinfra.kinds.virtual_machine.steps import Delete, Deployed, Discard, Make, Reconfigure, Start, Stop
-from bfinfra.model.errors import Refusal
+from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
+from bfinfra.model.errors import Refusal, Unsafe
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.plan import Action, Plan
+from bfinfra.model.plan import Item as PlanItem
 from bfinfra.model.refs import Key
 
 GIB = 1 << 30
@@ -189,6 +193,70 @@ def test_a_disk_that_cannot_grow_to_that_size_is_refused(disks, why):
         decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), around())
 
 
+FIRST = Disk(2000, "", 50 * GIB, "scsi0:0", "[local] w1/w1.vmdk")
+DATA = Disk(2001, "", 10 * GIB, "scsi0:1", "[local] w1/w1_1.vmdk")
+FASTER = INVENTORY.datastores[0]
+
+
+@pytest.mark.parametrize(("disks", "hardware", "fields"), [
+    ({"scsi0:1": {"size": 10 * GIB}}, {}, set()),
+    ({"scsi0:1": {"size": 20 * GIB}}, {"grow": {2001: 20 * GIB}}, {"disks.scsi0:1.size"}),
+    ({"scsi0:1": {"size": 10 * GIB}, "scsi1:0": {"size": GIB, "datastore": FASTER.name, "thin": False}}, {"add_disks": (NewDisk("scsi1:0", GIB, FASTER.moid, thin=False),)}, {"disks.scsi1:0.size"}),
+])
+def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, fields):
+    found = decide("w1", spec(disks=disks), standing(spec(disks=disks), disks=(FIRST, DATA)), around())
+    assert kinds(found) == ([Reconfigure] if hardware else [])
+    for step in found:
+        assert {name: given for name in ("grow", "add_disks", "destroy") if (given := getattr(step.hardware, name))} == hardware
+        assert {change.field for change in step.changes} == fields
+
+
+def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
+    seen = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
+    (step,) = decide("w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen)
+    assert (step.how.hardware.grow, step.how.hardware.add_disks) == ({2000: 60 * GIB, 2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
+
+
+def test_of_an_ovf_nobody_knows_the_disks_before_it_is_deployed():
+    (step,) = decide("w1", spec(**LIBRARY, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, held(Item("i", "ovf")))
+    made = fitted(step.how.hardware, replace(TEMPLATE, disks=(FIRST, DATA)))
+    assert (made.grow, made.add_disks) == ({2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
+
+
+def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nobody_elses_is():
+    had = standing(spec(disks={"scsi0:1": {"size": 10 * GIB}}), disks=(FIRST, DATA, Disk(2002, "", GIB, "scsi0:2")))
+    deleted, noted = decide("w1", spec(), had, around())
+    assert (type(deleted), deleted.keys, deleted.title(), deleted.destructive) == (DeleteDisks, (2001,), "delete scsi0:1 of w1 with what is on it", True)
+    assert [(change.field, change.now, change.wanted) for change in deleted.changes] == [("disks.scsi0:1.size", "10GiB in [local] w1/w1_1.vmdk", None)]
+    assert (noted.hardware.destroy, noted.hardware.drop) == ((), ())
+    plan = Plan("s", (PlanItem(Key("virtual_machine", "w1"), Action.UPDATE, (deleted, noted)),))
+    with pytest.raises(Unsafe, match="would destroy a part of virtual_machine/w1"):
+        check(plan, Allow())
+    check(plan, Allow(delete=frozenset({Key("virtual_machine", "w1")})))
+
+
+@pytest.mark.parametrize(("before", "now", "why"), [
+    ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 5 * GIB}}, "has 10GiB already"),
+    ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 10 * GIB, "datastore": FASTER.name}}, "stands"),
+    ({}, {"scsi0:1": {"size": 10 * GIB, "datastore": "nowhere"}}, "no datastore nowhere"),
+    ({"scsi0:0": {"size": 50 * GIB}}, {}, "never goes without its machine"),
+])
+def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
+    with pytest.raises(Refusal, match=why):
+        decide("w1", spec(disks=now), standing(spec(disks=before), disks=(FIRST, DATA)), around())
+
+
+def test_the_first_disk_has_one_size():
+    with pytest.raises(Refusal, match="says another size"):
+        decide("w1", spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}), standing(spec(), disks=(FIRST,)), around())
+
+
+@pytest.mark.parametrize("disks", [{"scsi0:7": {"size": GIB}}, {"sata0:1": {"size": GIB}}, {"scsi0:1": {"size": GIB + 1}}, {"scsi0:1": {"size": 0}}])
+def test_places_and_sizes_that_no_disk_has_are_refused(disks):
+    with pytest.raises(ValidationError):
+        spec(disks=disks)
+
+
 def test_it_goes_in_one_step():
     assert kinds(decide("w1", None, standing(spec()), around())) == [Delete]
 
@@ -197,6 +265,13 @@ def test_what_cloud_init_reads_is_the_same_for_the_same_text():
     text = b"#cloud-config\nhostname: w1\n"
     assert encoded(text) == encoded(text)
     assert gzip.decompress(base64.b64decode(encoded(text))) == text
+
+
+def disks(vm):
+    """Bus and unit → GiB and datastore."""
+    buses = {each.key: each.busNumber for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualSCSIController)}
+    found = [each for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualDisk)]
+    return {(buses[each.controllerKey], each.unitNumber): (each.capacityInBytes // GIB, each.backing.datastore.name) for each in found}
 
 
 def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
@@ -215,10 +290,11 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
         assert cards == [("VirtualVmxnet3", None), ("VirtualVmxnet3Vrdma", "rocev2")]
         assert vm.config.memoryReservationLockedToMax
         assert {o.key: o.value for o in vm.config.extraConfig}["guestinfo.userdata.encoding"] == "gzip+base64"
+        assert disks(vm) == {(0, 1): (40, "local")}
     assert plan(path, sandbox).pending == ()
     (tmp_path / "user-data").write_text("#cloud-config\nntp: {enabled: true}\n")
     assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {"virtual_machine/sckubw01": {"cloud_init.user_data"}}
-    machine |= {"adapters": [{"network": "high-speed"}], "vgpus": [V100]}
+    machine |= {"adapters": [{"network": "high-speed"}], "vgpus": [V100], "disks": {"scsi1:0": {"size": "50GiB"}}}
     path.write_text(yaml.safe_dump(site))
     outcome = apply(path, sandbox)
     assert made(outcome), endings(outcome)
@@ -226,6 +302,7 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
         vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/sckubw01")
         (card,), (gpu,) = ([d for d in vm.config.hardware.device if isinstance(d, sort)] for sort in (vim.vm.device.VirtualEthernetCard, vim.vm.device.VirtualPCIPassthrough))
         assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (vim.vm.device.VirtualVmxnet3, si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key, V100)
+        assert disks(vm) == {(1, 0): (50, "local")}
     assert plan(path, sandbox).pending == ()
     outcome = apply(path, sandbox, destroy=True)
     assert made(outcome), endings(outcome)

@@ -132,7 +132,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "supervisor": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: pods}", "{switch: pods, vlan: 31}")),
     "virtual_machine": (
         ("cpus: 4", "cpus: 6\n    disk: 200GiB"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"),
-        ("[{network: VM Network}]", "[{network: Storage Network}]"),
+        ("[{network: VM Network}]\n    disks: {scsi0:1: {size: 40GiB}}", "[{network: Storage Network}]\n    disks: {scsi1:0: {size: 60GiB}}"),
     ),
     "bitfusion_vm": (("cpus: 4, memory: 16GiB, adapters: [{network: VM Network}]", "cpus: 6, disk: 200GiB, memory: 32GiB, reserve: true, adapters: [{network: Storage Network}]"),),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import refs
 from bfinfra.backends.vcenter.tree import is_a, kind_of
-from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Nic
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic
 
 Passthrough = vim.vm.device.VirtualPCIPassthrough
 Card = vim.vm.device.VirtualEthernetCard
 Hard = vim.vm.device.VirtualDisk
+Scsi = vim.vm.device.VirtualSCSIController
 Rdma = vim.vm.device.VirtualVmxnet3Vrdma
 Grouped = vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo
 Spec = vim.vm.device.VirtualDeviceSpec
@@ -30,16 +31,17 @@ class Devices(NamedTuple):
 
 def found(hardware: Iterable[Any] | None) -> Devices:
     """The PCI devices, the network adapters and the disks among a VM's devices, of which most are neither."""
-    sorts: dict[type[Any] | None, list[Any]] = {Passthrough: [], Card: [], Hard: [], None: []}
+    sorts: dict[type[Any] | None, list[Any]] = {Passthrough: [], Card: [], Hard: [], Scsi: [], None: []}
     for device in hardware or ():
         sorts[_sort(kind_of(device))].append(device)
     pci, nics, disks = (sorted(sorts[sort], key=lambda d: int(d.key)) for sort in (Passthrough, Card, Hard))
-    return Devices(tuple(_attached(d.key, d.backing) for d in pci), tuple(map(_nic, nics)), tuple(map(_disk, disks)))
+    buses = {d.key: d.busNumber for d in sorts[Scsi]} if disks else {}
+    return Devices(tuple(_attached(d.key, d.backing) for d in pci), tuple(map(_nic, nics)), tuple(_disk(d, buses) for d in disks))
 
 
 @functools.cache
 def _sort(kind: Any) -> type[Any] | None:
-    return next((each for each in (Passthrough, Card, Hard) if issubclass(kind, each)), None)
+    return next((each for each in (Passthrough, Card, Hard, Scsi) if issubclass(kind, each)), None)
 
 
 def _attached(key: int, backing: Any) -> Attached:
@@ -63,9 +65,10 @@ def _network(backing: Any) -> str:
     return refs.moid(getattr(backing, "network", None))
 
 
-def _disk(disk: Any) -> Disk:
-    """Its capacity in bytes."""
-    return Disk(disk.key, _label(disk), disk.capacityInBytes or (disk.capacityInKB or 0) * 1024)
+def _disk(disk: Any, buses: Mapping[int, int]) -> Disk:
+    """`buses`: SCSI controllers by key."""
+    address = f"scsi{buses[disk.controllerKey]}:{disk.unitNumber}" if disk.controllerKey in buses else ""
+    return Disk(disk.key, _label(disk), disk.capacityInBytes or (disk.capacityInKB or 0) * 1024, address, getattr(disk.backing, "fileName", None) or "")
 
 
 def _label(device: Any) -> str:
@@ -117,3 +120,21 @@ def grow_disk(device: Any, capacity: int) -> Any:
     device.capacityInBytes = capacity
     device.capacityInKB = capacity // 1024
     return Spec(operation="edit", device=device)
+
+
+def destroy_disk(device: Any) -> Any:
+    """The change that takes a disk out and deletes its file."""
+    return Spec(operation="remove", fileOperation="destroy", device=device)
+
+
+def add_scsi(bus: int, key: int) -> Any:
+    """The change that adds a paravirtual SCSI controller; `key` is a negative number of one's own choice."""
+    return Spec(operation="add", device=vim.vm.device.ParaVirtualSCSIController(key=key, busNumber=bus, sharedBus="noSharing"))
+
+
+def add_disk(wanted: NewDisk, key: int, controller: int, store: Any, name: str) -> Any:
+    """The change that adds an empty disk; `store`, `name`: its datastore, None and "" for the machine's own."""
+    backing = Hard.FlatVer2BackingInfo(fileName=f"[{name}]" if name else "", datastore=store, diskMode="persistent", thinProvisioned=wanted.thin)
+    unit = int(wanted.address.partition(":")[2])
+    disk = Hard(key=key, controllerKey=controller, unitNumber=unit, capacityInBytes=wanted.capacity, capacityInKB=wanted.capacity // 1024, backing=backing)
+    return Spec(operation="add", fileOperation="create", device=disk)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, faults, properties, refs
-from bfinfra.backends.vcenter.vm import Hardware
+from bfinfra.backends.vcenter.vm import Hardware, NewDisk
 from bfinfra.model.errors import Busy, Missing
 
 SHARES = vim.SharesInfo.Level.normal
@@ -17,7 +17,7 @@ SHARES = vim.SharesInfo.Level.normal
 def needed(wanted: Hardware) -> list[str]:
     """What must be known of a VM to write its `config_spec`."""
     host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
-    present = ["config.hardware.device"] if wanted.drop or wanted.nics or wanted.grow else []
+    present = ["config.hardware.device"] if wanted.drop or wanted.nics or wanted.grow or wanted.add_disks or wanted.destroy else []
     return [*host, *present, *(["config.vAppConfig.property"] if wanted.properties else [])]
 
 
@@ -79,6 +79,20 @@ def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list
     changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
     changes += [devices.edit_nic(_at(present, key, content), network_backing(content, network)) for key, network in wanted.nics.items()]
     changes += [devices.grow_disk(_at(present, key, content), size) for key, size in wanted.grow.items()]
+    changes += [devices.destroy_disk(_at(present, key, content)) for key in wanted.destroy if key in present]
+    return [*changes, *_disks(wanted.add_disks, content, present)]
+
+
+def _disks(wanted: Sequence[NewDisk], content: Any, present: Mapping[int, Any]) -> list[Any]:
+    """New disks, after the controllers that aren't there yet."""
+    keys = {d.busNumber: d.key for d in present.values() if isinstance(d, devices.Scsi)}
+    buses = {each.address: int(each.address.removeprefix("scsi").partition(":")[0]) for each in wanted}
+    new = {bus: -500 - bus for bus in sorted(set(buses.values()) - set(keys))}
+    changes = [devices.add_scsi(bus, key) for bus, key in new.items()]
+    for index, each in enumerate(wanted):
+        store = refs.refer(content, vim.Datastore, each.datastore) if each.datastore else None
+        name = properties.one(content, store, ["name"])["name"] if store is not None else ""
+        changes.append(devices.add_disk(each, -600 - index, {**keys, **new}[buses[each.address]], store, name))
     return changes
 
 

@@ -43,11 +43,23 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A virtual disk; `capacity` in bytes."""
+    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller; `file`: its path on its datastore."""
 
     key: int
     label: str
     capacity: int
+    address: str = ""
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDisk:
+    """An empty disk to put in at `address` (scsi0:1), in bytes; `datastore`: an id, "" = with the machine."""
+
+    address: str
+    capacity: int
+    datastore: str = ""
+    thin: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,8 @@ class Machine:
 class Hardware:
     """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
 
-    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA; `grow`: disk key → capacity; `drop`: device keys to take out.
+    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA; `grow`: disk key → capacity; `add_disks`: a controller that isn't there is
+    added as well; `drop`: device keys to take out; `destroy`: keys of disks that go with their files.
     """
 
     cpus: int | None = None
@@ -109,6 +122,8 @@ class Hardware:
     add_nics: tuple[str, ...] = ()
     add_rdma: Mapping[str, str] = field(default_factory=dict)
     grow: Mapping[int, int] = field(default_factory=dict)
+    add_disks: tuple[NewDisk, ...] = ()
+    destroy: tuple[int, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Values; some are secrets."""
 

@@ -8,14 +8,16 @@ from typing import Any
 from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.kinds._machines import MARK
 from bfinfra.kinds.virtual_machine.devices import between
+from bfinfra.kinds.virtual_machine.disks import gone
 from bfinfra.kinds.virtual_machine.make import make, source
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, Facts, State, options
-from bfinfra.kinds.virtual_machine.steps import Delete, Discard, Make, Reconfigure, Start, Stop
+from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.units import bytes_text
 
 
 def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -37,12 +39,15 @@ def _settle(name: str, spec: Spec, state: State, around: Around, says: tuple[Map
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, around)
     sizes = tuple(differences(_sizes(machine.cpus, machine.memory, reserve=machine.reserved), _sizes(spec.cpus, spec.memory, reserve=spec.reserved)))
-    drift = [*sizes, *devices.changes]
+    left = gone(spec, machine, state.mark)
+    drift = [*sizes, *devices.changes, *(Change(f"disks.{disk.address}.size", f"{bytes_text(disk.capacity)} in {disk.file}", None) for disk in left)]
     drift += [Change(f"cloud_init.{field}", "another text", "as in its file") for field, key in GUEST.items() if machine.extra.get(key, "") != guest.get(key, "")]
     drift += [Change(f"extra.{key}", machine.extra.get(key) or None, value) for key, value in spec.extra.items() if machine.extra.get(key, "") != value]
     power = () if machine.on == (spec.power == "on") else (Change("power", "on" if machine.on else "off", spec.power),)
     found = kind.changes(spec, state.mark, (*drift, *power))
     at: dict[str, Any] = {"name": name, "moid": machine.moid, "changes": found}
+    if left:  # before the mark forgets that they are ours
+        yield DeleteDisks(disks=tuple(disk.address for disk in left), keys=tuple(disk.key for disk in left), **at)
     hard = bool(sizes) or devices.off
     if machine.on and (hard or spec.power == "off"):
         yield Stop(**at)

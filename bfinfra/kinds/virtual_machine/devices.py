@@ -1,4 +1,4 @@
-"""Adapters, vGPUs and disk of a standing machine against what they shall be, and the one reconfiguration that mends them. Pure."""
+"""Adapters, vGPUs and first disk of a standing machine against what they shall be, and the one reconfiguration that mends them. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Machine, Nic
+from bfinfra.kinds.virtual_machine import disks
 from bfinfra.kinds.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later
@@ -64,10 +65,11 @@ def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
 def between(spec: Spec, machine: Machine, around: Around) -> Difference:
     """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter of the same type is moved before one is added."""
     nics, gpus, disk = _compared(spec, machine, places(spec, around), around.facts.inventory), _vgpus(spec, machine), _disk(spec, machine)
+    more = disks.between(spec, machine, around.facts.inventory)
     parts = (nics, gpus, disk)
     return Difference(
-        tuple(change for part in parts for change in part.changes),
-        {**disk.hardware, **gpus.hardware, **nics.hardware, "drop": (*gpus.hardware.get("drop", ()), *nics.hardware.get("drop", ()))},
+        (*(change for part in parts for change in part.changes), *more.changes),
+        {"grow": {**disk.hardware.get("grow", {}), **more.grow}, "add_disks": more.add, **gpus.hardware, **nics.hardware, "drop": (*gpus.hardware.get("drop", ()), *nics.hardware.get("drop", ()))},
         any(part.off for part in parts), nics.later,
     )  # fmt: skip
 

@@ -12,9 +12,10 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
 from bfinfra.kinds._machines import IMPORTING, MARK, OF_ALL
 from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import decide
+from bfinfra.kinds.virtual_machine.disks import fitted
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
-from bfinfra.kinds.virtual_machine.steps import Delete, Deployed, Discard, Make, Reconfigure, Start, Stop
+from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind, process
 from bfinfra.model.document import Document
 from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Report, Seen, Trace, waiting
@@ -36,7 +37,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     document = Document.PVRDMA
     alone = True
     deadline = 1800
-    acts = (Make, Discard, Start, Stop, Reconfigure, Delete)
+    acts = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
@@ -72,12 +73,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
-        """Folder, pool, datastore and networks."""
+        """Folder, pool, datastores and networks."""
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
         machines, pool = Entity(f"/{datacenter}/vm", "Folder", propagate=True), Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool")
+        stores = tuple(Entity(f"/{datacenter}/datastore/{each}", "Datastore") for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)}))
         return {
-            "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
-            "imported": (machines, pool) if spec.library else (), "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+            "disks": (machines,) if spec.disks else (), "stores": stores if spec.disks else (), "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
+            "imported": (machines, pool) if spec.library else (), "datastore": stores,
         }  # fmt: skip
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -108,6 +110,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 machines.stop(moid)
             case Reconfigure(moid=moid, hardware=Hardware() as hardware):
                 machines.reconfigure(moid, hardware)
+            case DeleteDisks(moid=moid, keys=keys):
+                machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks")
             case Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)
@@ -119,8 +123,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
         machines = self._vcenter.machines
         report(Done("deploying from the library", 0))
         moid = self._vcenter.libraries.deploy(wanted.item, replace(wanted.deployment, extra={**wanted.deployment.extra, IMPORTING: process.me()}))
-        drop = tuple(nic.key for made in machines.read([moid], []) for nic in made.nics)
-        machines.reconfigure(moid, replace(wanted.hardware, drop=drop, extra={**wanted.hardware.extra, IMPORTING: ""}), "the hardware of what was deployed")
+        for made in machines.read([moid], []):
+            hardware = replace(fitted(wanted.hardware, made), drop=tuple(nic.key for nic in made.nics), extra={**wanted.hardware.extra, IMPORTING: ""})
+            machines.reconfigure(moid, hardware, "the hardware of what was deployed")
 
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):

@@ -8,6 +8,7 @@ from typing import Any
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Machine
 from bfinfra.kinds._machines import MARK
+from bfinfra.kinds.virtual_machine import disks
 from bfinfra.kinds.virtual_machine.devices import adapters, grown, places
 from bfinfra.kinds.virtual_machine.spec import Library, Spec
 from bfinfra.kinds.virtual_machine.state import Facts, identity, options
@@ -35,11 +36,11 @@ def make(name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: Ar
     host = _there(inventory.host(spec.host), "host", spec.host, [h.name for h in inventory.hosts], "host").moid if spec.host else ""
     to: dict[str, Any] = {"name": name, "folder": folder.moid, "pool": cluster.pool, "host": host, "datastore": datastore.moid}
     template = origin if isinstance(origin, Machine) else None
-    own = identity(around.mark.site, name)
+    own, further = identity(around.mark.site, name), disks.between(spec, template, inventory) if template else disks.Further(add=disks.wanted(spec, inventory))
     hardware = Hardware(
         cpus=spec.cpus, memory=spec.memory, reserve=spec.reserved or None, instance_uuid=own, drop=tuple(nic.key for nic in template.nics) if template else (),
         extra={MARK: mark.on(own).encode(), **{k: v for k, v in options(guest).items() if v}, **spec.extra}, attach=tuple(Attach(profile=profile) for profile in spec.vgpus),
-        grow=grown(spec, template) if template else {}, **adapters(spec, where),
+        grow={**(grown(spec, template) if template else {}), **further.grow}, add_disks=further.add, **adapters(spec, where),
     )  # fmt: skip
     if template is not None:
         return Clone(source=template.moid, hardware=hardware, **to)

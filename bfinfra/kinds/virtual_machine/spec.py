@@ -17,6 +17,8 @@ from bfinfra.model.units import Bytes, bytes_text
 SIZES = {"control_plane": (4, 16 << 30), "worker": (4, 24 << 30)}
 """What the document asks of a node of a cluster of up to 50: CPUs, and memory in bytes."""
 Extra = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,80}$")]
+Address = Annotated[str, StringConstraints(pattern=r"^scsi[0-3]:([0-6]|[89]|1[0-5])$")]
+"""SCSI controller and unit, as a machine's own file calls them; 7 is the controller itself."""
 
 
 class Adapter(Part):
@@ -33,6 +35,23 @@ class Adapter(Part):
     def rdma(self) -> str:
         """Its protocol where it is PVRDMA, else ""."""
         return self.protocol if self.type == "pvrdma" else ""
+
+
+class FurtherDisk(Part):
+    """One disk beside the first. It grows with its size; it never shrinks, and is never moved."""
+
+    size: Bytes
+    """Capacity, in whole MiB."""
+    datastore: str | None = None
+    """Datastore that it is made on; empty = the machine's."""
+    thin: bool = True
+    """Whether it takes room only as it fills; said when it is made."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> FurtherDisk:
+        if self.size < 1 << 20 or self.size % (1 << 20):
+            raise ValueError("size: must be a multiple of 1 MiB")
+        return self
 
 
 class CloudInit(Part):
@@ -78,6 +97,8 @@ class Spec(kind.Spec):
     """Its network adapters, in their order; the template's own go."""
     disk: Bytes | None = None
     """Size of the first disk, where the template's is to grow; no disk shrinks."""
+    disks: dict[Address, FurtherDisk] = Field(default_factory=dict)
+    """Further disks by their places, such as scsi0:1: empty ones where none is, else those that are there. One that leaves the file is deleted with what is on it, which wants --allow-delete."""
     vgpus: tuple[str, ...] = ()
     """vGPU profiles, such as grid_v100d-16c."""
     cloud_init: CloudInit = CloudInit()

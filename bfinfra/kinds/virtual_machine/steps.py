@@ -76,10 +76,25 @@ class Reconfigure(_Machine):
 
     rights = (
         holds("machines", *(f"VirtualMachine.Config.{part}" for part in ("AdvancedConfig", "CPUCount", "Memory", "Resource", "AddRemoveDevice", "EditDevice", "DiskExtend"))),
-        holds("networks", "Network.Assign"),
+        holds("networks", "Network.Assign"), holds("disks", "VirtualMachine.Config.AddNewDisk"), holds("stores", "Datastore.AllocateSpace"),
     )
 
     hardware: Hardware | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteDisks(_Machine):
+    """delete disks of {name} with what is on them"""
+
+    destructive = True
+    rights = (holds("disks", "VirtualMachine.Config.RemoveDisk"),)
+
+    disks: tuple[str, ...]
+    keys: tuple[int, ...]
+
+    def title(self) -> str:
+        """With the places of the disks."""
+        return f"delete {' and '.join(self.disks)} of {self.name} with what is on it"
 
 
 @dataclass(frozen=True, kw_only=True)

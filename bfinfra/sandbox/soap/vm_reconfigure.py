@@ -11,7 +11,7 @@ from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, check_version
 from bfinfra.sandbox.soap.vm_life import refuse_importing
-from bfinfra.sandbox.soap.vm_rights import may_use_networks, privileges
+from bfinfra.sandbox.soap.vm_rights import may_use_datastores, may_use_networks, privileges
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -24,6 +24,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
     for privilege in privileges(spec):
         call.need(privilege, this)
     may_use_networks(call, spec)
+    may_use_datastores(call, spec, this["datastore"][0])
     check_version(this["config"], spec)
     refuse_importing(call.inventory, this)
     return tasks.start(call, this, "VirtualMachine.reconfigure", lambda: change(call, this, spec))

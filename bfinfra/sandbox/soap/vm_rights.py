@@ -46,6 +46,14 @@ def may_use_networks(call: Call, spec: Any) -> None:
             call.need("Network.Assign", network)
 
 
+def may_use_datastores(call: Call, spec: Any, home: Any) -> None:
+    """NoPermission where a new disk goes to a datastore, `home` where its file's path names none, on which the caller may not take room."""
+    for change in spec.deviceChange or []:
+        if change.fileOperation == "create":
+            named = (getattr(change.device.backing, "fileName", None) or "").partition("[")[2].partition("]")[0]
+            call.need("Datastore.AllocateSpace", call.inventory.named(vim.Datastore, named) or call.inventory.get(home))
+
+
 def network_of(call: Call, card: Any) -> Managed | None:
     """The network that an adapter's backing names."""
     port = getattr(card.backing, "port", None)
@@ -62,11 +70,13 @@ def may_clone(call: Call, source: Managed, folder: Managed, spec: Any) -> None:
     call.need("VirtualMachine.Config.AddNewDisk", folder)
     if not spec.template and (pool := spec.location.pool or source["resourcePool"]) is not None:
         call.need("Resource.AssignVMToPool", call.inventory.get(pool))
-    call.need("Datastore.AllocateSpace", call.inventory.get(spec.location.datastore or source["datastore"][0]))
+    home = spec.location.datastore or source["datastore"][0]
+    call.need("Datastore.AllocateSpace", call.inventory.get(home))
     if spec.config is not None:
         for privilege in privileges(spec.config):
             call.need(privilege, folder)
         may_use_networks(call, spec.config)
+        may_use_datastores(call, spec.config, home)
     if spec.powerOn:
         call.need("VirtualMachine.Interact.PowerOn", folder)
 
