@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret
+
 MARK, SECRETS, SETTINGS, IMPORTING = "bfinfra.mark", "bfinfra.secrets", "bfinfra.bitfusion", "bfinfra.importing"
 """`IMPORTING`: who makes it of several parts, until it is whole."""
 OF_ALL = (MARK, SECRETS, SETTINGS)
 """The mark, the digests of a server's secrets, the mark of what is set for the Bitfusion plug-in."""
+
+
+def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
+    """Properties as they are sent. SecretMissing."""
+    return {key: value.reveal() if isinstance(value, Secret) else value for key, value in values.items()}
+
+
+def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
+    """The note of digests of secret properties; nothing where there are none."""
+    return {SECRETS: mark.seal(digests).encode()} if digests else {}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from contract.calls import Account, call, lacks
-from contract.machines import DATA, MARK, gone, imported, wish
+from contract.machines import DATA, MARK, REQUIRED, gone, imported, wish
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
@@ -122,6 +122,19 @@ def test_items_are_named(vcenter: VCenterSide) -> None:
     (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
     (item,) = ContentLibraries(vc.rest).items(library)
     assert item.startswith(appliance(wanted).name)
+
+
+@call("library_items.declared", case="what an OVF lets one set; an item that isn't there")
+@lacks(NONE)
+def test_an_item_says_what_can_be_set(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    wanted = wish(vcenter, vc, "declaring", disk=True)
+    item, _ = stored(vc, wanted)
+    declared = {each.key: each.type for each in vc.library_items.declared(item, wanted.pool)}
+    assert set(REQUIRED) - {"vcenter_guid"} <= set(declared)
+    assert declared["customer_password"] == "password"
+    with account.refused(Missing):
+        vc.library_items.declared("nothing", wanted.pool)
 
 
 @call("library_items.find", case="an OVF, a VM template, and what is not there")

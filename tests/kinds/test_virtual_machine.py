@@ -14,20 +14,23 @@ from pydantic import ValidationError
 from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, NewDisk, Nic
 from bfinfra.engine.guard import Allow, check
 from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.disks import fitted
+from bfinfra.kinds.virtual_machine.properties import look
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model.errors import Refusal, Unsafe
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
-from bfinfra.model.plan import Action, Plan
+from bfinfra.model.plan import Action, Plan, step_data
 from bfinfra.model.plan import Item as PlanItem
 from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret, digest
+from bfinfra.model.sources import Sources
 
 GIB = 1 << 30
 OWN = Mark("s", "virtual_machine/w1")
@@ -99,6 +102,50 @@ def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
 def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
     begun = replace(standing(spec(**LIBRARY)), importing=True)
     assert kinds(decide("w1", spec(**LIBRARY), begun, held(Item("i", "ovf")))) == [Discard, Make]
+
+
+SECRET = Secret("env", "PASSWORD", Sources(env={"PASSWORD": "long-enough"}))
+OFFERED = (Declared("guest.hostname", "string"), Declared("guest.port", "uint16"), Declared("password", "password"))
+
+
+def offering(wanted, **secrets):
+    return Around(OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (Item("i", "ovf"), None)}, declared={("images", "ubuntu"): OFFERED}, secrets={"w1": secrets or look(wanted, None, OFFERED, "")}))
+
+
+def test_an_ovfs_properties_come_with_its_machine_and_secrets_by_reference_only():
+    wanted = spec(**LIBRARY, properties={"guest.hostname": "w1", "password": SECRET})
+    (step,) = decide("w1", wanted, None, offering(wanted))
+    assert step.how.properties == {"guest.hostname": "w1", "password": SECRET}
+    assert {change.field: change.wanted for change in step.changes}["properties.password.env"] == "PASSWORD"
+    assert "long-enough" not in f"{step}{step_data(step)}"
+
+
+@pytest.mark.parametrize(("properties", "why"), [
+    ({"guest.hostnam": "w1"}, "no property guest.hostnam"), ({"guest.port": "many"}, "does not fit the property guest.port"), ({"password": "literal"}, "is a password"),
+    ({"password": Secret("env", "NONE", Sources(env={}))}, "has no usable value"),
+])
+def test_properties_are_held_against_what_the_item_declares_before_anything_is_made(properties, why):
+    wanted = spec(**LIBRARY, properties=properties)
+    with pytest.raises(Refusal, match=why):
+        decide("w1", wanted, None, offering(wanted))
+
+
+def test_a_property_that_differs_is_set_while_it_is_off_and_other_secrets_stay_known():
+    wanted = spec(**LIBRARY, properties={"guest.hostname": "w2", "password": SECRET})
+    had = replace(standing(wanted, properties={"guest.hostname": "w1", "password": ""}), digests={"password": digest("long-enough"), "gone": "x"})
+    found = decide("w1", wanted, had, offering(wanted, **look(wanted, had.digests, (), "")))
+    assert (kinds(found), found[1].properties, found[1].keep) == (OFF, {"guest.hostname": "w2"}, {"password": had.digests["password"]})
+    other = replace(had, digests={"password": digest("another")})
+    found = decide("w1", wanted, other, offering(wanted, **look(wanted, other.digests, (), "")))
+    assert (found[1].properties, found[1].keep) == ({"guest.hostname": "w2", "password": SECRET}, {})
+    assert {change.field for change in found[1].changes} == {"properties.guest.hostname", "properties.password"}
+
+
+def test_only_ovfs_have_properties():
+    with pytest.raises(ValidationError, match="only an OVF item"):
+        spec(properties={"a": "b"})
+    with pytest.raises(Refusal, match="is a VM template"):
+        decide("w1", spec(**LIBRARY, properties={"a": "b"}), None, held(Item("i", "vm-template", "vm-1"), TEMPLATE))
 
 
 @pytest.mark.parametrize("given", [{"template": None}, {"library": {"name": "a", "item": "b"}}])

@@ -1,4 +1,4 @@
-"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1)."""
+"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content, com.vmware.vcenter.ovf.LibraryItem, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ class Item:
     template: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A property that an OVF item lets one set: its key, `[class.]id[.instance]`, and its type as an OVF writes it."""
+
+    key: str
+    type: str
+
+
 class LibraryItems:
     """The items of one vCenter's libraries, by their names. Raises RemoteError."""
 
@@ -37,6 +45,15 @@ class LibraryItems:
             for identity in self._ids(ITEMS, {"library_id": home, "name": name}):
                 return self._item(identity)
         return None
+
+    def declared(self, item: str, pool: str) -> tuple[Declared, ...]:
+        """What an OVF item lets one set of its properties, where it is deployed to this resource pool."""
+        found = self._rest.post(f"/api/vcenter/ovf/library-item/{quote(item)}", {"target": {"resource_pool_id": pool}}, params={"action": "filter"})
+        try:
+            listed = [each for params in found.get("additional_params") or () if params.get("type") == "PropertyParams" for each in params.get("properties") or ()]
+            return tuple(Declared(".".join(filter(None, map(each.get, ("class_id", "id", "instance_id")))), str(each.get("type") or "string")) for each in listed)
+        except (AttributeError, TypeError):
+            raise Malformed("the properties of an item of a content library can't be read", server=self._rest.server, why="no list of properties in it") from None
 
     def _item(self, identity: str) -> Item:
         try:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
+from bfinfra.kinds._machines import digested, revealed
 from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
-from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, SECRETS, identity, release
+from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
 from bfinfra.kinds.bitfusion_server.target import Target, surplus
 from bfinfra.model import kind, process
 from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
@@ -38,10 +39,10 @@ class Runs:
         """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
         target = step.target
         package = self._whole(target, report)
-        values = _revealed(target.properties)
+        values = revealed(target.properties)
         sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
-        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | _kept(mark, sealed)
+        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, sealed)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
@@ -165,7 +166,7 @@ class Runs:
                 self._vcenter.machines.discard(moid, IMPORTING, cancel=_over(found.extra[IMPORTING]))
 
     def _configure(self, step: steps.Configure) -> None:
-        values = _revealed(step.properties)
+        values = revealed(step.properties)
         fresh = {key: digest(values[key], None, self._pepper()) for key, v in step.properties.items() if isinstance(v, Secret)}
         mark = Mark(self._site.name, f"bitfusion_server/{step.name}")
         wanted = Hardware(
@@ -173,7 +174,7 @@ class Runs:
             memory=step.memory,
             reserve=step.reserve,
             firmware=step.firmware,
-            extra=dict(step.extra) | (_kept(mark, dict(step.keep) | fresh) if fresh else {}),
+            extra=dict(step.extra) | (digested(mark, dict(step.keep) | fresh) if fresh else {}),
             attach=step.attach,
             drop=step.drop,
             nics=step.nics,
@@ -190,11 +191,3 @@ class Runs:
 def _over(importer: str) -> bool:
     """Whether an importer surely works no more: its process ended, or it is this one, which now does something else."""
     return process.mine(importer) or process.ended(importer)
-
-
-def _revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
-    return {key: value.reveal() if isinstance(value, Secret) else value for key, value in values.items()}
-
-
-def _kept(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
-    return {SECRETS: mark.seal(digests).encode()} if digests else {}

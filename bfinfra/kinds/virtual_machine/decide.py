@@ -10,6 +10,7 @@ from bfinfra.kinds._machines import MARK
 from bfinfra.kinds.virtual_machine.devices import between
 from bfinfra.kinds.virtual_machine.disks import gone
 from bfinfra.kinds.virtual_machine.make import make, source
+from bfinfra.kinds.virtual_machine.properties import differing
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, Facts, State, options
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Discard, Make, Reconfigure, Start, Stop
@@ -39,8 +40,8 @@ def _settle(name: str, spec: Spec, state: State, around: Around, says: tuple[Map
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, around)
     sizes = tuple(differences(_sizes(machine.cpus, machine.memory, reserve=machine.reserved), _sizes(spec.cpus, spec.memory, reserve=spec.reserved)))
-    left = gone(spec, machine, state.mark)
-    drift = [*sizes, *devices.changes, *(Change(f"disks.{disk.address}.size", f"{bytes_text(disk.capacity)} in {disk.file}", None) for disk in left)]
+    left, values = gone(spec, machine, state.mark), list(differing(spec, machine, around.facts.secrets.get(name, {})))
+    drift = [*sizes, *devices.changes, *(change for change, _ in values), *(Change(f"disks.{disk.address}.size", f"{bytes_text(disk.capacity)} in {disk.file}", None) for disk in left)]
     drift += [Change(f"cloud_init.{field}", "another text", "as in its file") for field, key in GUEST.items() if machine.extra.get(key, "") != guest.get(key, "")]
     drift += [Change(f"extra.{key}", machine.extra.get(key) or None, value) for key, value in spec.extra.items() if machine.extra.get(key, "") != value]
     power = () if machine.on == (spec.power == "on") else (Change("power", "on" if machine.on else "off", spec.power),)
@@ -48,13 +49,15 @@ def _settle(name: str, spec: Spec, state: State, around: Around, says: tuple[Map
     at: dict[str, Any] = {"name": name, "moid": machine.moid, "changes": found}
     if left:  # before the mark forgets that they are ours
         yield DeleteDisks(disks=tuple(disk.address for disk in left), keys=tuple(disk.key for disk in left), **at)
-    hard = bool(sizes) or devices.off
+    hard = bool(sizes or values) or devices.off
     if machine.on and (hard or spec.power == "off"):
         yield Stop(**at)
     if drift or state.mark != mark:
         extra = {MARK: mark.on(machine.instance_uuid).encode(), **options(guest), **spec.extra}
         given = {**devices.hardware, **(_sizes(spec.cpus, spec.memory, reserve=spec.reserved if spec.reserved or machine.reserved else None) if sizes else {})}
-        yield Reconfigure(hardware=devices.later or Hardware(extra=extra, **given), **at)
+        written = {change.field.removeprefix("properties."): value for change, value in values}
+        keep = {key: digest for key, digest in state.digests.items() if key not in written and key in spec.properties}
+        yield Reconfigure(hardware=devices.later or Hardware(extra=extra, **given), properties=written, keep=keep if written else {}, **at)
     if spec.power == "on" and (not machine.on or hard):
         yield Start(**at)
 

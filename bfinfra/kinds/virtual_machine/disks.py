@@ -15,7 +15,6 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
-
 FIRST = "scsi0:0"
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
-from bfinfra.kinds._machines import IMPORTING, MARK, OF_ALL
+from bfinfra.kinds._machines import IMPORTING, MARK, OF_ALL, SECRETS, digested, revealed
 from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import decide
 from bfinfra.kinds.virtual_machine.disks import fitted
+from bfinfra.kinds.virtual_machine.make import pair
+from bfinfra.kinds.virtual_machine.properties import Seen as SecretSeen
+from bfinfra.kinds.virtual_machine.properties import look
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
@@ -22,6 +25,7 @@ from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Repo
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
+from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
-        self._site = site.name
+        self._site = site
 
     def begin(self, wanted: Mapping[str, Spec]) -> None:
         """The marks of all machines, with the other kinds of machines."""
@@ -64,7 +68,10 @@ class VirtualMachine(kind.Kind[Spec, State]):
                     states[name] = state
         templates = {machine.name: machine for machine in machines if machine.moid in sources}
         inventory = self._vcenter.inventory.read() if specs else Inventory()
-        return Seen(states, Facts(inventory, templates, self._items(specs, states), {name: _guest(spec) for name, spec in specs.items()}))
+        items = self._items(specs, states)
+        declared = {pair: self._declared(item, inventory, spec) for spec in specs.values() if spec.properties and (pair := pair(spec)) and (item := items.get(pair))}
+        secrets = {name: self._secrets(spec, states.get(name), declared) for name, spec in specs.items() if spec.properties}
+        return Seen(states, Facts(inventory, templates, items, {name: _guest(spec) for name, spec in specs.items()}, declared, secrets))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -78,7 +85,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         machines, pool = Entity(f"/{datacenter}/vm", "Folder", propagate=True), Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool")
         stores = tuple(Entity(f"/{datacenter}/datastore/{each}", "Datastore") for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)}))
         return {
-            "disks": (machines,) if spec.disks else (), "stores": stores if spec.disks else (), "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
+            "vapps": (machines,) if spec.properties else (), "disks": (machines,) if spec.disks else (), "stores": stores if spec.disks else (), "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
             "imported": (machines, pool) if spec.library else (), "datastore": stores,
         }  # fmt: skip
 
@@ -101,7 +108,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
             case Make(how=Clone() as clone):
                 machines.clone(clone)
             case Make(how=Deployed() as wanted):
-                self._deploy(wanted, report)
+                self._deploy(replace(wanted, hardware=self._with(wanted.hardware, step.name, wanted.properties, {})), report)
             case Discard(moid=moid):
                 self._discard(moid)
             case Start(moid=moid):
@@ -109,7 +116,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
             case Stop(moid=moid):
                 machines.stop(moid)
             case Reconfigure(moid=moid, hardware=Hardware() as hardware):
-                machines.reconfigure(moid, hardware)
+                machines.reconfigure(moid, self._with(hardware, step.name, step.properties, step.keep))
             case DeleteDisks(moid=moid, keys=keys):
                 machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks")
             case Delete(moid=moid):
@@ -127,6 +134,26 @@ class VirtualMachine(kind.Kind[Spec, State]):
             hardware = replace(fitted(wanted.hardware, made), drop=tuple(nic.key for nic in made.nics), extra={**wanted.hardware.extra, IMPORTING: ""})
             machines.reconfigure(moid, hardware, "the hardware of what was deployed")
 
+    def _with(self, hardware: Hardware, name: str, properties: Mapping[str, str | Secret], keep: Mapping[str, str]) -> Hardware:
+        """The same with values of properties, and the digests of those that are secret."""
+        if not properties:
+            return hardware
+        values = revealed(properties)
+        fresh = {key: digest(values[key], None, self._pepper()) for key, value in properties.items() if isinstance(value, Secret)}
+        return replace(hardware, properties=values, extra={**hardware.extra, **digested(Mark(self._site.name, f"{ADDRESS}{name}"), {**keep, **fresh})})
+
+    def _declared(self, found: tuple[Item, Machine | None], inventory: Inventory, spec: Spec) -> Sequence[Declared]:
+        """What can be set of an OVF item; nothing is asked where the place to deploy it to isn't there."""
+        cluster = inventory.cluster(spec.cluster)
+        return self._vcenter.library_items.declared(found[0].id, cluster.pool) if cluster and found[0].type == OVF else ()
+
+    def _secrets(self, spec: Spec, state: State | None, declared: Mapping[tuple[str, str], Sequence[Declared]]) -> Mapping[str, SecretSeen]:
+        kept = None if state is None or state.importing else state.digests
+        return look(spec, kept, declared.get(pair(spec), ()), self._pepper())
+
+    def _pepper(self) -> str:
+        return self._site.pepper.reveal() if self._site.pepper else ""
+
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):
             if who := found.extra.get(IMPORTING):
@@ -143,7 +170,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
         """Ours by its mark; a stranger's by who wants its name."""
         mark = Mark.decode(brief.mark)
-        if mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS):
+        if mark is not None and mark.site == self._site.name and mark.address.startswith(ADDRESS):
             return mark.address.removeprefix(ADDRESS)
         return brief.name if wanted.get(brief.name) is not None else ""
 
@@ -153,7 +180,8 @@ def _state(machine: Machine) -> State:
     mark = noted.where(machine.instance_uuid) if noted else None
     copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
     adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
-    return State(mark=mark, copy=copy, machine=machine, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=tuple(str(each["network"]) for each in adapters))
+    kept = Mark.decode(machine.extra.get(SECRETS))
+    return State(mark=mark, copy=copy, digests=(kept.applied if kept else None) or {}, machine=machine, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=tuple(str(each["network"]) for each in adapters))
 
 
 def _guest(spec: Spec) -> Mapping[str, str] | str:

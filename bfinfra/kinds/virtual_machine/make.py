@@ -10,12 +10,14 @@ from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Mac
 from bfinfra.kinds._machines import MARK
 from bfinfra.kinds.virtual_machine import disks
 from bfinfra.kinds.virtual_machine.devices import adapters, grown, places
+from bfinfra.kinds.virtual_machine.properties import check, normal
 from bfinfra.kinds.virtual_machine.spec import Library, Spec
 from bfinfra.kinds.virtual_machine.state import Facts, identity, options
 from bfinfra.kinds.virtual_machine.steps import Deployed
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later
 from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
 
 
@@ -42,10 +44,18 @@ def make(name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: Ar
         extra={MARK: mark.on(own).encode(), **{k: v for k, v in options(guest).items() if v}, **spec.extra}, attach=tuple(Attach(profile=profile) for profile in spec.vgpus),
         grow={**(grown(spec, template) if template else {}), **further.grow}, add_disks=further.add, **adapters(spec, where),
     )  # fmt: skip
+    if template is not None and spec.properties:
+        raise Refusal("its item is a VM template", field="properties", why="only OVF items have properties", next="leave them out")
     if template is not None:
         return Clone(source=template.moid, hardware=hardware, **to)
     assert isinstance(origin, Item)
-    return Deployed(item=origin.id, deployment=Deployment(extra={MARK: around.mark.encode()}, **to), hardware=hardware)
+    check(spec, facts.declared.get(pair(spec), ()), facts.secrets.get(name, {}))
+    return Deployed(item=origin.id, deployment=Deployment(extra={MARK: around.mark.encode()}, **to), hardware=hardware, properties={k: v if isinstance(v, Secret) else normal(v) for k, v in spec.properties.items()})
+
+
+def pair(spec: Spec) -> tuple[str, str]:
+    """Library and item; empty where it is a template."""
+    return (spec.library.name, spec.library.item) if spec.library else ("", "")
 
 
 def _origin(spec: Spec, around: Around) -> Machine | Item | Later:

@@ -11,6 +11,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Part
 from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes, bytes_text
 
@@ -69,7 +70,7 @@ class Library(Part):
     name: Annotated[str, Ref("content_library", optional=True)]
     """The library: one of this site's, or one that is there anyway."""
     item: str
-    """The item: a VM template, or an OVF, whose properties keep their own values and whose licences are accepted."""
+    """The item: a VM template, or an OVF, whose licences are accepted."""
 
 
 class Spec(kind.Spec):
@@ -79,6 +80,8 @@ class Spec(kind.Spec):
     """Template or machine that it is cloned from."""
     library: Library | None = None
     """What it is deployed from, instead of `template`."""
+    properties: dict[str, Secret | str] = Field(default_factory=dict)
+    """Properties of an OVF item; those that stand here no more keep what they have. Passwords by reference only."""
     cluster: str
     """Cluster whose resource pool it runs in."""
     host: str | None = None
@@ -114,6 +117,8 @@ class Spec(kind.Spec):
     def _fits(self) -> Spec:
         if (self.template is None) == (self.library is None):
             raise ValueError("give template or library")
+        if self.properties and self.library is None:
+            raise ValueError("properties: only an OVF item of a library has some")
         if sum(each.type == "pvrdma" for each in self.adapters) > 1:
             raise ValueError("adapters: a machine has at most one PVRDMA adapter")
         if self.memory % (4 << 20):

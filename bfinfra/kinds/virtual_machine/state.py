@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from bfinfra.backends.vcenter.library_items import Item
+from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
-from bfinfra.kinds._machines import IMPORTING, MARK
+from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
+from bfinfra.kinds.virtual_machine.properties import Seen
 from bfinfra.model import kind
 from bfinfra.model.refs import Ref
 
 GUEST = {"user_data": "guestinfo.userdata", "meta_data": "guestinfo.metadata"}
-KEYS = (MARK, IMPORTING, *GUEST.values(), *(f"{key}.encoding" for key in GUEST.values()))
+KEYS = (MARK, IMPORTING, SECRETS, *GUEST.values(), *(f"{key}.encoding" for key in GUEST.values()))
 ENCODING = "gzip+base64"
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
@@ -29,17 +30,24 @@ class State(kind.State):
     machine: Machine
     importing: bool = False
     """Its deployment did not come to its end."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Property → salted digest of the secret that was written."""
     networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The inventory; templates by name; items by library and name, each with the VM template that it holds; cloud-init's files by machine, encoded, or why they can't be read."""
+    """The inventory; templates by name; items by library and name, each with the VM template that it holds; cloud-init's files by machine, encoded, or why they can't be read.
+
+    `declared`: what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
+    """
 
     inventory: Inventory = field(default_factory=Inventory)
     templates: Mapping[str, Machine] = field(default_factory=dict)
     items: Mapping[tuple[str, str], tuple[Item, Machine | None]] = field(default_factory=dict)
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
+    declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:

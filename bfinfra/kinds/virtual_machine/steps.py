@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption, Later
 from bfinfra.model.rights import Use, holds
+from bfinfra.model.secret import Secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,7 @@ class Deployed:
     item: str
     deployment: Deployment
     hardware: Hardware
+    properties: Mapping[str, str | Secret] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ class Make(kind.Step):
               "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
               "VirtualMachine.Config.Memory", "VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings", "VirtualMachine.Config.DiskExtend"),
         holds("pool", "Resource.AssignVMToPool"), holds("datastore", "Datastore.AllocateSpace"), holds("networks", "Network.Assign"),
-        holds("deployed", "VirtualMachine.Inventory.Create"), holds("imported", "VApp.Import"),
+        holds("deployed", "VirtualMachine.Inventory.Create"), holds("imported", "VApp.Import"), holds("vapps", "VApp.ApplicationConfig"),
     )  # fmt: skip
 
     name: str
@@ -77,9 +80,13 @@ class Reconfigure(_Machine):
     rights = (
         holds("machines", *(f"VirtualMachine.Config.{part}" for part in ("AdvancedConfig", "CPUCount", "Memory", "Resource", "AddRemoveDevice", "EditDevice", "DiskExtend"))),
         holds("networks", "Network.Assign"), holds("disks", "VirtualMachine.Config.AddNewDisk"), holds("stores", "Datastore.AllocateSpace"),
+        holds("vapps", "VApp.ApplicationConfig"),
     )
 
     hardware: Hardware | Later
+    properties: Mapping[str, str | Secret] = field(default_factory=dict)
+    keep: Mapping[str, str] = field(default_factory=dict)
+    """Digests of secret properties that are not written again."""
 
 
 @dataclass(frozen=True, kw_only=True)

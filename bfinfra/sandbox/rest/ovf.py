@@ -24,12 +24,7 @@ def deploy(call: Call, item: str) -> Any:
     """A machine, or why there is none. NOT_FOUND for no such item; INVALID_ARGUMENT for what can't be understood."""
     body = check(call.spec, {"target": dict, "deployment_spec": dict})
     target, spec = check(body["target"], TARGET, "target"), check(body["deployment_spec"], DEPLOYMENT, "deployment_spec")
-    found = call.state.items.get(item)
-    if found is None:
-        raise missing("The library item", item)
-    text = next((each["text"] for each in found["files"].values() if each["text"]), "")
-    if not text:
-        raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", "The library item holds no OVF descriptor.")
+    text = _text(call, item)
     try:
         with call.inventory.lock:
             vm = _made(call, text, target, spec)
@@ -38,6 +33,33 @@ def deploy(call: Call, item: str) -> Any:
     except (vmodl.MethodFault, vmodl.RuntimeFault) as error:
         return {"succeeded": False, "error": {"errors": [_said(error)], "warnings": [], "information": []}}
     return {"succeeded": True, "resource_id": {"type": "VirtualMachine", "id": vm}}
+
+
+@route("POST", "/vcenter/ovf/library-item/{item}", "filter")
+def summary(call: Call, item: str) -> Any:
+    """What a deployment may say of the item: networks, and the properties that are for the user to set."""
+    target = check(check(call.spec, {"target": dict})["target"], TARGET, "target")
+    for moid in target.values():
+        _object(call, moid)
+    found = parse(_text(call, item))
+    properties = [
+        {"class_id": each.class_id, "id": each.key, "instance_id": each.instance_id, "category": each.category, "ui_optional": False, "label": each.label,
+         "description": each.description, "type": "password" if each.password else each.type, "value": "" if each.password else each.value}
+        for each in found.properties if each.user_configurable
+    ]
+    params = [{"@class": "com.vmware.vcenter.ovf.property_params", "type": "PropertyParams", "properties": properties}] if properties else []
+    return {"name": found.name, "annotation": found.annotation, "EULAs": list(found.eulas), "networks": list(found.networks), "storage_groups": [], "additional_params": params}
+
+
+def _text(call: Call, item: str) -> str:
+    """The descriptor in an item. NOT_FOUND, NOT_ALLOWED_IN_CURRENT_STATE where it holds none."""
+    found = call.state.items.get(item)
+    if found is None:
+        raise missing("The library item", item)
+    text = next((str(each["text"]) for each in found["files"].values() if each["text"]), "")
+    if not text:
+        raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", "The library item holds no OVF descriptor.")
+    return text
 
 
 def _made(call: Call, text: str, target: dict[str, Any], spec: dict[str, Any]) -> str:

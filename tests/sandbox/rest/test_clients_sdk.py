@@ -110,19 +110,26 @@ CARD = vim.vm.device.VirtualEthernetCard
 def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder, site = Recorder(), yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
     machine = site["virtual_machine"]["sckubw01"]
-    for name, item, power in (("of-an-ovf", ovf_item(sandbox, tmp_path), "off"), ("of-a-template", template_item(sandbox), "on")):  # that OVF's properties keep it from starting
+    server = yaml.safe_load(EXAMPLES["bitfusion_server"].read_text())["bitfusion_server"]["bf-01"]
+    for name, item, properties in (("of-an-ovf", ovf_item(sandbox, tmp_path), {**server["properties"], "network.ip_cidr.1": "10.2.0.77/24"}), ("of-a-template", template_item(sandbox), {})):
         library = {"name": "images", "item": item}
-        site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library, "power": power}}
+        site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library, "properties": properties}}
         run(site, tmp_path, sandbox, recorder)
+        if properties:
+            with administrator(sandbox) as si:
+                given = {p.id: p.value for p in si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}").config.vAppConfig.property}
+            assert (given["network.ip_cidr.1"], given["customer_password"]) == ("10.2.0.77/24", "")
+            run(site, tmp_path, sandbox, again := Recorder())
+            assert not [seen for seen in again.seen() if "deploy" in seen]
         with administrator(sandbox) as si:
             vm = si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}")
             keys = {o.key for o in vm.config.extraConfig if o.value}
             cards = [type(d) for d in vm.config.hardware.device if isinstance(d, CARD)]
-            assert (vm.config.hardware.numCPU, vm.runtime.powerState, cards, keys & {"bfinfra.mark", "bfinfra.importing"}) == (4, f"powered{power.title()}", [vim.vm.device.VirtualVmxnet3], {"bfinfra.mark"})
+            assert (vm.config.hardware.numCPU, vm.runtime.powerState, cards, keys & {"bfinfra.mark", "bfinfra.importing"}) == (4, "poweredOn", [vim.vm.device.VirtualVmxnet3], {"bfinfra.mark"})
     run(site, tmp_path, sandbox, recorder, destroy=True)
     assert recorder.seen() >= {
         "POST /content/library?action=find", "POST /content/library/item?action=find", "GET /content/library/item/{libraryItemId}",
-        f"GET {TEMPLATES}/{{item}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy",
+        f"GET {TEMPLATES}/{{item}}", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=deploy", "POST /vcenter/ovf/library-item/{ovfLibraryItemId}?action=filter",
     }  # fmt: skip
 
 
