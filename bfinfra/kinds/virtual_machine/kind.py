@@ -69,7 +69,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         templates = {machine.name: machine for machine in machines if machine.moid in sources}
         inventory = self._vcenter.inventory.read() if specs else Inventory()
         items = self._items(specs, states)
-        declared = {pair: self._declared(item, inventory, spec) for spec in specs.values() if spec.properties and (pair := pair(spec)) and (item := items.get(pair))}
+        declared = {which: self._declared(item, inventory, spec) for spec in specs.values() if spec.properties and (which := pair(spec)) and (item := items.get(which))}
         secrets = {name: self._secrets(spec, states.get(name), declared) for name, spec in specs.items() if spec.properties}
         return Seen(states, Facts(inventory, templates, items, {name: _guest(spec) for name, spec in specs.items()}, declared, secrets))
 

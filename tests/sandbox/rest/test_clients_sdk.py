@@ -117,7 +117,7 @@ def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Runnin
         run(site, tmp_path, sandbox, recorder)
         if properties:
             with administrator(sandbox) as si:
-                given = {p.id: p.value for p in si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}").config.vAppConfig.property}
+                given = {".".join(filter(None, (p.classId, p.id, p.instanceId))): p.value for p in si.content.searchIndex.FindByInventoryPath(f"/dc/vm/{name}").config.vAppConfig.property}
             assert (given["network.ip_cidr.1"], given["customer_password"]) == ("10.2.0.77/24", "")
             run(site, tmp_path, sandbox, again := Recorder())
             assert not [seen for seen in again.seen() if "deploy" in seen]
