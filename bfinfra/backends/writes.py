@@ -21,7 +21,10 @@ POST_READS = re.compile(
     r"/(wcp/login|api/session|rest/com/vmware/cis/session"
     r"|apis/authorization\.k8s\.io/v1/(selfsubjectaccessreviews|selfsubjectrulesreviews))"
 )
-FINDS = re.compile(rb"/api/(content/library(/item)?\?action=find|vcenter/ovf/library-item/[^/?]+\?action=filter)")
+FINDS = re.compile(
+    rb"/api/(content/library(/item)?\?action=find|vcenter/ovf/library-item/[^/?]+\?action=filter"
+    rb"|cis/tagging/tag/[^/?]+\?action=list-tags-for-category|cis/tagging/tag-association\?action=list-attached-objects-on-tags)"
+)
 LOGOUTS = re.compile(r"/(api/session|rest/com/vmware/cis/session)")
 STREAMS = re.compile(r"/(exec|attach|portforward)$")  # Kubernetes opens these by GET, and they act
 SOAP_METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")

@@ -9,9 +9,11 @@ from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
+from bfinfra.backends.vcenter.tagging import Category, Tag, Tagging
 from bfinfra.model.errors import Exists, Rejected
 
 MINE = Policy("bf-k8s", "for claims\nbfinfra:1 site=s address=storage_policy/bf-k8s", {"tier": ("fast", "slow")})
+TAGS = "vcsim: /api/cis/tagging is not there"
 OLD = "/rest/com/vmware/cis/tagging"  # the only one that vcsim has
 
 
@@ -67,9 +69,57 @@ def test_a_policy_changes(vcenter: VCenterSide) -> None:
     assert list(policies.read([mine.id])) == [other]
 
 
-@call("policies.list", "policies.tags", case="all policies in one read, and the tags of a category")
+@call("policies.list", case="all policies in one read")
 @lacks("vcsim: /api/vcenter/storage/policies and /api/content/library are not there")
-def test_policies_are_listed_and_tags_known(vcenter: VCenterSide) -> None:
+def test_policies_are_listed(vcenter: VCenterSide) -> None:
     policies, mine = made(vcenter)
     assert replace(mine, tags={}) in policies.list()
-    assert policies.tags(["tier", "nobody's"]) == {"tier": ("fast", "slow")}
+
+
+def own(vcenter: VCenterSide) -> tuple[Tagging, str, str]:
+    """A category and a tag that go with the test, and their ids."""
+    tagging = Tagging(vcenter.open().rest)
+    category = tagging.make_category("bfinfra", "ours")
+    vcenter.closing.append(lambda: tagging.remove_empty(category))
+    tag = tagging.make_tag(category, "bf-k8s", "mine")
+    vcenter.closing.append(lambda: tagging.remove(tag))
+    return tagging, category, tag
+
+
+def ours(name: str, description: str) -> bool:
+    return (name, description) == ("bfinfra", "ours")
+
+
+@call("tagging.make_category", "tagging.make_tag", "tagging.read", "tagging.describe", "tagging.attach", "tagging.detach", "tagging.remove", "tagging.remove_empty",
+      case="made, read with what bears it, described, put on datastores, taken off, removed twice")
+@lacks(TAGS)
+def test_a_tag_is_made_put_on_datastores_and_removed(vcenter: VCenterSide) -> None:
+    tagging, category, tag = own(vcenter)
+    store = vcenter.open().inventory.read().datastore(vcenter.datastore)
+    assert store
+    tagging.describe(tag, "other")
+    for _ in range(2):
+        tagging.attach(tag, [store.moid])
+    assert tagging.read(ours) == (Category(category, "bfinfra", "ours", types=("Datastore",), tags=(Tag(tag, "bf-k8s", "other", frozenset({("Datastore", store.moid)})),)),)
+    tagging.remove_empty(category)
+    for _ in range(2):
+        tagging.detach(tag, [store.moid])
+    (found,) = tagging.read(ours)
+    assert found.tags == (Tag(tag, "bf-k8s", "other"),)
+    for _ in range(2):
+        tagging.remove(tag)
+    for _ in range(2):
+        tagging.remove_empty(category)
+    assert tagging.read(ours) == ()
+
+
+@call("tagging.make_category", "tagging.make_tag", "tagging.attach", case="names that are taken; a datastore that isn't there")
+@lacks(TAGS)
+def test_what_can_not_be_done_with_tags_is_refused(vcenter: VCenterSide, account: Account) -> None:
+    tagging, category, tag = own(vcenter)
+    with account.refused(Exists):
+        tagging.make_category("bfinfra", "")
+    with account.refused(Exists):
+        tagging.make_tag(category, "bf-k8s", "")
+    with account.refused(Rejected):
+        tagging.attach(tag, ["datastore-99999"])

@@ -180,14 +180,7 @@ def registry_credential(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("storage_policy", at="bf-k8s", inside="a policy holds nothing; one that a namespace uses vCenter keeps (test_storage_policy.py)")
 def storage_policy(sandbox: Running, folder: Path, name: str) -> Look:
     with policies(sandbox) as manager:
-        tags = pbm.capability.types.DiscreteSet(values=["slow"])
-        rule = pbm.capability.CapabilityInstance(
-            id=pbm.capability.CapabilityMetadata.UniqueId(namespace="http://www.vmware.com/storage/tag", id="tier"),
-            constraint=[pbm.capability.ConstraintInstance(propertyInstance=[pbm.capability.PropertyInstance(id="com.vmware.storage.tag.tier.property", value=tags)])])
-        sub = pbm.profile.SubProfileCapabilityConstraints
-        made = manager.Create(pbm.profile.CapabilityBasedProfileCreateSpec(
-            name=name, description="theirs", category="REQUIREMENT", resourceType=pbm.profile.ResourceType(resourceType="STORAGE"),
-            constraints=sub(subProfiles=[sub.SubProfile(name="x", capability=[rule])])))
+        made = manager.Create(asking(name, "tier", "slow"))
 
     def look() -> object:
         with policies(sandbox) as manager:
@@ -195,6 +188,18 @@ def storage_policy(sandbox: Running, folder: Path, name: str) -> Look:
             return found.name, found.description, str(found.constraints)
 
     return look
+
+
+def asking(name: str, category: str, tag: str) -> Any:
+    """What somebody gives to the manager to have a policy made that asks for this tag."""
+    values = pbm.capability.types.DiscreteSet(values=[tag])
+    rule = pbm.capability.CapabilityInstance(
+        id=pbm.capability.CapabilityMetadata.UniqueId(namespace="http://www.vmware.com/storage/tag", id=category),
+        constraint=[pbm.capability.ConstraintInstance(propertyInstance=[pbm.capability.PropertyInstance(id=f"com.vmware.storage.tag.{category}.property", value=values)])])
+    sub = pbm.profile.SubProfileCapabilityConstraints
+    return pbm.profile.CapabilityBasedProfileCreateSpec(
+        name=name, description="theirs", category="REQUIREMENT", resourceType=pbm.profile.ResourceType(resourceType="STORAGE"),
+        constraints=sub(subProfiles=[sub.SubProfile(name="x", capability=[rule])]))
 
 
 @contextmanager

@@ -135,6 +135,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
         ("[{network: VM Network}]\n    disks: {scsi0:1: {size: 40GiB}}", "[{network: Storage Network}]\n    disks: {scsi1:0: {size: 60GiB}}"),
     ),
     "bitfusion_vm": (("cpus: 4, memory: 16GiB, adapters: [{network: VM Network}]", "cpus: 6, disk: 200GiB, memory: 32GiB, reserve: true, adapters: [{network: Storage Network}]"),),
+    "storage_policy": (("tags: {tier: [fast]}", "tags: {tier: [fast]}\n    tag: {category: bfinfra, name: bf-k8s, datastores: [shared]}"),),
     "workload": ((str(life.SPECS / "manifests/hello.yaml"), str(Path(__file__).parent / "again.yaml")),),
 }
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from bfinfra.model.errors import Malformed, Missing, Rejected
 from bfinfra.model.redact import hide
@@ -16,12 +14,9 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.session import SoapSession
 
 POLICIES = "/api/vcenter/storage/policies"
-CATEGORIES = "/api/cis/tagging/category"
-TAGS = "/api/cis/tagging/tag"
 NAMESPACE, PROPERTY = "http://www.vmware.com/storage/tag", "com.vmware.storage.tag.{}.property"
 VERSION = "pbm.version.v7_0"  # the oldest that bfinfra speaks; what is asked here is older still
 COOKIE = "vmware_soap_session"
-AT_ONCE = 8  # details read side by side: the API has no bulk form
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +48,6 @@ class StoragePolicies:
         wanted = list(identities)
         return self._session.read(lambda content: [_policy(each) for each in _manager(content).RetrieveContent(_ids(wanted))]) if wanted else []
 
-    def tags(self, categories: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """The tags of these categories; a category that isn't there is left out. The API knows them by ids only: each is a request."""
-        wanted = set(categories)
-        if not wanted:
-            return {}
-        homes = {each["id"]: each["name"] for each in _each(self._rest.get(CATEGORIES), lambda x: self._rest.get(f"{CATEGORIES}/{quote(x)}")) if each.get("name") in wanted}
-        found: dict[str, list[str]] = {name: [] for name in homes.values()}
-        for each in _each(self._rest.get(TAGS), lambda x: self._rest.get(f"{TAGS}/{quote(x)}")) if homes else ():
-            if each.get("category_id") in homes:
-                found[homes[each["category_id"]]].append(str(each["name"]))
-        return {name: tuple(sorted(tags)) for name, tags in found.items()}
-
     def create(self, wanted: Policy) -> str:
         """Make one; its id. Exists where the name is taken."""
         pbm = _types()
@@ -88,20 +71,6 @@ class StoragePolicies:
             if not isinstance(error, Missing):
                 raise error if not type(failed[0]).__name__.endswith("ResourceInUse") else Rejected(
                     "the storage policy is in use", server=self._rest.server, why=error.problems[0].why, next="take it from what uses it first")
-
-
-def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str, Any]]:
-    """All of them; what went in between is left out."""
-
-    def one(identity: str) -> Mapping[str, Any] | None:
-        try:
-            found: Mapping[str, Any] = ask(identity)
-        except Missing:
-            return None
-        return found
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return [each for each in pool.map(one, ids) if each is not None]
 
 
 def _types() -> Any:

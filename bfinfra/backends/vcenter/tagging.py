@@ -1,0 +1,142 @@
+"""Tags, their categories, and what bears them. The API knows each by its id only: each is a request. Source: com.vmware.cis.tagging."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bfinfra.backends.vcenter import faults
+from bfinfra.model.errors import Malformed, Missing, Rejected
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.rest import Rest
+
+CATEGORIES = "/api/cis/tagging/category"
+TAGS = "/api/cis/tagging/tag"
+BEARERS = "/api/cis/tagging/tag-association"
+DATASTORE = "Datastore"
+AT_ONCE = 8  # details read side by side: the API has no bulk form
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`bearers`: types and ids of what it is on."""
+
+    id: str
+    name: str
+    description: str = ""
+    bearers: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def datastores(self) -> frozenset[str]:
+        """The ids of the datastores that bear it."""
+        return frozenset(identity for sort, identity in self.bearers if sort == DATASTORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """`single`: an object bears one of its tags at most; `types`: what its tags are for, everything where it is empty."""
+
+    id: str
+    name: str
+    description: str = ""
+    single: bool = False
+    types: tuple[str, ...] = ()
+    tags: tuple[Tag, ...] = ()
+
+    def tag(self, name: str) -> Tag | None:
+        """The tag of that name."""
+        return next((each for each in self.tags if each.name == name), None)
+
+
+class Tagging:
+    """The tags of one vCenter. Raises RemoteError."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def read(self, wanted: Callable[[str, str], bool]) -> tuple[Category, ...]:
+        """The categories of which `wanted` says so by name and description, with their tags and what bears them."""
+        try:
+            listed = _each(self._rest.get(CATEGORIES), lambda each: self._rest.get(f"{CATEGORIES}/{quote(each)}"))
+            homes = [each for each in listed if wanted(str(each["name"]), str(each.get("description") or ""))]
+            tags = {str(each["id"]): self._tags(str(each["id"])) for each in homes}
+            bearers = self._bearers([str(tag["id"]) for found in tags.values() for tag in found])
+            return tuple(_category(each, [_tag(tag, bearers) for tag in tags[str(each["id"])]]) for each in homes)
+        except (KeyError, TypeError, AttributeError):
+            raise Malformed("the tags can't be read", server=self._rest.server, why="no names and ids") from None
+
+    def _tags(self, category: str) -> Sequence[Mapping[str, Any]]:
+        try:
+            ids = self._rest.post(f"{TAGS}/{quote(category)}", params={"action": "list-tags-for-category"})
+        except Missing:
+            return ()
+        return _each(ids, lambda each: self._rest.get(f"{TAGS}/{quote(each)}"))
+
+    def _bearers(self, tags: Sequence[str]) -> Mapping[str, frozenset[tuple[str, str]]]:
+        found = self._rest.post(BEARERS, {"tag_ids": list(tags)}, params={"action": "list-attached-objects-on-tags"}) if tags else ()
+        return {str(each["tag_id"]): frozenset((str(on["type"]), str(on["id"])) for on in each["object_ids"]) for each in found}
+
+    def make_category(self, name: str, description: str) -> str:
+        """A category of tags for datastores, of which one may bear several; its id. Exists where the name is taken."""
+        return str(self._rest.post(CATEGORIES, {"name": name, "description": description, "cardinality": "MULTIPLE", "associable_types": [DATASTORE]}))
+
+    def make_tag(self, category: str, name: str, description: str) -> str:
+        """A tag in the category with this id; its id. Exists where the name is taken."""
+        return str(self._rest.post(TAGS, {"name": name, "description": description, "category_id": category}))
+
+    def describe(self, tag: str, description: str) -> None:
+        """Give a tag another description."""
+        self._rest.patch(f"{TAGS}/{quote(tag)}", {"description": description})
+
+    def attach(self, tag: str, datastores: Iterable[str]) -> None:
+        """Put the tag on datastores, by their ids; harmless where it is on them."""
+        objects = [{"id": each, "type": DATASTORE} for each in datastores]
+        found = self._rest.post(f"{BEARERS}/{quote(tag)}", {"object_ids": objects}, params={"action": "attach-tag-to-multiple-objects"})
+        if not (found or {}).get("success"):
+            words = [str(each.get("default_message", "")) for each in (found or {}).get("error_messages") or ()]
+            raise Rejected("the tag can't be put on all datastores", server=self._rest.server, why=faults.safe("; ".join(filter(None, words))))
+
+    def detach(self, tag: str, datastores: Iterable[str]) -> None:
+        """Take the tag off datastores, by their ids; harmless where it isn't on them."""
+        for each in datastores:
+            self._rest.post(f"{BEARERS}/{quote(tag)}", {"object_id": {"id": each, "type": DATASTORE}}, params={"action": "detach"})
+
+    def remove(self, tag: str) -> None:
+        """Remove a tag from everything; one that is gone already is fine."""
+        with contextlib.suppress(Missing):
+            self._rest.delete(f"{TAGS}/{quote(tag)}")
+
+    def remove_empty(self, category: str) -> None:
+        """Remove a category without tags; one that has some stays, one that is gone already is fine."""
+        with contextlib.suppress(Missing):
+            if not self._rest.post(f"{TAGS}/{quote(category)}", params={"action": "list-tags-for-category"}):
+                self._rest.delete(f"{CATEGORIES}/{quote(category)}")
+
+
+def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str, Any]]:
+    """All of them; what went in between is left out."""
+
+    def one(identity: str) -> Mapping[str, Any] | None:
+        try:
+            found: Mapping[str, Any] = ask(identity)
+        except Missing:
+            return None
+        return found
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [each for each in pool.map(one, ids) if each is not None]
+
+
+def _tag(found: Mapping[str, Any], bearers: Mapping[str, frozenset[tuple[str, str]]]) -> Tag:
+    identity = str(found["id"])
+    return Tag(identity, str(found["name"]), str(found.get("description") or ""), bearers.get(identity, frozenset()))
+
+
+def _category(found: Mapping[str, Any], tags: Sequence[Tag]) -> Category:
+    types = tuple(map(str, found.get("associable_types") or ()))
+    return Category(str(found["id"]), str(found["name"]), str(found.get("description") or ""), found.get("cardinality") == "SINGLE", types, tuple(tags))

@@ -1,0 +1,56 @@
+"""What vCenter says of a policy and of the tag that was made for it, and what decisions need besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bfinfra.backends.vcenter.policies import Policy
+from bfinfra.backends.vcenter.tagging import Category, Tag
+from bfinfra.model import kind
+from bfinfra.model.mark import Mark
+
+PREFIX = "storage_policy/"
+
+
+@dataclass(frozen=True)
+class Own:
+    """A tag that was made for the policy; `users`: who else uses it, in words."""
+
+    category: Category
+    tag: Tag
+    users: tuple[str, ...] = ()
+
+    @property
+    def datastores(self) -> frozenset[str]:
+        """Ids of the datastores that it was made for; none while it is unfinished."""
+        mark = Mark.decode(self.tag.description)
+        return frozenset(map(str, ((mark.applied if mark else None) or {}).get("datastores") or ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What is left of it: `policy` None where only tags are. `empty`: ids of categories that were made for it and hold nothing."""
+
+    policy: Policy | None = None
+    own: tuple[Own, ...] = ()
+    empty: tuple[str, ...] = ()
+    fits: bool = True
+    """Whether any datastore has its tags, as far as that was looked at."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The categories that are wanted, with their tags; the datastores' ids by name, where a tag is to be put on some."""
+
+    categories: Mapping[str, Category] = field(default_factory=dict)
+    datastores: Mapping[str, str] = field(default_factory=dict)
+
+
+def fitting(tags: Mapping[str, tuple[str, ...]], categories: Mapping[str, Category], also: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Ids of the datastores that have, of each category, one of the tags. `also`: category → datastores that will bear the tag that is made."""
+    found = [
+        also.get(category, frozenset()).union(*(tag.datastores for each in (categories.get(category),) if each for tag in each.tags if tag.name in names))
+        for category, names in tags.items()
+    ]
+    return frozenset.intersection(*found) if found else frozenset()
