@@ -22,6 +22,8 @@ from bfinfra.sandbox.tally import Tally
 READS = ("GET", "HEAD", "OPTIONS")
 LOGINS = ("/api/session", "/rest/com/vmware/cis/session", "/wcp/login")
 REVIEWS = ("/selfsubjectaccessreviews", "/selfsubjectrulesreviews", "/tokenreviews", "/selfsubjectreviews")
+LOOKS = ("list-", "filter")
+"""Actions of tags and of OVF items that only tell."""
 DRAINED = 1 << 20  # bytes of a body that the door left unread; beyond, the connection ends
 BODILESS = (204, 304)
 HALF = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"items": [{"meta'
@@ -51,7 +53,8 @@ class Spoken:
 def writes(request: Request) -> bool:
     """Whether a request of these APIs may change anything but its own session."""
     path = request.path.rstrip("/")
-    return request.method not in READS and path not in LOGINS and not path.endswith(REVIEWS) and "dryRun" not in request.params
+    looks = request.params.get("action", "").startswith(LOOKS) or path.endswith(REVIEWS) or "dryRun" in request.params
+    return request.method not in READS and path not in LOGINS and not looks
 
 
 def refused(message: str) -> Response:

@@ -229,7 +229,7 @@ PLAIN = (
     (r"(content/library/item/update-session)/[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item/update-session)/[^/]+$", r"\1/{id}"),
     (r"(content/library/item)/(?!update-session)[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item)/(?!update-session)[^/]+$", r"\1/{id}"),
     (r"(namespaces/instances|virtual-machine-classes|namespace-management/clusters|content/(?:local-|subscribed-)?library(?!/item))/.+", r"\1/{id}"),
-    (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"), (r"(tagging/(?:category|tag))/.+", r"\1/{id}"),
+    (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"), (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),
     (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"), (r"^(\w+) /apis/[\w.-]+$", r"\1 versions of a group"), (r"namespaces/[^/]+/pods/[^/]+/log", "pods/{name}/log"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+/status$", r"\1/{name}/status"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+$", r"\1/{name}"), (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)$", r"\1"),

@@ -38,6 +38,7 @@ from bfinfra.backends.vcenter import (
     session,
     supervisors,
     switches,
+    tagging,
     tasks,
     vm_classes,
 )
@@ -46,7 +47,7 @@ ROOT = Path(__file__).parents[2]
 NOUNS = {
     "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "library_items": library_items.LibraryItems, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
-    "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
+    "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "tagging": tagging.Tagging, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }
 NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
 """They send nothing, or no more than a login."""

@@ -48,6 +48,20 @@ class StoragePolicies:
         wanted = list(identities)
         return self._session.read(lambda content: [_policy(each) for each in _manager(content).RetrieveContent(_ids(wanted))]) if wanted else []
 
+    def read_standing(self, listed: Iterable[Policy]) -> Sequence[Policy]:
+        """These whole; those that somebody deleted meanwhile, for which all are refused together, are left out."""
+        wanted = [each.id for each in listed]
+        try:
+            return self.read(wanted)
+        except Rejected:
+            return [found for each in wanted for found in self._if_standing(each)]
+
+    def _if_standing(self, identity: str) -> Sequence[Policy]:
+        try:
+            return self.read([identity])
+        except Rejected:
+            return ()
+
     def create(self, wanted: Policy) -> str:
         """Make one; its id. Exists where the name is taken."""
         pbm = _types()

@@ -67,9 +67,10 @@ class StoragePolicy(kind.Kind[Spec, State]):
         found = [each for each in listed if each.name in wanted or (others and _mark(each))]
         categories = self._categories(specs, found)
         own = {each.tag.id: each for home in categories for each in self._own(home)}
-        asked = {each.name: each for each in self._policies.read(each.id for each in (listed if own else found))}
+        asked = {each.name: each for each in (self._policies.read_standing(listed) if own else self._policies.read(each.id for each in found))}
         names = {each.name for each in found} | {_of(each.tag.description) for each in own.values()} | {_of(home.description) for home in categories if self._empty(home)}
         states = {name: self._state(name, asked.get(name) if name in {f.name for f in found} else None, categories, own.values(), asked.values()) for name in names if others or name in wanted}
+        states = {name: state for name, state in states.items() if name in specs or state.policy or state.empty or not all(each.users for each in state.own)}
         return Seen(states, Facts({home.name: home for home in categories}, self._datastores() if any(spec.tag for spec in specs.values()) else {}))
 
     @staticmethod
