@@ -23,7 +23,7 @@ POST_READS = re.compile(
 )
 FINDS = re.compile(
     rb"/api/(content/library(/item)?\?action=find|vcenter/ovf/library-item/[^/?]+\?action=filter"
-    rb"|cis/tagging/tag/[^/?]+\?action=list-tags-for-category|cis/tagging/tag-association\?action=list-attached-objects-on-tags)"
+    rb"|cis/tagging/tag\?action=list-tags-for-category|cis/tagging/tag-association\?action=list-attached-objects-on-tags)"
 )
 LOGOUTS = re.compile(r"/(api/session|rest/com/vmware/cis/session)")
 STREAMS = re.compile(r"/(exec|attach|portforward)$")  # Kubernetes opens these by GET, and they act

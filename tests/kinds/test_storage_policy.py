@@ -139,7 +139,7 @@ def test_a_tag_of_its_own_comes_drifts_and_goes_and_a_strangers_use_keeps_it(san
     def tags() -> dict[str, tuple[str, set[str]]]:
         """Name → id and datastores, of the category."""
         homes = {rest.get(f"{CATEGORIES}/{each}")["name"]: each for each in rest.get(CATEGORIES)}
-        ids = rest.call("POST", f"{TAGS}/{homes['bfinfra']}?action=list-tags-for-category").data if "bfinfra" in homes else ()
+        ids = rest.call("POST", f"{TAGS}?action=list-tags-for-category", {"category_id": homes["bfinfra"]}).data if "bfinfra" in homes else ()
         return {rest.get(f"{TAGS}/{each}")["name"]: (each, {on["id"] for on in rest.call("POST", f"{BEARERS}/{each}?action=list-attached-objects").data}) for each in ids}
 
     outcome = apply(path, sandbox)

@@ -72,10 +72,14 @@ class Tagging:
 
     def _tags(self, category: str) -> Sequence[Mapping[str, Any]]:
         try:
-            ids = self._rest.post(f"{TAGS}/{quote(category)}", params={"action": "list-tags-for-category"})
+            ids = self._ids_of(category)
         except Missing:
             return ()
         return _each(ids, lambda each: self._rest.get(f"{TAGS}/{quote(each)}"))
+
+    def _ids_of(self, category: str) -> Sequence[str]:
+        found: Sequence[str] = self._rest.post(TAGS, {"category_id": category}, params={"action": "list-tags-for-category"})
+        return found
 
     def _bearers(self, tags: Sequence[str]) -> Mapping[str, frozenset[tuple[str, str]]]:
         found = self._rest.post(BEARERS, {"tag_ids": list(tags)}, params={"action": "list-attached-objects-on-tags"}) if tags else ()
@@ -114,7 +118,7 @@ class Tagging:
     def remove_empty(self, category: str) -> None:
         """Remove a category without tags; one that has some stays, one that is gone already is fine."""
         with contextlib.suppress(Missing):
-            if not self._rest.post(f"{TAGS}/{quote(category)}", params={"action": "list-tags-for-category"}):
+            if not self._ids_of(category):
                 self._rest.delete(f"{CATEGORIES}/{quote(category)}")
 
 

@@ -73,9 +73,15 @@ def tags(call: Call) -> list[str]:
     return list(call.state.tags)
 
 
+@route("POST", TAG, "list-tags-for-category")
+def tags_in(call: Call) -> list[str]:
+    """Ids of a category's."""
+    return tags_of(call, check(call.spec, {"category_id": str})["category_id"])
+
+
 @route("POST", TAG + "/{category}", "list-tags-for-category")
 def tags_of(call: Call, category: str) -> list[str]:
-    """Ids of a category's."""
+    """The same, as /rest and govc ask for it."""
     _found(call.state.categories, "The category", category)
     return [identity for identity, each in call.state.tags.items() if each["category_id"] == category]
 

@@ -188,9 +188,17 @@ def test_all_that_is_said_in_the_life_of_content_libraries_fits(sandbox: Running
 
 
 def test_all_that_is_said_over_rest_in_the_life_of_a_storage_policy_fits(sandbox: Running, tmp_path: Path) -> None:
-    recorder = Recorder()
-    run(yaml.safe_load(EXAMPLES["storage_policy"].read_text()), tmp_path, sandbox, recorder)
-    assert recorder.seen() >= {"GET /vcenter/storage/policies", "GET /cis/tagging/category", "GET /cis/tagging/category/{categoryId}", "GET /cis/tagging/tag", "GET /cis/tagging/tag/{tagId}"}
+    recorder, site, tags = Recorder(), yaml.safe_load(EXAMPLES["storage_policy"].read_text()), "/cis/tagging/tag"
+    site["storage_policy"]["bf-k8s"]["tag"] = {"category": "bfinfra", "name": "bf-k8s", "datastores": ["shared", "local"]}
+    run(site, tmp_path, sandbox, recorder)
+    site["storage_policy"]["bf-k8s"]["tag"]["datastores"] = ["shared"]
+    run(site, tmp_path, sandbox, recorder)
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    assert recorder.seen() >= {
+        "GET /vcenter/storage/policies", "GET /cis/tagging/category", "GET /cis/tagging/category/{categoryId}", "POST /cis/tagging/category", "DELETE /cis/tagging/category/{categoryId}",
+        f"POST {tags}", f"GET {tags}/{{tagId}}", f"PATCH {tags}/{{tagId}}", f"DELETE {tags}/{{tagId}}", f"POST {tags}?action=list-tags-for-category",
+        f"POST {tags}-association?action=list-attached-objects-on-tags", f"POST {tags}-association/{{tagId}}?action=attach-tag-to-multiple-objects", f"POST {tags}-association/{{tagId}}?action=detach",
+    }  # fmt: skip
 
 
 SUPERVISOR = "/vcenter/namespace-management/clusters"
