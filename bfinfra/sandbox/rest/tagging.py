@@ -76,7 +76,8 @@ def tags(call: Call) -> list[str]:
 @route("POST", TAG, "list-tags-for-category")
 def tags_in(call: Call) -> list[str]:
     """Ids of a category's."""
-    return tags_of(call, check(call.spec, {"category_id": str})["category_id"])
+    found: list[str] = tags_of(call, check(call.spec, {"category_id": str})["category_id"])
+    return found
 
 
 @route("POST", TAG + "/{category}", "list-tags-for-category")
