@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
 from bfinfra.kinds.flexdirect_host import decide
-from bfinfra.kinds.flexdirect_host.decide import Remove, Restart, SetUp, unit_text
+from bfinfra.kinds.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
 from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
-from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
+from bfinfra.kinds.flexdirect_host.state import LOOK, Facts, Installed, State, read
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark
@@ -74,6 +77,40 @@ def test_a_machine_that_leaves_the_file_is_cleared_and_a_destroy_clears_all():
     assert (type(step), step.names, step.packages) == (Remove, "two", {"two": "flexdirect.deb"})
     (step,) = steps(None, state(one=installed(both), two=installed(both)))
     assert step.names == "one, two"
+
+
+UNDO = ("/opt/bitfusionio/uninstall", "--yes")
+
+
+def test_what_an_installer_put_there_is_undone_by_its_command_or_the_plan_says_that_it_stays():
+    undone, stays = (installed(spec(package="install.sh"), file="install.sh", uninstall=command) for command in (UNDO, ()))
+    (step,) = steps(None, state(one=undone, two=stays))
+    assert step.uninstall == {"one": UNDO, "two": ()}
+    assert step.title() == "take FlexDirect off one, two; the program itself stays on two: an installer put it there, and no uninstall was given"
+    (step,) = steps(None, state(one=installed(spec())))
+    assert step.title() == "take FlexDirect off one"
+
+
+def test_a_package_in_another_form_goes_before_the_new_one_comes_where_that_can_be_done():
+    wanted = spec()
+    script = spec(package="install.sh", uninstall=list(UNDO))
+    found = steps(wanted, state(one=installed(script, file="install.sh", uninstall=UNDO), two=installed(wanted)))
+    assert [(type(each), each.names) for each in found] == [(Anew, "one"), (SetUp, "one")]
+    off, _ = steps(script, state(one=installed(wanted, service="stopped"), two=installed(script, file="install.sh", uninstall=UNDO)))
+    assert (type(off), off.names, off.packages) == (Remove, "one", {"one": "flexdirect.deb"})
+    assert [type(each) for each in steps(wanted, state(one=installed(spec(package="install.sh"), file="install.sh"), two=installed(wanted)), package="cd" * 32)] == [Restart]
+
+
+def test_the_command_is_kept_on_the_machine_and_read_back():
+    said = SimpleNamespace(ok=True, text=f"{MARK.encode()}\npackage=install.sh\nuninstall={json.dumps(UNDO)}\n")
+    nothing = SimpleNamespace(ok=False, text="")
+    assert read({**dict.fromkeys(LOOK, nothing), "record": said}).uninstall == UNDO
+    assert read({**dict.fromkeys(LOOK, nothing), "record": SimpleNamespace(ok=True, text="uninstall={")}).uninstall == ()
+
+
+def test_a_package_has_no_uninstall_of_its_own():
+    with pytest.raises(ValueError, match="uninstall is for installers"):
+        spec(uninstall=["rm"])
 
 
 @pytest.mark.parametrize(("now", "why"), [

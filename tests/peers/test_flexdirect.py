@@ -85,3 +85,38 @@ def test_the_life_of_flexdirect_on_two_real_machines(site: Path, real: list[Real
     assert apply(site, destroy=True)["flexdirect_host/v100"] == "done"
     assert own(one) == before[0]
     assert [name for name in own(two) if name not in before[1]] == ["usr/bin/apt-get"]
+
+
+INSTALLER = f"""#!/bin/bash
+set -e
+mkdir -p /opt/flexdirect
+cat > /usr/bin/flexdirect <<'PROGRAM'
+{PROGRAM}PROGRAM
+chmod 755 /usr/bin/flexdirect
+printf '#!/bin/sh\\n[ "$1" = --yes ] && rm -r /usr/bin/flexdirect /opt/flexdirect\\n' > /opt/flexdirect/uninstall
+chmod 755 /opt/flexdirect/uninstall
+"""
+
+
+def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before_a_package_comes(site: Path, real: list[Real]) -> None:
+    machine, given = real[0], yaml.safe_load(site.read_text())
+    before = own(machine)
+    (site.parent / "install.sh").write_text(INSTALLER)
+    wanted = given["flexdirect_host"]["v100"]
+    package = wanted["package"]
+
+    def applied(**changes: object) -> str:
+        wanted.update(changes)
+        site.write_text(yaml.safe_dump(given))
+        return apply(site)["flexdirect_host/v100"]
+
+    assert applied(hosts=[machine.name], package="install.sh", uninstall=["true"]) == "done"
+    assert machine.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
+    assert "true ran, and /usr/bin/flexdirect is still there" in apply(site, destroy=True)["flexdirect_host/v100"]
+    assert applied(uninstall=["/opt/flexdirect/uninstall", "--yes"]) == "done"
+    assert applied(package=package, uninstall=[]) == "done"
+    assert machine.run("dpkg", "-S", "/usr/bin/flexdirect").startswith("flexdirect:")
+    assert "opt/flexdirect/uninstall" not in own(machine)
+    assert machine.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
+    assert apply(site, destroy=True)["flexdirect_host/v100"] == "done"
+    assert own(machine) == before

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.kinds._linux import check_alone
-from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
+from bfinfra.kinds.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
@@ -31,6 +31,7 @@ class SetUp(kind.Step):
     """By machine: whether to install and to init, and whether its record says that work is unfinished."""
     package: str
     package_sha256: str
+    uninstall: tuple[str, ...]
     license: Secret | None
     license_by: str
     unit: str
@@ -54,6 +55,21 @@ class Remove(kind.Step):
     machines: Mapping[str, Machine]
     packages: Mapping[str, str]
     """By machine: name of the file that was installed."""
+    uninstall: Mapping[str, Sequence[str]]
+    """By machine: the command that takes away what an installer put there."""
+
+    def title(self) -> str:
+        """What stays is said."""
+        stays = ", ".join(host for host, file in self.packages.items() if form(file) == "script" and not self.uninstall[host])
+        return super().title() + (f"; the program itself stays on {stays}: an installer put it there, and no uninstall was given" if stays else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anew(Remove):
+    """take FlexDirect off {names}, where it comes in another form now"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "the scheduler stops, and what uses its GPUs then loses them"
 
 
 def unit_text(scheduler: Scheduler | None) -> str:
@@ -77,7 +93,7 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     name = around.mark.address.partition("/")[2]
     _check(name, spec, state, facts, around)
     gone = tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark) if state else ()
-    return (*_set_up(name, spec, state, facts, around), *((_remove(state, gone),) if state and gone else ()))
+    return (*_make_way(spec, state), *_set_up(name, spec, state, facts, around), *((_remove(state, gone),) if state and gone else ()))
 
 
 def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> None:
@@ -95,6 +111,16 @@ def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Aro
     for host, found in on.items():
         if host in spec.hosts and found.mark and (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address):
             raise Refusal(f"{host} belongs to {found.mark.address} of the site {found.mark.site}", field="hosts", next="name another machine, or remove it from there first")
+
+
+def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
+    """What comes in another form now goes first, where that can be done."""
+    if state is None:
+        return ()
+    ours = {host: found for host, found in state.on.items() if host in spec.hosts and found.mark and found.file}
+    other = {host: found for host, found in ours.items() if form(found.file) != form(spec.package.text) and (form(found.file) in PACKAGED or found.uninstall)}
+    step = Anew if any(found.service.startswith("running") for found in other.values()) else Remove
+    return (_remove(state, tuple(other), step),) if other else ()
 
 
 def _set_up(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> Sequence[kind.Step]:
@@ -116,7 +142,7 @@ def _set_up(name: str, spec: Spec, state: State | None, facts: Facts, around: Ar
     restarts = any(on[host].service.startswith("running") and (on[host].unit != unit or todo[host]["install"] or todo[host]["init"]) for host in hosts)
     step = Restart if restarts else SetUp
     return (step(names=", ".join(hosts), machines={host: facts.machines[host] for host in hosts if host in facts.machines}, todo=todo, package=str(spec.package.path),
-                 package_sha256=package, license=spec.license, license_by=spec.license_by, unit=unit, mark=wanted, changes=changes),)
+                 package_sha256=package, uninstall=spec.uninstall, license=spec.license, license_by=spec.license_by, unit=unit, mark=wanted, changes=changes),)
 
 
 def _shown(found: Installed, licensed: bool, spec: Spec) -> dict[str, str | None]:
@@ -142,5 +168,6 @@ def _short_text(text: str) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else None
 
 
-def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
-    return Remove(names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, packages={host: state.on[host].file for host in hosts})
+def _remove(state: State, hosts: tuple[str, ...], step: type[Remove] = Remove) -> Remove:
+    return step(names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, packages={host: state.on[host].file for host in hosts},
+                uninstall={host: state.on[host].uninstall for host in hosts})

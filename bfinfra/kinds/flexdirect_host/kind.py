@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds._linux import across, ask, digest, machines, standing
 from bfinfra.kinds.flexdirect_host import decide, health
-from bfinfra.kinds.flexdirect_host.decide import Remove, Restart, SetUp
-from bfinfra.kinds.flexdirect_host.spec import Spec
+from bfinfra.kinds.flexdirect_host.decide import Anew, Remove, Restart, SetUp
+from bfinfra.kinds.flexdirect_host.spec import Spec, form
 from bfinfra.kinds.flexdirect_host.state import LOOK, Facts, Installed, State, read
 from bfinfra.model import kind
 from bfinfra.model import secret as secrets
@@ -29,7 +30,7 @@ class FlexdirectHost(kind.Kind[Spec, State]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
-    acts = (SetUp, Restart, Remove)
+    acts = (SetUp, Restart, Remove, Anew)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site
@@ -68,16 +69,17 @@ class FlexdirectHost(kind.Kind[Spec, State]):
             case SetUp():
                 self._set_up(step)
             case Remove(machines=there, packages=packages):
-                each = {machine: {"package_name": packages[host], "package_form": packages[host].rpartition(".")[2]} for host, machine in there.items()}
+                each = {machine: {"package_name": packages[host], "package_form": form(packages[host]), "uninstall": list(step.uninstall[host])} for host, machine in there.items()}
                 self._hosts.play(Play("flexdirect", each, tasks="remove")).check()
             case _:
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
         package = step.package.rpartition("/")[2]
-        rest = f"\npackage={package}" + (f"\nlicense={secrets.digest(step.license.reveal(), pepper=self._pepper())}" if step.license else "")
+        noted = f"\npackage={package}" + (f"\nuninstall={json.dumps(step.uninstall)}" if step.uninstall else "")
+        rest = noted + (f"\nlicense={secrets.digest(step.license.reveal(), pepper=self._pepper())}" if step.license else "")
         common: dict[str, Any] = {"package": step.package, "package_sha256": step.package_sha256, "license_by": step.license_by, "unit": step.unit,
-                                  "mark_open": step.mark.open.encode() + f"\npackage={package}", "mark_sealed": step.mark.encode() + rest}
+                                  "mark_open": step.mark.open.encode() + noted, "mark_sealed": step.mark.encode() + rest}
         each = {machine: {**common, **step.todo[host]} for host, machine in step.machines.items()}
         self._hosts.play(Play("flexdirect", each, secrets={"license": step.license} if step.license else {})).check()
 

@@ -13,8 +13,15 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 
 PORT = 56001
+PACKAGED = ("deb", "rpm")
 Device = Annotated[str, StringConstraints(pattern=r"^\d{1,3}$")]
 Address = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f.:]{2,45}$")]
+
+
+def form(name: str) -> str:
+    """deb, rpm, or script for an installer, by the name of the file; "" where there is none."""
+    ending = name.rpartition(".")[2]
+    return ending if ending in PACKAGED or not name else "script"
 
 
 class Scheduler(Part):
@@ -43,6 +50,9 @@ class Spec(kind.Spec):
     """The machines."""
     package: LocalFile
     """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""
+    uninstall: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
+    """What takes the program away again that an installer put there: a command and its words, such as [/opt/bitfusionio/uninstall, --yes]. The installer itself is at
+    /var/cache/bfinfra/NAME on the machine. Run on destroy, and before the package comes in another form; without it the program stays then, and the plan says so."""
     license: Secret | None = None
     """Reference to the license; licensing is done on each machine."""
     license_by: Literal["argument", "stdin"] = "argument"
@@ -58,4 +68,6 @@ class Spec(kind.Spec):
     def _each_once(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
             raise ValueError("a machine stands there twice")
+        if self.uninstall and form(self.package.text) in PACKAGED:
+            raise ValueError("uninstall is for installers; a .deb or .rpm is taken away by its package manager")
         return self

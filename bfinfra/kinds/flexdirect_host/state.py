@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,7 +25,10 @@ LOOK = {
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """FlexDirect on one machine. `package`: SHA-256 of what was installed, "" where the program is gone or another; `license`: digest of the one it was given; `file`: name of the package."""
+    """FlexDirect on one machine. `package`: SHA-256 of what was installed, "" where the program is gone or another; `license`: digest of the one it was given; `file`: name of the package.
+
+    `uninstall`: the command that takes the program away, where it came with an installer.
+    """
 
     mark: Mark | None
     package: str = ""
@@ -32,6 +36,7 @@ class Installed:
     licensed: bool = False
     license: str = ""
     file: str = ""
+    uninstall: tuple[str, ...] = ()
     unit: str = ""
     service: str = ""
 
@@ -63,10 +68,19 @@ def read(answers: Answers) -> Installed:
     record = answers["record"].text if answers["record"].ok else ""
     stamped = answers["package"].text.split() if answers["package"].ok else []
     program = answers["program"].text.split()[0] if answers["program"].ok else ""
-    noted = dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("license=", "package=")))
+    noted = dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("license=", "package=", "uninstall=")))
     shown = dict(line.split("=", 1) for line in answers["service"].text.splitlines() if "=" in line)
     service = {("active", "enabled"): "running", ("active", "disabled"): "running, not enabled"}.get((shown.get("ActiveState", ""), shown.get("UnitFileState", "")), "stopped")
     return Installed(
         mark=Mark.decode(record), package=stamped[0] if len(stamped) == 2 and stamped[1] == program else "", program=bool(program),
-        licensed=answers["license"].ok, license=noted.get("license", ""), file=noted.get("package", ""), unit=answers["unit"].text if answers["unit"].ok else "", service=service,
+        licensed=answers["license"].ok, license=noted.get("license", ""), file=noted.get("package", ""), uninstall=_words(noted.get("uninstall", "")), unit=answers["unit"].text if answers["unit"].ok else "", service=service,
     )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Of a command in a record; none where somebody spoiled it."""
+    try:
+        found = json.loads(text) if text else ()
+    except ValueError:
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
