@@ -34,6 +34,21 @@ ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 """In a Tanzu cluster whoever may edit its namespace is administrator."""
 
 
+FROM_LIBRARY, NO_HOSTS = "virtual_machine from a library", "distributed_switch without hosts"
+SAID = (
+    "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
+    'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", network.ip_cidr.1: 10.2.0.77/24}'
+)
+VARIANTS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    FROM_LIBRARY: ("virtual_machine", (
+        ("  sckubw01:\n", "  from-template:\n    library: {name: images, item: centos}\n    cluster: farm\n    datastore: local\n    cpus: 1\n    memory: 1GiB\n    disks: {scsi0:1: {size: 1GiB}}\n  sckubw01:\n"),
+        ("template: centos-7.6", f"library: {{name: images, item: appliance}}\n    properties: {SAID}"),
+    )),
+    NO_HOSTS: ("distributed_switch", (("\n    hosts: {esx1.small.test: [vmnic1], esx2.small.test: [vmnic1]}", ""),)),
+}
+"""Lives of a kind beside its example's: whose example, and what is another in it."""
+
+
 @contextmanager
 def world(folder: Path, name: str = "small") -> Iterator[Running]:
     """A world of specs/ with an account that may do nothing yet, and two networks."""
@@ -59,11 +74,12 @@ class Site:
 
     @classmethod
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
-        source = SPECS / f"kinds/{kind}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
+        base, others = VARIANTS.get(kind, (kind, ()))
+        source = SPECS / f"kinds/{base}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
         text = source.read_text().replace("../manifests", str(SPECS / "manifests")).replace(" manifests/", f" {SPECS}/manifests/")
         own = f"access: [{{user: {ACCOUNT}, role: edit}}"
         text = text.replace("access: [", f"{own}, ") if "access: [" in text else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
-        return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*changes)
+        return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*others, *changes)
 
     def by(self, account: str, kubeconfig: str) -> Site:
         """The same, entered by somebody else."""

@@ -11,7 +11,8 @@ import kinds.lifecycle as life
 import yaml
 from pyVim.task import WaitForTask
 from pyVmomi import vim
-from rights.given import POC, Site, administrator, other, paths
+from rights.given import FROM_LIBRARY, NO_HOSTS, POC, Site, administrator, other, paths
+from sandbox.asking import Rest, Told, read
 
 from bfinfra.kinds import kind, names
 from bfinfra.kinds.mpi_operator.definition import definition
@@ -20,6 +21,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Privileges, Rights, Use
 from bfinfra.sandbox import Running
+from bfinfra.sandbox.makers.descriptor import Appliance, descriptor
 
 
 class Refused(Exception):
@@ -60,6 +62,8 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
     """All that a use is for; unless it is the `whole` of it, nothing is changed after it was made. `given`: gives the account its rights, once what others do first is done. Refused."""
     if "\nkubernetes_cluster:" in site.text and "\nmpi_operator:" not in site.text:
         other(sandbox).call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("v2beta1"))  # a survey lists what the cluster serves
+    if site.kind == FROM_LIBRARY:
+        stocked(sandbox)
     if use is Use.DESTROY or (use is Use.PLAN and site.kind in HOMES):
         applied_by_the_administrator(site, sandbox)
         if use is Use.PLAN and site.kind == "mpi_job":
@@ -127,6 +131,11 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "mpi_job": (("workers: 2", "workers: 2\n    wait: running"), ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0")),
     "content_library": (("subscription: {}", "subscription: {on_demand: false}"),),
     "distributed_switch": (("mtu: 9000", "mtu: 1500"),),
+    NO_HOSTS: (("mtu: 9000", "mtu: 1500"),),
+    FROM_LIBRARY: (
+        ("cpus: 4", "cpus: 6"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"), ("[{network: VM Network}]", "[{network: Storage Network}]"),
+        ("size: 40GiB", "size: 60GiB"), ("    disks: {scsi0:1: {size: 1GiB}}\n", ""), ("hostname: sckubw01", "hostname: other"),
+    ),
     "port_group": (("{hosts:", "{mtu: 9000, hosts:"), ("vlan: 31", "vlan: 32")),
     "vmkernel_adapter": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: roce}", "{switch: roce, vlan: 31}")),
     "supervisor": (("{hosts:", "{mtu: 9000, hosts:"), ("{switch: pods}", "{switch: pods, vlan: 31}")),
@@ -160,6 +169,30 @@ def prepare(kind: str, use: Use, sandbox: Running) -> None:
             WaitForTask(paths(si)["/dc/vm/centos-7.6"].Reconfigure(vim.vm.ConfigSpec(deviceChange=added)))
     elif kind == "workload" and use is Use.APPLY:
         other(sandbox).call("POST", "/apis/batch/v1/namespaces/default/jobs", yaml.safe_load((life.SPECS / "manifests/hello.yaml").read_text()))
+
+
+def stocked(sandbox: Running) -> None:
+    """A library with an OVF and a VM template, by plain HTTP."""
+    rest, items = Rest(sandbox), "/api/content/library/item"
+
+    def ask(path: str, body: Any = None) -> Any:
+        answer = rest.call("POST", path, body)
+        assert answer.status < 300, answer
+        return answer.data
+
+    store = rest.get("/api/vcenter/datastore?names=local")[0]["datastore"]
+    library = ask("/api/content/local-library", {"name": "images", "type": "LOCAL", "storage_backings": [{"type": "DATASTORE", "datastore_id": store}]})
+    item = ask(items, {"library_id": library, "name": "appliance", "type": "ovf"})
+    session, text = ask(f"{items}/update-session", {"library_item_id": item}), descriptor(Appliance("appliance", "Server", "1-1", (), ("Network 1",))).encode()
+    where = ask(f"{items}/update-session/{session}/file", {"name": "appliance.ovf", "source_type": "PUSH", "size": len(text)})["upload_endpoint"]["uri"]
+    line = Told(rest.host, rest.port, rest.ca_file)
+    line.request("PUT", "/" + where.partition("://")[2].partition("/")[2], text, {"vmware-api-session-id": rest.token})
+    assert read(line).status < 300
+    line.close()
+    ask(f"{items}/update-session/{session}?action=complete")
+    with administrator(sandbox) as si:
+        source = paths(si)["/dc/vm/centos-7.6"]._moId
+    ask("/api/vcenter/vm-template/library-items", {"source_vm": source, "name": "centos", "library": library, "placement": {"cluster": rest.get("/api/vcenter/cluster?names=farm")[0]["cluster"]}})
 
 
 def noted_elsewhere(sandbox: Running, text: str) -> list[str]:
@@ -206,8 +239,9 @@ GONE = 1 << 23  # beyond every process's number
 def half_imported(sandbox: Running) -> None:
     """As if the import had never been finished, by a process that is gone."""
     with administrator(sandbox) as si:
+        there = paths(si)
         option = vim.option.OptionValue(key="bfinfra.importing", value=f"{process.me().rpartition('/')[0]}/{GONE}")
-        WaitForTask(paths(si)["/dc/vm/bf-01"].Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
+        WaitForTask(there.get("/dc/vm/bf-01", there.get("/dc/vm/sckubw01")).Reconfigure(vim.vm.ConfigSpec(extraConfig=[option])))
 
 
 def overwritten(sandbox: Running) -> None:
@@ -251,4 +285,5 @@ def resized(sandbox: Running) -> None:
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
     "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
     "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,), "virtual_machine": (turned,), "bitfusion_vm": (turned,),
+    FROM_LIBRARY: (half_imported,),
 }

@@ -85,7 +85,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         machines, pool = Entity(f"/{datacenter}/vm", "Folder", propagate=True), Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool")
         stores = tuple(Entity(f"/{datacenter}/datastore/{each}", "Datastore") for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)}))
         return {
-            "vapps": (machines,) if spec.properties else (), "disks": (machines,) if spec.disks else (), "stores": stores if spec.disks else (), "machines": (machines,), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
+            "vapps": (machines,) if spec.properties else (), "disks": (machines,) if spec.disks else (), "stores": stores if spec.disks else (), "machines": (machines,), "cloned": (machines,) if spec.template else (), "networks": networks, "pool": (pool,), "deployed": (machines,) if spec.library else (),
             "imported": (machines, pool) if spec.library else (), "datastore": stores,
         }  # fmt: skip
 

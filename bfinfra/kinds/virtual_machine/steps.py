@@ -33,7 +33,8 @@ class Make(kind.Step):
     """make {name} from {source}"""
 
     rights = (
-        holds("machines", "VirtualMachine.Provisioning.DeployTemplate", "VirtualMachine.Provisioning.Clone", "VirtualMachine.Inventory.CreateFromExisting",
+        holds("cloned", "VirtualMachine.Provisioning.Clone"),
+        holds("machines", "VirtualMachine.Provisioning.DeployTemplate", "VirtualMachine.Inventory.CreateFromExisting",
               "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
               "VirtualMachine.Config.Memory", "VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings", "VirtualMachine.Config.DiskExtend"),
         holds("pool", "Resource.AssignVMToPool"), holds("datastore", "Datastore.AllocateSpace"), holds("networks", "Network.Assign"),

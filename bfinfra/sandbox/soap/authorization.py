@@ -25,6 +25,7 @@ CHECKED = (  # what is asked for though no method's metadata says so: it depends
                                             "DeleteSubscribedLibrary", "SyncLibrary", "ManageClusterRegistryResource", "UpdateSession", "AddLibraryItem",
                                             "UpdateLibraryItem", "DeleteLibraryItem")),
     *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")), "DVPortgroup.Modify", "DVPortgroup.Delete", "Host.Config.Network", "Host.Config.AdvancedConfig",
+    *(f"InventoryService.Tagging.{what}" for what in ("AttachTag", "CreateCategory", "CreateTag", "DeleteCategory", "DeleteTag", "EditCategory", "EditTag")),
     "Namespaces.Configure", "Namespaces.Manage", "Network.Assign", "Resource.AssignVMToPool", "StorageProfile.View", "StorageProfile.Update", "VApp.ApplicationConfig",
     *(f"VirtualMachine.Provisioning.{part}" for part in ("Clone", "DeployTemplate")), "VirtualMachine.Inventory.CreateFromExisting",
     "VirtualMachine.Inventory.Create", "VirtualMachine.Inventory.Delete", "VirtualMachine.Inventory.Move", "VirtualMachineClasses.Manage",

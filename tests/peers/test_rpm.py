@@ -1,0 +1,88 @@
+"""The roles' .rpm path on a real machine: real packages by rpmbuild, installed and removed by dnf, which Red Hat's systems call yum as well. The machine is Debian: dnf and rpm are its packages."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kinds.lifecycle import EVERYTHING, endings
+from peers.machines import Real, running
+from peers.test_gpu_guest import own
+
+import bfinfra.app as app
+from bfinfra.engine.apply import Options
+
+SPEC = """Name: {name}
+Version: 1
+Release: 1
+Summary: a stand-in
+License: none
+BuildArch: noarch
+AutoReqProv: no
+{needs}
+%description
+A stand-in.
+%install
+mkdir -p %{{buildroot}}/usr/bin
+printf '#!/bin/sh\\n' > %{{buildroot}}/usr/bin/{program}
+%files
+%attr(755, root, root) /usr/bin/{program}
+"""
+PRIMARY = '<metadata xmlns="http://linux.duke.edu/metadata/common" packages="0"/>\n'
+REPOMD = """<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision>
+<data type="primary"><checksum type="sha256">{0}</checksum><open-checksum type="sha256">{0}</open-checksum><location href="repodata/primary.xml"/></data></repomd>
+"""
+REPO = "[empty]\nname=empty\nbaseurl=file:///srv/empty\nenabled=1\ngpgcheck=0\n"
+LEFT = ("var/lib/rpm", "var/lib/dnf", "var/cache/dnf", "var/log/dnf", "var/log/hawkey", "usr/lib/sysimage/rpm", "root/.rpmdb")
+"""What rpm and dnf themselves keep."""
+
+
+def built(folder: Path, name: str, program: str, needs: str = "") -> Path:
+    (folder / f"{name}.spec").write_text(SPEC.format(name=name, program=program, needs=f"Requires: {needs}" if needs else ""))
+    subprocess.run(["rpmbuild", "-bb", "--define", f"_topdir {folder}/rpm", f"{folder}/{name}.spec"], check=True, capture_output=True)
+    return Path(shutil.copy(folder / f"rpm/RPMS/noarch/{name}-1-1.noarch.rpm", folder))
+
+
+def yum(real: Real) -> None:
+    """As on Red Hat's systems, with a repository that holds nothing."""
+    real.run("ln", "-s", "/usr/bin/dnf", "/usr/local/bin/yum")
+    real.write("/etc/yum.repos.d/empty.repo", REPO)
+    real.write("/srv/empty/repodata/primary.xml", PRIMARY)
+    real.write("/srv/empty/repodata/repomd.xml", REPOMD.format(hashlib.sha256(PRIMARY.encode()).hexdigest()))
+
+
+def test_packages_of_rpm_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    if missing := [name for name in ("rpmbuild", "dnf") if shutil.which(name) is None]:
+        pytest.fail(f"no {' and no '.join(missing)} here: apt-get install rpm dnf")
+    good = built(tmp_path, "flexdirect", "flexdirect")
+    with running(tmp_path / "machines", "worker-01") as (real,):
+        yum(real)
+        machine = {"address": real.address, "key": {"file": str(real.private)}, "trust": {"sha256": real.sha256}}
+        site: dict[str, Any] = {"site": "by-rpm", "linux_host": {"worker-01": machine}, "flexdirect_host": {"cpu": {"hosts": ["worker-01"], "package": good.name, "health": "any"}}}
+        (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+        before = rid(own(real))
+
+        def ended(**how: Any) -> set[str]:
+            found = endings(app.apply(app.load(tmp_path / "site.yaml"), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how))
+            return {text for name, text in found.items() if not name.startswith("linux_host/")}
+
+        assert ended() == {"done"}
+        assert real.run("rpm", "-qa").split() == ["flexdirect-1-1.noarch"]
+        assert ended() == {"kept"}
+        assert ended(destroy=True) == {"done"}
+        assert real.run("rpm", "-qa") == ""
+        assert rid(own(real)) == before
+        built(tmp_path, "flexdirect", "flexdirect", needs="nothing-of-the-kind")
+        (failed,) = ended()
+        assert failed.startswith("failed: ")
+        assert "nothing-of-the-kind" in failed
+
+
+def rid(found: dict[str, str]) -> dict[str, str]:
+    return {name: state for name, state in found.items() if not name.startswith(LEFT)}
