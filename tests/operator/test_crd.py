@@ -57,7 +57,8 @@ def test_it_is_structural_all_the_way_down(made: dict[str, Any]) -> None:
 def test_the_server_checks_nothing_only_where_the_language_leaves_a_choice(made: dict[str, Any]) -> None:
     whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert [at for at, node in nodes(whole) if node.get("x-kubernetes-preserve-unknown-fields")] == [
-        ".spec.site.bitfusion_server.additionalProperties.properties.additionalProperties", ".spec.site.tanzu_cluster.additionalProperties.trust.additionalProperties"]
+        ".spec.site.bitfusion_server.additionalProperties.properties.additionalProperties", ".spec.site.tanzu_cluster.additionalProperties.trust.additionalProperties",
+        ".spec.site.virtual_machine.additionalProperties.properties.additionalProperties"]
 
 
 def test_every_kind_is_in_it_with_its_documentation(language: dict[str, Any]) -> None:
