@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,7 @@ FUZZED = (
 )
 
 
+RECORDING = threading.Lock()  # the examples are sites of one name, and one machine applies one at a time
 LIES, LIES_SHARE = 250, 20  # of each kind's example
 BATCH = 1_000
 Outcome = tuple[str, fuzz.Found]
@@ -46,7 +48,8 @@ def lied_to(kind: str, effort: Effort) -> Outcome:
     folder = effort.folder / kind
     running = sandbox.start(sandbox.SMALL_WORLD, folder / "sandbox", pace=0)
     try:
-        talk = lies.recorded(EXAMPLES[kind], running, folder / "site")
+        with RECORDING:
+            talk = lies.recorded(EXAMPLES[kind], running, folder / "site")
     finally:
         sandbox.stop(folder / "sandbox")
     return _apart(f"lies of servers during a plan or drift of `{kind}`", lies.lied_to, talk, effort.number(LIES, LIES_SHARE), effort.seed)
