@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from bfinfra.backends.vcenter import properties
 from bfinfra.backends.vcenter.properties import Row
-from bfinfra.model.errors import Exists
+from bfinfra.model.errors import Exists, Missing
 
 
 def defined(content: Any) -> dict[int, str]:
@@ -42,6 +43,7 @@ def drop(content: Any, entity: Any, attribute: str, *, last: bool) -> None:
     """Empty the attribute of an entity; the `last` one takes the definition along."""
     for key in keys(content, attribute):
         if last:
-            content.customFieldsManager.RemoveCustomFieldDef(key)
+            with contextlib.suppress(Missing):  # another's last note took it along in between
+                content.customFieldsManager.RemoveCustomFieldDef(key)
         else:
             content.customFieldsManager.SetField(entity, key, "")

@@ -101,8 +101,15 @@ class Hosts:
 
     def drop_attribute(self, moid: str, name: str) -> None:
         """Empty a custom attribute of a host; the last host to do so takes its definition along."""
-        last = not any(value and other != moid for other, value in self.notes(name).values())
-        self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=last))
+        if not self._last(moid, name):
+            self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
+            if not self._last(moid, name):
+                return  # else the others went meanwhile, and saw this one's note
+        self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=True))
+
+    def _last(self, moid: str, name: str) -> bool:
+        """Whether no other host has this attribute."""
+        return not any(value and other != moid for other, value in self.notes(name).values())
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
         """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it is in it already."""

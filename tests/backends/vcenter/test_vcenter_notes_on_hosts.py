@@ -1,0 +1,30 @@
+"""Notes on hosts: the last one takes the attribute's definition along, whoever else empties theirs meanwhile."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from bfinfra.backends.vcenter import hosts
+from bfinfra.backends.vcenter.hosts import Hosts
+
+
+@pytest.mark.parametrize(
+    ("looks", "drops"),
+    [
+        ([{"a": ("host-1", "x")}], [True]),
+        ([{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "y")}], [False]),
+        ([{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "")}], [False, True]),
+    ],
+    ids=["alone", "another stays", "another went meanwhile"],
+)
+def test_the_definition_goes_with_the_last_note(monkeypatch: pytest.MonkeyPatch, looks, drops) -> None:
+    done: list[bool] = []
+    monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
+    monkeypatch.setattr(hosts.attributes, "drop", lambda _content, _host, _name, *, last: done.append(last))
+    monkeypatch.setattr(Hosts, "notes", lambda _self, _name: looks.pop(0))
+    there = Hosts.__new__(Hosts)
+    there._session = SimpleNamespace(write=lambda act: act(None))
+    there.drop_attribute("host-1", "bfinfra")
+    assert (done, looks) == (drops, [])
