@@ -104,10 +104,10 @@ def start_child(path: Path, sandbox: Running, state: Path, *, destroy: bool = Fa
     return child, go
 
 
-def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False) -> int:
-    """Apply in a process of its own that is killed before or after its nth write; its exit code."""
+def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False, method: str = "*") -> int:
+    """Apply in a process of its own that is killed before or after its nth write (of those by `method`); its exit code."""
     child, go = start_child(path, sandbox, state, destroy=destroy)
-    sandbox.faults({"door": "*", "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
+    sandbox.faults({"door": "*", "method": method, "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
     go.set()
     child.join(180)
     sandbox.clear_faults()

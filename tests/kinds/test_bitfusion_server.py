@@ -77,6 +77,10 @@ def test_a_half_imported_server_is_discarded_and_made_anew_with_the_same_cards()
     assert len(found[1].target.attach) == 2
 
 
+def test_a_half_imported_server_goes_once_its_import_is_over():
+    assert [(type(s).__name__, s.importing) for s in steps(None, state(importing=True))] == [("Delete", True)]
+
+
 def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
     found = steps(spec(cpus=12, memory="128GiB"), state())
     assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Seal"]

@@ -18,7 +18,7 @@ from bfinfra.model.secret import Secret
 def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
     """What is left to do, the next thing first."""
     if spec is None:
-        return () if state is None else (Delete(name=name, moid=state.machine.moid),)
+        return () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
     groups.check(name, spec, around)
     if state is not None and state.importing:
         return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)

@@ -145,8 +145,11 @@ class Runs:
             case steps.Seal(moid=moid):
                 machines.reconfigure(moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied")
             case steps.Delete(moid=moid):
-                machines.stop(moid)
-                machines.destroy(moid)
+                if step.importing:
+                    self._discard(moid)
+                if not step.importing or machines.read([moid], []):  # else its import took it along
+                    machines.stop(moid)
+                    machines.destroy(moid)
                 self._moids.ended(step.name, moid)
 
     @contextlib.contextmanager

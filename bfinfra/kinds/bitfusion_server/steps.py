@@ -121,6 +121,9 @@ class Delete(_OnMachine):
     rights = GONE
     uses = (Use.DESTROY,)
 
+    importing: bool = False
+    """A run that was killed left it half made, and its import may be open yet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replace(Delete):
