@@ -15,7 +15,7 @@ from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.door import agent
-from bfinfra.backends.vcenter.session import refused
+from bfinfra.backends.vcenter.session import over, refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.redact import hide, redact
 from bfinfra.model.site import VCenterSettings
@@ -39,6 +39,7 @@ class Rest:
         self._http: httpx2.Client | None = None
         self._token = ""
         self._door = SESSION
+        self._closed = False
         self._lock = threading.Lock()
 
     def get(self, path: str, *, params: Params | None = None) -> Any:
@@ -76,8 +77,9 @@ class Rest:
         return answer.content
 
     def close(self) -> None:
-        """Log out."""
+        """Log out, for good: what still reads gets no session any more."""
         with self._lock:
+            self._closed = True
             token, http = self._token, self._http
             self._token, self._http = "", None
         if http is None:
@@ -106,6 +108,7 @@ class Rest:
 
     def _client(self) -> httpx2.Client:
         with self._lock:
+            self._check_open()
             if self._http is None:
                 self._http = self._seam.client(f"https://{self.server}", self._settings.trust, headers={"User-Agent": self._agent})
             return self._http
@@ -113,9 +116,14 @@ class Rest:
     def _session(self) -> str:
         http = self._client()
         with self._lock:
+            self._check_open()
             if not self._token:
                 self._token = self._login(http)
             return self._token
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise over(self.server)
 
     def _login(self, http: httpx2.Client) -> str:
         who = credentials(self._settings, self._env)

@@ -27,6 +27,11 @@ def refused(username: str, server: str) -> Denied:
                   next="check vcenter.username, and what vcenter.password refers to")
 
 
+def over(server: str) -> Rejected:
+    """What who still asks gets after `close`."""
+    return Rejected("the session is over", server=server, why="the run that it belongs to has ended")
+
+
 class SoapSession:
     """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything.
 
@@ -53,7 +58,7 @@ class SoapSession:
         """ServiceContent of a session that is logged in."""
         with self._lock:
             if self._closed:
-                raise Rejected("the session is over", server=self.server, why="the run that it belongs to has ended")
+                raise over(self.server)
             if self._content is None:
                 self._content = self._entry.take()
             return self._content

@@ -32,6 +32,17 @@ def test_it_logs_in_once_and_out_at_the_end(rest, echo):
     assert [(m, p) for m, p, _ in echo.asked] == [("POST", "/api/session"), ("GET", "/api/a"), ("GET", "/api/b"), ("DELETE", "/api/session")]
 
 
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_who_asks_after_the_run_logs_in_no_more(rest, echo, asked_before):
+    if asked_before:
+        rest.get("/api/a")
+    rest.close()
+    before = echo.asked
+    with pytest.raises(Rejected, match="the session is over"):
+        rest.get("/api/b")
+    assert echo.asked == before
+
+
 def test_wrong_credentials_are_denied_and_never_shown(rest, echo):
     echo.answers["/api/session"] = (401, error("UNAUTHENTICATED", "no"), {})
     with pytest.raises(Denied) as raised:
