@@ -1,11 +1,12 @@
 """A program of its own: Ansible, in a session of its own so that a terminal's signals don't reach it, killed when the process that started it is gone, with all its workers.
 
-Modules are put together once for all plays of a run: that is a third of what a play costs.
+Modules are put together once for all plays of a run: that is a third of what a play costs. Nothing looks for garbage: that is a tenth, as each worker touches all memory.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import runpy
@@ -33,6 +34,8 @@ def main() -> None:
     """Arguments: the parent's process id, the folder of modules put together, then what `python -m ansible` takes."""
     parent, modules, sys.argv = int(sys.argv[1]), sys.argv[2], ["ansible", *sys.argv[3:]]
     os.setsid()
+    gc.disable()
+    os.register_at_fork(before=gc.freeze)
     tie(parent)
     kept = Path(importlib.import_module("ansible.constants").DEFAULT_LOCAL_TMP, "ansiballz_cache")  # where it looks for them; goes with the process, what it leads to stays
     kept.symlink_to(modules)
