@@ -1,9 +1,10 @@
 """Killed at any instant, the next apply finishes the job.
 
-SIGKILL strikes `bfinfra` before and after every write that the server counts (of a site with more than a hundred writes by Ansible, which takes hours, a draw of 40
-by the seed; its kinds are struck at each in their examples), and at random instants with parallelism 10. Each time the next apply has to end
+SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with parallelism 10. Each time the next apply has to end
 well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
-after every write; the next one has to leave the world as it was before anything was made.
+after every write; the next one has to leave the world as it was before anything was made, and so has one after an apply that was killed (where Ansible
+plays, after a draw of its writes). Where things go on side by side a run may do with a write or two less
+than the one that was counted: it has ended before the last ones come, and is counted apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -23,15 +23,18 @@ from torture.worlds import DEMO, PLACES, Place, sandbox_of
 
 from bfinfra.sandbox import Running
 
-INSTANTS, LONG = 200, 100
+INSTANTS, CUTS = 200, 8
+ALL = -1
 APPLY, DESTROY = "killed before and after each write", "its destroy killed after each write"
+UNDO = "killed after a write, then destroyed"
 
 
 def counts(effort: Effort) -> Iterator[Count]:
     places = [place for place in PLACES if not (effort.share and by_ansible(place))]  # minutes each: tests/kinds/test_by_ansible.py has their share
     places.sort(key=lambda place: not by_ansible(place))  # the longest first
-    places = [place for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {APPLY}, {DESTROY}")]
-    yield from spread(struck, places, effort, processes=2, shares=len(places))
+    places = [place for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {APPLY}, {DESTROY}, {UNDO}")]
+    cuts = [(place, cut) for place in places for cut in (range(CUTS) if by_ansible(place) else [ALL])]  # what takes an hour, by parts: each says what it found
+    yield from spread(struck, cuts, effort, processes=2, shares=len(cuts))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
 
@@ -40,42 +43,51 @@ def by_ansible(place: Place) -> bool:
     return "linux_host:" in place.site.read_text()
 
 
-def struck(places: list[Place], effort: Effort) -> list[Count]:
-    found = [count for place in places for count in at_every_write(place, effort)]
+def struck(cuts: list[tuple[Place, int]], effort: Effort) -> list[Count]:
+    found = [count for place, cut in cuts for count in at_every_write(place, effort, cut)]
     return [count for count in found if count.tried]  # what writes to no server can't be struck at a write
 
 
-def at_every_write(place: Place, effort: Effort) -> tuple[Count, Count]:
-    """What a struck apply and the next one made is what a struck destroy and the next one take away."""
-    applies, destroys = Count(f"`{place.name}`, {APPLY}"), Count(f"`{place.name}`, {DESTROY}")
+def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count, Count]:
+    """What a struck apply and the next one made is what a struck destroy and the next one take away. `cut`: of CUTS, or ALL."""
+    applies, destroys, undone = (Count(f"`{place.name}`, {what}") for what in (APPLY, DESTROY, UNDO))
     with applies.ground(), sandbox_of(place, effort.folder) as sandbox:
         before, whole = world(sandbox), undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
-        applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
-        long = writes > LONG and by_ansible(place)
-        effort = replace(effort, share=effort.share or long)
-        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 40 if long else 6)
-        ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 20 if long else 2)
+        if cut in (0, ALL):
+            applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
+        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6)
+        ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 2)
+        middles = effort.some(range(1, writes + 1), 2)
+        if cut != ALL:
+            strikes, ends, middles = strikes[cut::CUTS], ends[cut::CUTS], middles[cut::CUTS][::CUTS]
         for strike, end in zip_longest(strikes, ends):
             sandbox.reset()
             if strike:
                 with applies.trial("{1} write {0}".format(*strike)):
-                    strike_at(*strike, place, sandbox, effort)
+                    strike_at(*strike, place, sandbox, effort, applies)
                     finished(place.site, sandbox, whole)
             if end:
                 with destroys.trial(f"after write {end}"):
                     apply(place.site, sandbox)  # nothing to do, but where that trial did not hold
-                    strike_at(end, "after", place, sandbox, effort, destroy=True)
-                    gone = apply(place.site, sandbox, destroy=True)
-                    assert made(gone), endings(gone)
-                    assert world(sandbox) == before, difference(before, world(sandbox))
-    return applies, destroys
+                    strike_at(end, "after", place, sandbox, effort, destroys, destroy=True)
+                    left_nothing(place.site, sandbox, before)
+        for middle in middles:
+            sandbox.reset()
+            with undone.trial(f"after write {middle}"):
+                strike_at(middle, "after", place, sandbox, effort, undone)
+                left_nothing(place.site, sandbox, before)
+    return applies, destroys, undone
 
 
-def strike_at(nth: int, when: str, place: Place, sandbox: Running, effort: Effort, *, destroy: bool = False) -> None:
+def strike_at(nth: int, when: str, place: Place, sandbox: Running, effort: Effort, count: Count, *, destroy: bool = False) -> None:
+    before = sandbox.tally()["written"]
     code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed", destroy=destroy)
-    assert code == KILLED, f"it ended with {code}"
+    if code == 0 and sandbox.tally()["written"] - before < nth:
+        count.add("had ended before", 1)
+    else:
+        assert code == KILLED, f"it ended with {code}"
 
 
 def at_random_instants(place: Place, effort: Effort) -> Count:
@@ -129,3 +141,11 @@ def finished(site: Path, sandbox: Running, whole: str) -> None:
     now = world(sandbox)
     assert now == whole, difference(now, whole)
     assert plan(site, sandbox).pending == ()
+
+
+def left_nothing(site: Path, sandbox: Running, before: str) -> None:
+    """The next destroy ends well, in the world that was before anything was made."""
+    outcome = apply(site, sandbox, destroy=True)
+    assert made(outcome), endings(outcome)
+    now = world(sandbox)
+    assert now == before, difference(now, before)
