@@ -56,14 +56,14 @@ def packages(ground: Ground) -> Iterator[Finding]:
 
 def tools(ground: Ground) -> Iterator[Finding]:
     """What builds images is installed, where the site has images to build."""
-    building = [key for key, spec in ground.of("client_image").items() if spec.build != "never"]
+    building = [key for kind in ("client_image", "container_image") for key, spec in ground.of(kind).items() if spec.build != "never"]
     if not building:
         return
     tool, why = ground.images.tool()
     if tool:
         yield good(", ".join(map(str, building)), f"{tool.name} builds them")
     else:
-        yield warning(", ".join(map(str, building)), "nothing builds images here", why, "install docker or podman, or write build: never and build from what is rendered")
+        yield warning(", ".join(map(str, building)), "nothing builds images here", why, "install docker or podman, or write build: never and build by hand")
 
 
 def state(ground: Ground) -> Iterator[Finding]:

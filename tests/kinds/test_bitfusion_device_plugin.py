@@ -86,6 +86,24 @@ def test_all_of_it_is_made_with_the_webhook_asked_last_then_agrees_and_the_webho
     no_key_stands_in(cluster, said, "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file()))
 
 
+def test_images_that_the_site_builds_are_built_first_and_run_under_their_names(site, cluster, tmp_path):
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone/Dockerfile").write_text("FROM scratch\n")
+    image = {"source": "clone", "build": "never"}
+    site.resources["container_image"] = {"w": {"image": "10.1.0.3/team/webhook:1", **image}, "c": {"image": "10.1.0.3/team/client:1", **image}}
+    plugin(site, images={"repository": "10.1.0.3/mirror", "built": {"webhook": "w", "client": "c"}})
+    site.applied()
+    running = {name: cluster.get("apps/v1", kind, name, space)["spec"]["template"]["spec"]["containers"][0]["image"]
+               for kind, name, space in (("DaemonSet", manifests.PLUGIN, "kube-system"), ("Deployment", manifests.WEBHOOK, "bwki"))}
+    assert running == {manifests.PLUGIN: "10.1.0.3/mirror/bitfusion-device-plugin:0.4", manifests.WEBHOOK: "10.1.0.3/team/webhook:1"}
+    assert "10.1.0.3/team/client:1" in cluster.get("v1", "ConfigMap", manifests.SIDECAR, "bwki")["data"]["sidecarconfig.yaml"]
+    site.resources["container_image"]["w"]["image"] = "10.1.0.3/team/webhook:2"
+    assert {change.field for change in site.item(ADDRESS).changes} == {"Deployment/bitfusion-webhook-deployment"}
+    del site.resources["container_image"]["c"]
+    with pytest.raises(Exception, match="container_image"):
+        site.item(ADDRESS)
+
+
 def its_certificate_is_for_the_service_and_signed_by_what_the_api_server_trusts(cluster):
     secret = cluster.get("v1", "Secret", "bwki-webhook-certs", "bwki")["data"]
     leaf, key = base64.b64decode(secret["cert.pem"]), base64.b64decode(secret["key.pem"])

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from bfinfra.backends.images.folder import Folder, Record
 from bfinfra.backends.images.images import Images
-from bfinfra.backends.images.tools import Tool
+from bfinfra.backends.images.tools import Recipe, Tool
 
-__all__ = ["Folder", "Images", "Record", "Tool"]
+__all__ = ["Folder", "Images", "Recipe", "Record", "Tool"]

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.images import folder, tools
+from bfinfra.backends.images import folder, source, tools
 from bfinfra.backends.images.folder import Folder
-from bfinfra.backends.images.tools import Tool
+from bfinfra.backends.images.tools import Recipe, Tool
 from bfinfra.model import private
+from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
 
@@ -81,10 +82,28 @@ class Images:
         self._count("seal")
         folder.note(path, mark)
 
-    def build(self, path: Path, mark: Mark, image: str, content: str) -> None:
-        """Build `image`; the record then says that it was built of `content`. Rejected."""
+    def source(self, path: Path, dockerfile: str) -> str | Problem:
+        """One digest of a folder of somebody else's that an image is built from; or why none can be."""
+        return source.digest(path, dockerfile)
+
+    def records(self) -> dict[str, Path]:
+        """Name → folder, of what is noted here of images that are built from folders of somebody else's."""
+        home = self._index.with_name("images")
+        return {path.name: path for path in sorted(home.iterdir())} if home.is_dir() else {}
+
+    def record(self, name: str) -> Path:
+        """Where the one of this name is noted, or will be."""
+        return self._index.with_name("images") / name
+
+    def begin(self, path: Path, mark: Mark) -> None:
+        """Make a folder for notes, where there is none; what it says is kept."""
+        self._count("note")
+        folder.write(path, mark, {}, {})
+
+    def build(self, path: Path, mark: Mark, image: str, content: str, recipe: Recipe | None = None) -> None:
+        """Build `image`, by default of `path` itself; the record there then says that it was built of `content`. Rejected."""
         self._count("build")
-        tools.run(self._tool().build(path, image), f"the build of {image}")
+        tools.run(self._tool().build(recipe or Recipe(path), image), f"the build of {image}")
         folder.note(path, mark, built=f"{image} {content}")
 
     def push(self, path: Path, mark: Mark, image: str, content: str) -> None:
@@ -98,6 +117,11 @@ class Images:
         self._count("remove")
         folder.remove(path)
         self._note(address, None)
+
+    def forget(self, path: Path) -> None:
+        """Remove the notes; images stay where they are."""
+        self._count("forget")
+        folder.remove(path)
 
     def _count(self, what: str) -> None:
         if self._tally is not None:

@@ -8,9 +8,9 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bfinfra.model.errors import Rejected
@@ -28,15 +28,29 @@ LONGEST = 300  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """What an image is built of: a folder, the Dockerfile in it ("" for the one of that name), and build arguments."""
+
+    context: Path
+    dockerfile: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self, image: str) -> tuple[str, ...]:
+        """What `docker build` takes."""
+        of = ("--file", str(self.context / self.dockerfile)) if self.dockerfile else ()
+        return ("--tag", image, *of, *(word for name, value in self.arguments.items() for word in ("--build-arg", f"{name}={value}")), str(self.context))
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool that works here: `name` and the program's path."""
 
     name: str
     program: str
 
-    def build(self, context: Path, image: str) -> tuple[str, ...]:
+    def build(self, recipe: Recipe, image: str) -> tuple[str, ...]:
         """The command that builds."""
-        return (self.program, "build", "--tag", image, str(context))
+        return (self.program, "build", *recipe.options(image))
 
     def push(self, image: str) -> tuple[str, ...]:
         """The command that pushes."""

@@ -47,6 +47,7 @@ def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
     return Filling(
         real_name(spec.namespace, spec.cluster, needs.get("namespace")), real_name(spec.plugin_namespace, spec.cluster, needs.get("plugin_namespace")), spaces,
         (credential.secret or spec.registry_credential or "") if credential else "", trust.serving.fingerprint if trust.serving else "", trust.bundle,
+        {what: needs[f"images.built.{what}"].spec.image for what in spec.images.built},
     )  # fmt: skip
 
 

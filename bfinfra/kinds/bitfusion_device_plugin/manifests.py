@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.bitfusion_device_plugin.spec import Spec, What
 from bfinfra.kinds.bitfusion_device_plugin.state import CERTIFICATE
 from bfinfra.kinds.token_secret import FORMS
 from bfinfra.model.device_plugin import ALLOCATED
@@ -39,6 +39,7 @@ MB = 1_000_000
 class Filling:
     """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster; `pull`: image pull Secret.
 
+    `built`: plugin, webhook or client → name of the image that the site builds.
     `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the authorities that the API server shall trust.
     """
 
@@ -48,6 +49,7 @@ class Filling:
     pull: str = ""
     certificate: str = ""
     bundle: str = ""
+    built: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ def _object(api_version: str, kind: str, name: str, namespace: str = "", **field
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **space, "labels": {"app": "bwki"}}, **fields}
 
 
+def _image(spec: Spec, filling: Filling, what: What) -> str:
+    return filling.built.get(what) or spec.image(what)
+
+
 def _access(spec: Spec, filling: Filling) -> list[Manifest]:
     """What the webhook's code does: copy the token's Secrets to where a pod needs them, and look what nodes have."""
     rules = [
@@ -105,7 +111,7 @@ def _template(name: str) -> str:
 
 
 def _sidecar(spec: Spec, filling: Filling) -> Manifest:
-    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", spec.image("client"))
+    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", _image(spec, filling, "client"))
     return _object("v1", "ConfigMap", SIDECAR, filling.namespace, data={"sidecarconfig.yaml": text})
 
 
@@ -134,7 +140,7 @@ def _pull(filling: Filling) -> Manifest:
 def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
     env = {"SOCKET_NAME": "bitfusion.io", "INTERVAL": str(spec.interval), "RESOURCE_NAME": ALLOCATED, "RESOURCE_NUMS": str(spec.shares)}
     container = {
-        "name": "bitfusion-device-plugin", "image": spec.image("plugin"), "securityContext": {"privileged": True},
+        "name": "bitfusion-device-plugin", "image": _image(spec, filling, "plugin"), "securityContext": {"privileged": True},
         "env": [{"name": name, "value": value} for name, value in env.items()],
         "volumeMounts": [{"name": "kubelet-socket", "mountPath": "/var/lib/kubelet"}],
     }  # fmt: skip
@@ -156,7 +162,7 @@ def _deployment(spec: Spec, filling: Filling) -> Manifest:
         volumes.append({"name": "webhook-bitfusion-client-config", "configMap": {"name": CLIENTS}})
         args.append("-bitfusionClientConfig=/etc/webhook/bitfusion-client-config/bitfusion-client-config.yaml")
     container = {
-        "name": "bwki", "image": spec.image("webhook"), "imagePullPolicy": "IfNotPresent",
+        "name": "bwki", "image": _image(spec, filling, "webhook"), "imagePullPolicy": "IfNotPresent",
         "env": [{"name": "TOTAL_GPU_MEMORY", "value": str(spec.total_gpu_memory // MB)}],
         "args": [*args, "-tlsCertFile=/etc/webhook/certs/cert.pem", "-tlsKeyFile=/etc/webhook/certs/key.pem", "-alsologtostderr", "-v=4"],
         "ports": [{"name": "https", "containerPort": LISTENS, "protocol": "TCP"}],

@@ -17,13 +17,14 @@ from bfinfra.model.refs import Ref
 from bfinfra.model.units import Bytes
 
 Namespace = Annotated[DnsLabel, Ref("namespace", optional=True)]
+What = Literal["plugin", "webhook", "client"]
 Image = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:@-]*$", max_length=500)]
 Days = Annotated[int, Field(ge=1, le=36500)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Images(Part):
-    """Where the images are: published, mirrored, or pushed after they were built."""
+    """Where the images are: published, mirrored, or built by this site."""
 
     repository: Image = "docker.io/bitfusiondeviceplugin"
     """Registry and folder of all three."""
@@ -35,6 +36,14 @@ class Images(Part):
     """The same for the webhook's."""
     client: Image | None = None
     """The same for the one with the client packages, which user pods pull."""
+    built: dict[What, Annotated[str, Ref("container_image")]] = Field(default_factory=dict)
+    """plugin, webhook or client → the container_image of this site that it is; built and pushed before anything runs it."""
+
+    @model_validator(mode="after")
+    def _once(self) -> Images:
+        if twice := [what for what in self.built if getattr(self, what)]:
+            raise ValueError(f"{twice[0]}: it is named, and built as well")
+        return self
 
 
 class ClientPackage(Part):
@@ -143,8 +152,8 @@ class Spec(kind.Spec):
         own = tuple(Client(each.version, each.os, each.folder, each.libraries) for each in self.clients)
         return own or self.release.clients
 
-    def image(self, what: Literal["plugin", "webhook", "client"]) -> str:
-        """The name of an image."""
+    def image(self, what: What) -> str:
+        """The name of an image that is not built here."""
         names = {"plugin": "bitfusion-device-plugin", "webhook": "bitfusion-webhook", "client": "bitfusion-client"}
         return getattr(self.images, what) or f"{self.images.repository}/{names[what]}:{self.images.tag or self.version}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra.backends.images import Images, tools
+from bfinfra.backends.images import Images, Recipe, tools
 from bfinfra.model.errors import Rejected
 from bfinfra.model.site import Site
 
@@ -62,8 +62,14 @@ def test_the_sandbox_builds_nothing_whatever_is_there(path: Path) -> None:
 def test_arguments_never_see_a_shell(path: Path, tmp_path: Path) -> None:
     program(path, "docker", f'for a; do printf "%s\\n" "$a"; done > {tmp_path}/argv')
     tool = tools.Tool("docker", str(path / "docker"))
-    tools.run(tool.build(tmp_path / "a b; rm -rf x", "name:tag"), "the build")
+    tools.run(tool.build(Recipe(tmp_path / "a b; rm -rf x"), "name:tag"), "the build")
     assert (tmp_path / "argv").read_text().splitlines() == ["build", "--tag", "name:tag", f"{tmp_path}/a b; rm -rf x"]
+
+
+def test_a_recipe_names_its_dockerfile_and_arguments(tmp_path: Path) -> None:
+    recipe = Recipe(tmp_path, "webhook/build/Dockerfile", {"GOPROXY": "http://10.1.0.9"})
+    assert tools.Tool("docker", "docker").build(recipe, "r/w:1") == (
+        "docker", "build", "--tag", "r/w:1", "--file", f"{tmp_path}/webhook/build/Dockerfile", "--build-arg", "GOPROXY=http://10.1.0.9", str(tmp_path))
 
 
 def test_a_failed_build_shows_its_last_lines_and_the_command(path: Path) -> None:

@@ -20,7 +20,7 @@ from torture.counting import Count, Effort
 
 from bfinfra import sandbox
 
-SILENT = {"client_image", "bitfusion_token", "linux_host", *filter(by_ansible, EXAMPLES)}
+SILENT = {"client_image", "container_image", "bitfusion_token", "linux_host", *filter(by_ansible, EXAMPLES)}
 """Kinds without a server that could lie over HTTP."""
 FUZZED = (
     ("site files through validate, graph, plan, drift and history", hostile.sites, 20_000, 300),

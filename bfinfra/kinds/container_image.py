@@ -1,0 +1,196 @@
+"""A container image built from a folder with a Dockerfile, and pushed: what a site runs and nobody publishes. (Bitfusion on Kubernetes, Option 2: building images from source.)"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from bfinfra.backends.images import Images, Recipe
+from bfinfra.kinds.client_image.spec import Name
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Problem, Refusal
+from bfinfra.model.kind import Around, Change, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import Use
+from bfinfra.model.sources import LocalFile
+
+Argument = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class Spec(kind.Spec):
+    """What a user writes for one image."""
+
+    name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+    name_rule = "letters, digits, dots, dashes and underscores, at most 100"
+
+    image: Name
+    """Name and tag of the image that is made. Built anew under the same tag it is not rolled out: pods keep what they pulled; give it another tag then."""
+    source: LocalFile
+    """Folder that it is built from, such as a clone of the plug-in's repository; nothing is written there. What changes in it, `.git` aside, is built anew."""
+    dockerfile: str = "Dockerfile"
+    """Path of its Dockerfile in that folder."""
+    arguments: dict[Argument, str] = Field(default_factory=dict)
+    """Build arguments, such as the address of a mirror; never a secret: they stay in the image."""
+    build: Literal["if_possible", "never"] = "if_possible"
+    """if_possible: build where docker, podman or buildah works; never: only say what to run."""
+    push: bool = True
+    """Push what was built, with the account that the tool is logged in with."""
+
+    @field_validator("dockerfile")
+    @classmethod
+    def _inside(cls, path: str) -> str:
+        if not path or path.startswith("/") or ".." in PurePosixPath(path).parts:
+            raise ValueError("expected a path in source, such as webhook/build/Dockerfile")
+        return path
+
+    @property
+    def recipe(self) -> Recipe:
+        """What it is built of."""
+        return Recipe(self.source.path, "" if self.dockerfile == "Dockerfile" else self.dockerfile, self.arguments)
+
+    def content(self, files: str) -> str:
+        """One digest of all that decides what comes out, but base images."""
+        return hashlib.sha256(json.dumps([files, self.dockerfile, self.arguments], sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What is noted on this machine. `built`, `pushed`: image and content, "" where not done."""
+
+    built: str = ""
+    pushed: str = ""
+    tool: str = ""
+    """What builds here, "" where nothing does."""
+    why: str = ""
+    """Why nothing does."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What builds here; by resource the digest of its folder, or what is wrong with that."""
+
+    tool: str = ""
+    sources: Mapping[str, str | Problem] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(kind.Step):
+    """build {image} of {source} with {tool}"""
+
+    rights = ()
+    name: str
+    mark: Mark
+    image: str
+    source: str
+    tool: str
+    recipe: Recipe
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push(kind.Step):
+    """push {image}"""
+
+    rights = ()
+    name: str
+    mark: Mark
+    image: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(kind.Step):
+    """note what was made of {name}"""
+
+    rights = ()
+    name: str
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(kind.Step):
+    """forget {name}; images stay in the registry"""
+
+    rights = ()
+    uses = (Use.DESTROY,)
+    name: str
+
+
+class ContainerImage(kind.Kind[Spec, State]):
+    """A container image built from a folder with a Dockerfile."""
+
+    document = Document.ON_KUBERNETES
+    acts = (Build, Push, Seal, Forget)
+    makes = False  # what was built and pushed stays in the registry
+
+    def __init__(self, images: Images) -> None:
+        self._images = images
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """What is noted on this machine, and the folders of what is wanted."""
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        tool, why = self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
+        records, states = self._images.records(), {}
+        for name in dict.fromkeys([*wanted, *(records if others else ())]):
+            found = self._images.look(records[name], frozenset()) if name in records else None
+            if found is not None and found.mark is not None:
+                states[name] = State(mark=found.mark, built=found.record.built, pushed=found.record.pushed, tool=tool.name if tool else "", why=why)
+        sources = {name: self._images.source(spec.source.path, spec.dockerfile) for name, spec in specs.items()}
+        return Seen(states, Facts(tool.name if tool else "", sources))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Build and push what isn't built of the folder as it is, seal; forget."""
+        if spec is None:
+            return () if state is None else (Forget(name=name),)
+        return _steps(name, spec, state, around)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Always; says what is left to a person where nothing builds here."""
+        if spec.build != "never" and state.tool:
+            return Readiness(Ready.READY, note=f"{spec.image} is built" + (" and pushed" if spec.push else ""))
+        why = "build is never" if spec.build == "never" else state.why
+        push = f" && docker push {spec.image}" if spec.push else ""
+        return Readiness(Ready.READY, note=f"{spec.image} is not built: {why}; run: docker build {' '.join(spec.recipe.options(spec.image))}{push}")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One side effect."""
+        match step:
+            case Build(name=name, mark=mark):
+                self._images.begin(self._images.record(name), mark)
+                self._images.build(self._images.record(name), mark, step.image, step.content, step.recipe)
+            case Push(name=name, mark=mark):
+                self._images.push(self._images.record(name), mark, step.image, step.content)
+            case Seal(name=name, mark=mark):
+                self._images.begin(self._images.record(name), mark)
+            case Forget(name=name):
+                self._images.forget(self._images.record(name))
+            case _:
+                raise AssertionError(step)
+
+
+def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+    facts = around.facts or Facts()
+    files = facts.sources.get(name, "")
+    if isinstance(files, Problem):
+        raise Refusal(files.what, field="source", why=files.why, next=files.next)
+    content, found = spec.content(files), list[kind.Step]()
+    made, before = f"{spec.image} {content}", state or State(mark=None)
+    building = bool(facts.tool) and spec.build != "never"
+    drift = () if state is None or not building or state.built == made else (Change("built", state.built or None, made),)
+    changes = kind.changes(spec, before.mark, drift)
+    if building and before.built != made:
+        found.append(Build(name=name, mark=around.mark, image=spec.image, source=spec.source.text, tool=facts.tool, recipe=spec.recipe, content=content, changes=changes))
+    if building and spec.push and before.pushed != made:
+        found.append(Push(name=name, mark=around.mark, image=spec.image, content=content))
+    if found or before.mark is None or before.mark.applied != spec.applied():
+        found.append(Seal(name=name, mark=around.mark.seal(spec.applied()), changes=changes))
+    return found
