@@ -36,6 +36,12 @@ class SetUp(kind.Step):
     license_by: str
     unit: str
     mark: Mark
+    over: str = ""
+    """Machines on which another installer's program stays below it."""
+
+    def title(self) -> str:
+        """What stays is said."""
+        return super().title() + (f"; over what an installer put on {self.over}, as no uninstall was given for that" if self.over else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +147,14 @@ def _set_up(name: str, spec: Spec, state: State | None, facts: Facts, around: Ar
             for host in hosts}
     restarts = any(on[host].service.startswith("running") and (on[host].unit != unit or todo[host]["install"] or todo[host]["init"]) for host in hosts)
     step = Restart if restarts else SetUp
+    over = ", ".join(host for host in hosts if _stays(on[host], spec))
     return (step(names=", ".join(hosts), machines={host: facts.machines[host] for host in hosts if host in facts.machines}, todo=todo, package=str(spec.package.path),
-                 package_sha256=package, uninstall=spec.uninstall, license=spec.license, license_by=spec.license_by, unit=unit, mark=wanted, changes=changes),)
+                 package_sha256=package, uninstall=spec.uninstall, license=spec.license, license_by=spec.license_by, unit=unit, mark=wanted, over=over, changes=changes),)
+
+
+def _stays(found: Installed, spec: Spec) -> bool:
+    """Whether an installer put there what nothing takes away, and it comes in another form now."""
+    return bool(found.mark and found.file) and form(found.file) == "script" != form(spec.package.text) and not found.uninstall
 
 
 def _shown(found: Installed, licensed: bool, spec: Spec) -> dict[str, str | None]:
