@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from bfinfra.backends.kubernetes import errors, resources
 from bfinfra.backends.kubernetes.contents import strangers
 from bfinfra.backends.kubernetes.owned import handed_over
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Denied, Expired, Missing, Rejected, Unreachable, Untrusted
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Cluster:
         answer = self._json("/version")
         if not isinstance(answer, dict) or not isinstance(answer.get("gitVersion"), str):
             raise errors.malformed("GET /version", self.name, "no gitVersion in it")
-        return errors.safe(answer["gitVersion"], 80)
+        return safe(answer["gitVersion"], 80)
 
     def serves(self, api_version: str, kind: str) -> bool:
         """Whether the cluster knows this kind of object in this version."""
@@ -269,7 +270,7 @@ def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
 def _segment(name: str, server: str) -> None:
     """A name that would lead to another path is no name."""
     if not name or "/" in name or "%" in name or name in (".", ".."):
-        raise Rejected(f"{errors.safe(name, 80)!r} is no name of an object", server=server, next="correct the name")
+        raise Rejected(f"{safe(name, 80)!r} is no name of an object", server=server, next="correct the name")
 
 
 def _class(resource: resources.Resource) -> Any:

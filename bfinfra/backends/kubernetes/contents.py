@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.marks import ours
+from bfinfra.backends.words import safe
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.cluster import Cluster
@@ -31,7 +32,7 @@ def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be listed."""
     listed = [(kind, obj) for api, kind in KINDS for obj in _where_served(cluster, api, kind, namespace)]
     found = [
-        f"{kind} {errors.safe(obj['metadata'].get('namespace'), 63)}/{errors.safe(obj['metadata'].get('name'), 253)}"
+        f"{kind} {safe(obj['metadata'].get('namespace'), 63)}/{safe(obj['metadata'].get('name'), 253)}"
         for kind, obj in listed if _counts(kind, obj, site)
     ]
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()

@@ -6,13 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.backends.words import LONGEST, safe
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
-from bfinfra.model.redact import redact
 
 if TYPE_CHECKING:
     import httpx2
 
-LONGEST = 600  # characters of a server's own words
 NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
 """Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
 GIVING = "attempting to grant RBAC permissions not currently held"
@@ -21,13 +20,6 @@ GIVEN = re.compile(r"^\{(?:APIGroups:\[.*?\], Resources:\[(.*?)\](?:, ResourceNa
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 YOUNG = '/default: serviceaccount "default" not found'
 """Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
-
-
-def safe(text: object, longest: int = LONGEST) -> str:
-    """A server's words in one printable line of bounded length."""
-    line = " ".join(redact(str(text or "")[: 64 * LONGEST]).split())
-    plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, server: str) -> RemoteError:

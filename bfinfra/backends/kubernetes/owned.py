@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import MANAGER
+from bfinfra.backends.words import safe
 
 
 def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:

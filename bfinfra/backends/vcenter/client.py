@@ -28,6 +28,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.soap import service_instance
 from bfinfra.backends.vcenter.switches import Switches
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.words import safe
 from bfinfra.model.site import VCenterSettings
 
 AUTHORITIES = "/certs/download.zip"
@@ -60,7 +61,7 @@ class VCenter:
     def about(self) -> tuple[str, str]:
         """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""
         about = self.session.content().about
-        return faults.safe(about.fullName), faults.safe(about.apiVersion)
+        return safe(about.fullName), safe(about.apiVersion)
 
     def now(self) -> datetime:
         """The server's own time, UTC."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Malformed, Missing
 
 if TYPE_CHECKING:
@@ -69,11 +70,9 @@ class ContentLibraries:
 
     def items(self, library: str) -> tuple[str, ...]:
         """The items in a library, `name (description)`, in order."""
-        from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
-
         ids = self._list(ITEMS, {"library_id": library})
         found = (self._rest.get(f"{ITEMS}/{quote(identity)}") for identity in ids)
-        return tuple(sorted(faults.safe(f"{each.get('name')} ({each.get('description')})") for each in found))
+        return tuple(sorted(safe(f"{each.get('name')} ({each.get('description')})") for each in found))
 
     def create(self, wanted: Library) -> None:
         """Make one. Missing where there is no such datastore."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import faults, refs
+from bfinfra.backends.vcenter import refs
 from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.backends.words import safe
 
 MOST = 1000  # events an answer; vCenter itself gives no more
 RECONFIGURED, POWERED, MOVED, REMOVED = "reconfigured", "powered", "moved", "removed"
@@ -69,7 +70,7 @@ def _read(event: Any) -> Happened | None:
     if what is None or event.vm is None:
         return None
     named = _named(getattr(event, "configSpec", None)) if what == RECONFIGURED else frozenset()
-    return Happened(what, refs.moid(event.vm.vm), faults.safe(event.vm.name or ""), faults.safe(event.userName or "").strip(), event.createdTime.timestamp(), named)
+    return Happened(what, refs.moid(event.vm.vm), safe(event.vm.name or ""), safe(event.userName or "").strip(), event.createdTime.timestamp(), named)
 
 
 def _named(spec: Any) -> frozenset[str]:

@@ -9,11 +9,10 @@ from typing import Any
 import httpx2
 from pyVmomi.VmomiSupport import ManagedObject
 
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
-from bfinfra.model.redact import redact
 
 GRANT = "give it to the account; all that it needs, and where: bfinfra privileges SITE"
-LONGEST = 600  # characters of a server's own words
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
     "InvalidLogin": Denied,
@@ -50,13 +49,6 @@ REST: dict[str, type[RemoteError]] = {
 STATUS: dict[int, type[RemoteError]] = {
     401: Expired, 403: Denied, 404: Missing, 409: Conflict, 429: Busy, 500: Unanswered, 502: Busy, 503: Busy, 504: Unanswered,
 }  # fmt: skip
-
-
-def safe(text: object) -> str:
-    """A server's words in one printable line of bounded length."""
-    line = " ".join(redact(str(text or "")[: 64 * LONGEST]).split())
-    plain = "".join(c if c.isprintable() else "\ufffd" for c in line)
-    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
 
 def of_fault(fault: Any, what: str, server: str) -> RemoteError:

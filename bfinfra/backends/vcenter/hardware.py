@@ -7,8 +7,9 @@ from typing import Any
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import devices, faults, properties, refs
+from bfinfra.backends.vcenter import devices, properties, refs
 from bfinfra.backends.vcenter.vm import Hardware, NewDisk
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Missing
 
 SHARES = vim.SharesInfo.Level.normal
@@ -121,7 +122,7 @@ def _properties(values: Mapping[str, str], vapp: Iterable[Any] | None, server: s
         return None
     known = {".".join(part for part in (p.classId, p.id, p.instanceId) if part): p for p in vapp or ()}
     if unknown := [key for key in values if key not in known]:
-        raise Missing(f"the machine has no vApp property {faults.safe(unknown[0])}", server=server, next="compare with: bfinfra ova inspect")
+        raise Missing(f"the machine has no vApp property {safe(unknown[0])}", server=server, next="compare with: bfinfra ova inspect")
     edits = []
     for key, value in sorted(values.items()):
         info = known[key]

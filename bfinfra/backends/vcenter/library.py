@@ -21,6 +21,7 @@ from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Appliance, Deployment
+from bfinfra.backends.words import safe
 from bfinfra.model import process
 from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError
 from bfinfra.model.site import VCenterSettings
@@ -70,7 +71,7 @@ class Libraries:
             words = [str(m.get("default_message", "")) for e in answer["error"]["errors"] for m in (e.get("error") or {}).get("messages", [e.get("message") or {}])]
         except (KeyError, TypeError, AttributeError):
             raise faults.malformed("the answer to a deployment from a library can't be read", self._rest.server, "no resource and no error") from None
-        raise Rejected(f"vCenter can't deploy {wanted.name} from the library", server=self._rest.server, why=faults.safe("; ".join(filter(None, words))))
+        raise Rejected(f"vCenter can't deploy {wanted.name} from the library", server=self._rest.server, why=safe("; ".join(filter(None, words))))
 
     def _library(self, name: str, datastore: str) -> str:
         if found := self._rest.post("/api/content/library", {"name": name, "type": "LOCAL"}, params={"action": "find"}):
@@ -89,13 +90,13 @@ class Libraries:
         info = self._rest.get(f"{ITEMS}/{item}")
         noted, version = VERSION.search(str(info.get("description", ""))), str(info.get("content_version", ""))
         if noted and noted[1] != version:  # a server need not tell a digest of what it holds
-            raise self._changed(appliance, f"its content is of version {faults.safe(version)}, stored was {noted[1]}")
+            raise self._changed(appliance, f"its content is of version {safe(version)}, stored was {noted[1]}")
         for name, size in appliance.files.items():
             said = held.get(name, {}).get("checksum_info") or {}
             algorithm, wanted = appliance.digests.get(name, ("", ""))
             other = said.get("algorithm") == algorithm and said.get("checksum", "").lower() != wanted
             if name not in held or held[name].get("size") != size or other:
-                raise self._changed(appliance, f"{faults.safe(name)} is missing or another one")
+                raise self._changed(appliance, f"{safe(name)} is missing or another one")
         return True
 
     def _changed(self, appliance: Appliance, why: str) -> Rejected:
@@ -121,7 +122,7 @@ class Libraries:
         who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
             if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (process.ended(who) or process.mine(who)):
-                raise Busy(f"{appliance.title} is being stored in the library", server=self._rest.server, why=f"by {faults.safe(who)}", retry_after=LONGEST)
+                raise Busy(f"{appliance.title} is being stored in the library", server=self._rest.server, why=f"by {safe(who)}", retry_after=LONGEST)
             self._drop(session)
         if not process.mine(who):
             self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
@@ -157,7 +158,7 @@ class Libraries:
                 return
             if found.get("state") in ("ERROR", "CANCELED"):
                 why = (found.get("error_message") or {}).get("default_message", "")
-                raise Rejected("the library refuses what was uploaded", server=self._rest.server, why=faults.safe(why))
+                raise Rejected("the library refuses what was uploaded", server=self._rest.server, why=safe(why))
             time.sleep(pause)
             pause = min(2 * pause, LONGEST)
         raise Busy("the library still stores what was uploaded", server=self._rest.server, why=f"after {STORING:.0f} s")

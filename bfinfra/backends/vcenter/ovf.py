@@ -19,6 +19,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Hardware, Import
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
 
 GETTING_READY = 600  # seconds that a lease may take to become ready
@@ -141,7 +142,7 @@ def _url(info: Any, item: Any, server: str) -> httpx2.URL:
     """Where a file goes; `*` in an address stands for the server itself."""
     found = next((d.url for d in info.deviceUrl or () if d.importKey == item.deviceId), None)
     if found is None:
-        raise faults.malformed(f"the lease offers no address for {faults.safe(item.path)}", server, "deviceUrl")
+        raise faults.malformed(f"the lease offers no address for {safe(item.path)}", server, "deviceUrl")
     home = httpx2.URL(f"https://{server}")
     url = httpx2.URL(found.replace("://*", f"://{home.host}", 1))
     return url.copy_with(port=home.port) if "://*/" in found else url

@@ -13,6 +13,7 @@ from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, refs, tree
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
 OLDEST = (7, 0)  # older versions drop newer fields (Dynamic DirectPath) in silence
@@ -35,7 +36,7 @@ class Stub(SoapStubAdapterBase):
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
-        what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
+        what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         answer = self.http.post(self.path, **self._request(mo, info, args))
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
@@ -47,7 +48,7 @@ class Stub(SoapStubAdapterBase):
     def read(self, mo: Any, method: str, *args: Any) -> Element:
         """Send one method and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
         info = GetWsdlMethod("urn:vim25", method).info
-        what = f"{info.wsdlName} on {faults.safe(refs.moid(mo))}"
+        what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         with self.http.stream("POST", self.path, **self._request(mo, info, args)) as answer:
             if answer.status_code == 500:
                 raise faults.of_fault(self._deserialised(answer.read(), info, what), f"{what} failed", self.server)

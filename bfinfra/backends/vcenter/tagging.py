@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Malformed, Missing, Rejected
 
 if TYPE_CHECKING:
@@ -102,9 +103,7 @@ class Tagging:
         found = self._rest.post(f"{BEARERS}/{quote(tag)}", {"object_ids": objects}, params={"action": "attach-tag-to-multiple-objects"})
         if not (found or {}).get("success"):
             words = [str(each.get("default_message", "")) for each in (found or {}).get("error_messages") or ()]
-            from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
-
-            raise Rejected("the tag can't be put on all datastores", server=self._rest.server, why=faults.safe("; ".join(filter(None, words))))
+            raise Rejected("the tag can't be put on all datastores", server=self._rest.server, why=safe("; ".join(filter(None, words))))
 
     def detach(self, tag: str, datastores: Iterable[str]) -> None:
         """Take the tag off datastores, by their ids; harmless where it isn't on them."""

@@ -11,6 +11,7 @@ import httpx2
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
 from bfinfra.model.trust import Trust
 
@@ -62,7 +63,7 @@ class Upload:
             headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t", **self._headers}
             answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, item.path, size, on_block), headers=headers, timeout=WAIT)
         if not answer.is_success:
-            raise faults.of_answer(answer, f"the upload of {faults.safe(item.path)} failed", f"{url.host}:{url.port or 443}")
+            raise faults.of_answer(answer, f"the upload of {safe(item.path)} failed", f"{url.host}:{url.port or 443}")
 
 
 def _asked(error: RemoteError) -> float | None:
@@ -80,4 +81,4 @@ def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], No
             done += len(block)
             on_block(done)
     if done != size:
-        raise Rejected(f"{faults.safe(name)} can't be sent", why=f"it ended after {done} of {size} bytes", next="see whether somebody changes the file")
+        raise Rejected(f"{safe(name)} can't be sent", why=f"it ended after {done} of {size} bytes", next="see whether somebody changes the file")

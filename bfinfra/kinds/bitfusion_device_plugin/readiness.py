@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.errors import safe
+from bfinfra.backends.words import safe
 from bfinfra.kinds._pods import STUCK
 from bfinfra.kinds.bitfusion_device_plugin.manifests import PLUGIN, WEBHOOK
 from bfinfra.kinds.bitfusion_device_plugin.state import State

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
+from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.mpi_job.decide import ENDED, RENDERED, Clear, Create, Delete, Note, Replace, State, decide
 from bfinfra.kinds.mpi_job.manifest import LAUNCHERS

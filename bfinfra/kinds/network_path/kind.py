@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, selector
+from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
 from bfinfra.kinds._pods import job_of
 from bfinfra.kinds.network_path import probe

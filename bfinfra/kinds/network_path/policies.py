@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfinfra.backends.kubernetes.errors import safe
+from bfinfra.backends.words import safe
 from bfinfra.kinds.network_path.spec import Spec
 
 MOST = 3  # blocked paths told

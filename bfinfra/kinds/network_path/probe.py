@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, notes
+from bfinfra.backends.words import safe
 from bfinfra.kinds._pods import ends, job_phase, stuck
 from bfinfra.kinds.network_path.spec import Probe
 

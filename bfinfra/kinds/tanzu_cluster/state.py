@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import Home
 from bfinfra.kinds.tanzu_cluster.forms import FORMS, Form
 from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object

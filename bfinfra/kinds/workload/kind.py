@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.workload import claims, manifests
 from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create, Delete, Replace, Seal, decide, each

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from bfinfra.backends.kubernetes.errors import safe
 from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import CLUSTERS, Home
 from bfinfra.kinds._pods import ends, job_of, job_phase, stuck
 from bfinfra.kinds.workload.render import RENDERED
