@@ -27,16 +27,21 @@ INSTANTS, CUTS = 200, 8
 ALL = -1
 APPLY, DESTROY = "killed before and after each write", "its destroy killed after each write"
 UNDO = "killed after a write, then destroyed"
+LINES = (APPLY, DESTROY, UNDO)
 
 
 def counts(effort: Effort) -> Iterator[Count]:
     places = [place for place in PLACES if not (effort.share and by_ansible(place))]  # minutes each: tests/kinds/test_by_ansible.py has their share
     places.sort(key=lambda place: not by_ansible(place))  # the longest first
-    places = [place for place in effort.some(places, 2) if effort.wants(f"`{place.name}`, {APPLY}, {DESTROY}, {UNDO}")]
+    places = [place for place in effort.some(places, 2) if any(effort.wants(line(place, what)) for what in LINES)]
     cuts = [(place, cut) for place in places for cut in (range(CUTS) if by_ansible(place) else [ALL])]  # what takes an hour, by parts: each says what it found
     yield from spread(struck, cuts, effort, processes=2, shares=len(cuts))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
+
+
+def line(place: Place, what: str) -> str:
+    return f"`{place.name}`, {what}"
 
 
 def by_ansible(place: Place) -> bool:
@@ -50,7 +55,7 @@ def struck(cuts: list[tuple[Place, int]], effort: Effort) -> list[Count]:
 
 def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count, Count]:
     """What a struck apply and the next one made is what a struck destroy and the next one take away. `cut`: of CUTS, or ALL."""
-    applies, destroys, undone = (Count(f"`{place.name}`, {what}") for what in (APPLY, DESTROY, UNDO))
+    applies, destroys, undone = (Count(line(place, what)) for what in LINES)
     with applies.ground(), sandbox_of(place, effort.folder) as sandbox:
         before, whole = world(sandbox), undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
@@ -62,6 +67,7 @@ def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count
         middles = effort.some(range(1, writes + 1), 2)
         if cut != ALL:
             strikes, ends, middles = strikes[cut::CUTS], ends[cut::CUTS], middles[cut::CUTS][::CUTS]
+        strikes, ends, middles = (each if effort.wants(count.what) else [] for count, each in ((applies, strikes), (destroys, ends), (undone, middles)))
         for strike, end in zip_longest(strikes, ends):
             sandbox.reset()
             if strike:
