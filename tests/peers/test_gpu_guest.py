@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,10 @@ TEMPLATE = "# /etc/nvidia/gridd.conf\nFeatureType=0\n"
 OURS = {"data-root": "/srv/docker"}
 
 
-@pytest.fixture
-def real(tmp_path: Path) -> Any:
-    with running(tmp_path / "machines", "worker-01") as (found,):
+@contextlib.contextmanager
+def guest(folder: Path) -> Iterator[Real]:
+    """A machine with stand-ins for docker, containerd, the guest driver and its tool."""
+    with running(folder / "machines", "worker-01") as (found,):
         for name in ("docker", "nvidia-gridd", "containerd"):
             found.write(f"/etc/systemd/system/{name}.service", UNIT.format(name))
         for path, text in (("/usr/bin/nvidia-smi", SMI), ("/usr/local/bin/docker", DOCKER)):
@@ -38,6 +41,12 @@ def real(tmp_path: Path) -> Any:
         found.run("rm", "-f", "/etc/apt/apt.conf.d/20packagekit")  # apt would wait for PackageKit
         found.run("systemctl", "daemon-reload")
         found.run("systemctl", "start", "docker", "nvidia-gridd")
+        yield found
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[Real]:
+    with guest(tmp_path) as found:
         yield found
 
 

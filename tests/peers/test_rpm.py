@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import copy
 import hashlib
 import shutil
 import subprocess
@@ -12,10 +14,11 @@ import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
-from peers.test_gpu_guest import own
+from peers.test_gpu_guest import apply, guest, own, written
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
+from bfinfra.sandbox.makers.token import make_token
 
 SPEC = """Name: {name}
 Version: 1
@@ -56,32 +59,61 @@ def yum(real: Real) -> None:
     real.write("/srv/empty/repodata/repomd.xml", REPOMD.format(hashlib.sha256(PRIMARY.encode()).hexdigest()))
 
 
-def test_packages_of_rpm_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CLIENT = {"hosts": ["worker-01"], "token": "team", "list_gpus": False}
+KINDS: dict[str, dict[str, Any]] = {
+    "flexdirect": {"flexdirect_host": {"cpu": {"hosts": ["worker-01"], "health": "any"}}},
+    "bitfusion": {"bitfusion_token": {"team": {"source": {"tar": "token.tar"}}}, "bitfusion_client": {"desk": CLIENT}},
+}
+"""By the program in the package, what the site has besides the machine."""
+SOURCES = ("linux_host/", "bitfusion_token/")
+
+
+@pytest.mark.parametrize("program", KINDS)
+def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     if missing := [name for name in ("rpmbuild", "dnf") if shutil.which(name) is None]:
         pytest.fail(f"no {' and no '.join(missing)} here: apt-get install rpm dnf")
-    good = built(tmp_path, "flexdirect", "flexdirect")
+    good = built(tmp_path, program, program)
+    make_token(tmp_path / "token.tar")
     with running(tmp_path / "machines", "worker-01") as (real,):
         yum(real)
         machine = {"address": real.address, "key": {"file": str(real.private)}, "trust": {"sha256": real.sha256}}
-        site: dict[str, Any] = {"site": "by-rpm", "linux_host": {"worker-01": machine}, "flexdirect_host": {"cpu": {"hosts": ["worker-01"], "package": good.name, "health": "any"}}}
+        site: dict[str, Any] = {"site": "by-rpm", "linux_host": {"worker-01": machine}, **copy.deepcopy(KINDS[program])}
+        next(iter(site[next(reversed(site))].values()))["package"] = good.name
         (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
         before = rid(own(real))
 
         def ended(**how: Any) -> set[str]:
             found = endings(app.apply(app.load(tmp_path / "site.yaml"), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how))
-            return {text for name, text in found.items() if not name.startswith("linux_host/")}
+            return {text for name, text in found.items() if not name.startswith(SOURCES)}
 
         assert ended() == {"done"}
-        assert real.run("rpm", "-qa").split() == ["flexdirect-1-1.noarch"]
+        assert real.run("rpm", "-qa").split() == [f"{program}-1-1.noarch"]
         assert ended() == {"kept"}
         assert ended(destroy=True) == {"done"}
         assert real.run("rpm", "-qa") == ""
         assert rid(own(real)) == before
-        built(tmp_path, "flexdirect", "flexdirect", needs="nothing-of-the-kind")
+        built(tmp_path, program, program, needs="nothing-of-the-kind")
         (failed,) = ended()
         assert failed.startswith("failed: ")
         assert "nothing-of-the-kind" in failed
+
+
+def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    theirs, base = built(tmp_path, "theirs", "theirs"), built(tmp_path, "nvidia-container-toolkit-base", "nvidia-ctk")
+    toolkit = built(tmp_path, "nvidia-container-toolkit", "nvidia-container-runtime", needs="nvidia-container-toolkit-base")
+    with guest(tmp_path) as real:
+        yum(real)
+        real.write("/srv/theirs.rpm.64", base64.b64encode(theirs.read_bytes()).decode())
+        real.run("sh", "-c", "base64 -d /srv/theirs.rpm.64 > /srv/theirs.rpm && rpm -i /srv/theirs.rpm")
+        site, before = written(tmp_path / "site.yaml", real, packages=[toolkit.name, base.name]), rid(own(real))
+        assert set(apply(site).values()) == {"done"}
+        assert sorted(real.run("rpm", "-qa").split()) == ["nvidia-container-toolkit-1-1.noarch", "nvidia-container-toolkit-base-1-1.noarch", "theirs-1-1.noarch"]
+        assert set(apply(site).values()) == {"kept"}
+        assert set(apply(site, destroy=True).values()) == {"done"}
+        assert real.run("rpm", "-qa").split() == ["theirs-1-1.noarch"]
+        assert {name for name, state in rid(own(real)).items() if before.get(name) != state} == {"etc/docker/daemon.json"}, "JSON is laid out anew"
 
 
 def rid(found: dict[str, str]) -> dict[str, str]:
