@@ -34,7 +34,7 @@ ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 """In a Tanzu cluster whoever may edit its namespace is administrator."""
 
 
-FROM_LIBRARY, NO_HOSTS = "virtual_machine from a library", "distributed_switch without hosts"
+FROM_LIBRARY, NO_HOSTS, OWN_GROUP = "virtual_machine from a library", "distributed_switch without hosts", "bitfusion_server on a port group of its own"
 SAID = (
     "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
     'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", network.ip_cidr.1: 10.2.0.77/24}'
@@ -43,6 +43,10 @@ VARIANTS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     FROM_LIBRARY: ("virtual_machine", (
         ("  sckubw01:\n", "  from-template:\n    library: {name: images, item: centos}\n    cluster: farm\n    datastore: local\n    cpus: 1\n    memory: 1GiB\n    disks: {scsi0:1: {size: 1GiB}}\n  sckubw01:\n"),
         ("template: centos-7.6", f"library: {{name: images, item: appliance}}\n    properties: {SAID}"),
+    )),
+    OWN_GROUP: ("bitfusion_server", (
+        ("site: example\n", "site: example\ndistributed_switch:\n  d: {hosts: {esx1.small.test: [vmnic1]}}\nport_group:\n  management: {switch: d, vlan: 31}\n"),
+        ("network: VM Network", "network: management"),
     )),
     NO_HOSTS: ("distributed_switch", (("\n    hosts: {esx1.small.test: [vmnic1], esx2.small.test: [vmnic1]}", ""),)),
 }

@@ -11,7 +11,7 @@ import kinds.lifecycle as life
 import yaml
 from pyVim.task import WaitForTask
 from pyVmomi import vim
-from rights.given import FROM_LIBRARY, NO_HOSTS, POC, Site, administrator, other, paths
+from rights.given import FROM_LIBRARY, NO_HOSTS, OWN_GROUP, POC, Site, administrator, other, paths
 from sandbox.asking import Rest, Told, read
 
 from bfinfra.kinds import kind, names
@@ -132,6 +132,11 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "content_library": (("subscription: {}", "subscription: {on_demand: false}"),),
     "distributed_switch": (("mtu: 9000", "mtu: 1500"),),
     NO_HOSTS: (("mtu: 9000", "mtu: 1500"),),
+    OWN_GROUP: (
+        ("{hosts:", "{mtu: 9000, hosts:"), ("vlan: 31", "vlan: 32"),
+        ("gpus: 1", "gpus: 1\n    cpus: 6\n    memory: 40GiB\n    disk: 60GiB\n    resource_pool: servers"),
+        ("10.2.0.1}", "10.2.0.1}\n      Network 2: {network: VM Network}"), ("bf-01.small.test", "bf-02.small.test"),
+    ),
     FROM_LIBRARY: (
         ("cpus: 4", "cpus: 6"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"), ("[{network: VM Network}]", "[{network: Storage Network}]"),
         ("size: 40GiB", "size: 60GiB"), ("    disks: {scsi0:1: {size: 1GiB}}\n", ""), ("hostname: sckubw01", "hostname: other"),
@@ -155,7 +160,7 @@ MACHINES = {"virtual_machine": "sckubw01", "bitfusion_vm": "desk"}
 
 def prepare(kind: str, use: Use, sandbox: Running) -> None:
     """What must be there for what comes."""
-    if kind == "bitfusion_server":
+    if kind in ("bitfusion_server", OWN_GROUP):
         with administrator(sandbox) as si:
             there = paths(si)
             there["/dc/vm"].CreateFolder("gpu")
@@ -285,5 +290,5 @@ def resized(sandbox: Running) -> None:
 DRIFTS: dict[str, tuple[Callable[[Running], None], ...]] = {
     "bitfusion_server": (hardware, strayed, half_imported), "token_secret": (overwritten,), "registry_credential": (overwritten,),
     "bitfusion_device_plugin": (relabelled, uncertified), "mpi_job": (resized,), "virtual_machine": (turned,), "bitfusion_vm": (turned,),
-    FROM_LIBRARY: (half_imported,),
+    FROM_LIBRARY: (half_imported,), OWN_GROUP: (hardware, strayed, half_imported),
 }

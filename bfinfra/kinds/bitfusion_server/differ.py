@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.vm import Attach, Attached
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
 from bfinfra.kinds.bitfusion_server.target import Target
-from bfinfra.model.kind import Change
+from bfinfra.model.kind import Change, Later
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
 
@@ -28,8 +28,8 @@ class Difference:
     off: bool
     attach: tuple[Attach, ...] = ()
     drop: tuple[int, ...] = ()
-    nics: Mapping[int, str] | None = None
-    add_nics: tuple[str, ...] = ()
+    nics: Mapping[int, str | Later] | None = None
+    add_nics: tuple[str | Later, ...] = ()
     grow: Mapping[int, int] | None = None
     extra: Mapping[str, str] | None = None
     properties: Mapping[str, str | Secret] | None = None
@@ -123,7 +123,7 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
     return sorted(d.profile or d.address or f"any {d.vendor:04x}:{d.device:04x}" for d in devices)
 
 
-def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str], tuple[str, ...], tuple[int, ...], list[Change]]:
+def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str | Later], tuple[str | Later, ...], tuple[int, ...], list[Change]]:
     """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
     nics, wanted = state.machine.nics, target.adapters
     if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:

@@ -69,7 +69,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             "folder": (Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),),
             "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
             "library": (ROOT,) if spec.library else (),
-            "networks": tuple(Entity(f"/{datacenter}/network/{each}", "Network") for each in sorted({n.network for n in spec.networks.values()})),
+            "networks": tuple(dict.fromkeys(_network(label, spec, needs, datacenter) for label in sorted(spec.networks))),
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -100,3 +100,11 @@ class BitfusionServer(kind.Kind[Spec, State]):
             self._runs.deploy(step, report)
         else:
             self._runs.small(step)
+
+
+def _network(label: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Entity:
+    """All networks, for one that this site makes: nobody has rights on what isn't there yet."""
+    need = needs.get(f"networks.{label}.network")
+    if need is not None and need.spec is not None:
+        return Entity(f"/{datacenter}/network", "Folder", propagate=True)
+    return Entity(f"/{datacenter}/network/{spec.networks[label].network}", "Network")

@@ -14,7 +14,7 @@ from bfinfra.kinds.bitfusion_server import steps
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
-from bfinfra.kinds.bitfusion_server.target import Target, surplus
+from bfinfra.kinds.bitfusion_server.target import Target, surplus, there
 from bfinfra.model import kind, process
 from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
 from bfinfra.model.kind import Done, Report
@@ -46,8 +46,8 @@ class Runs:
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
-            networks=dict.fromkeys((n.name for n in package.networks), target.adapters[0].network)
-            | {a.ovf: a.network for a in target.adapters if a.ovf},
+            networks=dict.fromkeys((n.name for n in package.networks), there(target.adapters[0].network))
+            | {a.ovf: there(a.network) for a in target.adapters if a.ovf},
             surplus=surplus(package, target.adapters),
             properties=values,
             folder=target.folder,
@@ -62,7 +62,7 @@ class Runs:
                 instance_uuid=identity(self._site.name, step.name),
                 extra=notes | dict(target.extra),
                 attach=target.attach,
-                add_nics=tuple(a.network for a in target.adapters if not a.ovf),
+                add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
             ),
             files=package.files,
             open=package.open,
@@ -180,8 +180,8 @@ class Runs:
             extra=dict(step.extra) | (digested(mark, dict(step.keep) | fresh) if fresh else {}),
             attach=step.attach,
             drop=step.drop,
-            nics=step.nics,
-            add_nics=step.add_nics,
+            nics={key: there(network) for key, network in step.nics.items()},
+            add_nics=tuple(there(network) for network in step.add_nics),
             grow=step.grow,
             properties=values,
         )

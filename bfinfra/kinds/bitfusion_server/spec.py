@@ -81,8 +81,8 @@ class Library(Part):
 class Network(Part):
     """One network adapter."""
 
-    network: str
-    """Name of the network or distributed port group."""
+    network: Annotated[str, Ref("port_group", optional=True)]
+    """Name of the network or distributed port group; one of this site is made first, and goes last."""
     address: Interface | None = None
     """Address with prefix, such as 172.24.210.80/24; without it the appliance asks DHCP."""
     gateway: Address | None = None

@@ -26,12 +26,13 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """One VM. `host`: the name of the host it is on."""
+    """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups go after it."""
 
     machine: Machine
     host: Annotated[str, Ref("gpu_host")]
     importing: bool = False
     """Its import did not come to its end."""
+    networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
     def answers_at(self) -> str:
         """The address that VMware Tools report."""
@@ -88,4 +89,9 @@ def read(machine: Machine, host: str) -> State:
     noted = Mark.decode(machine.extra.get(MARK))
     mark = noted.where(machine.instance_uuid) if noted else None
     copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
-    return State(mark=mark, copy=copy, machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)) and not copy)
+    return State(mark=mark, copy=copy, machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=_networks(mark))
+
+
+def _networks(mark: Mark | None) -> tuple[str, ...]:
+    given = (mark.applied or {}).get("networks") if mark else None
+    return tuple(str(each.get("network")) for each in given.values() if isinstance(each, Mapping)) if isinstance(given, Mapping) else ()

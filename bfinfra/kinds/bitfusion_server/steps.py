@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server.target import Target
 from bfinfra.model import kind
-from bfinfra.model.kind import Disruption
+from bfinfra.model.kind import Disruption, Later
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
 
@@ -76,8 +76,8 @@ class Configure(_OnMachine):
     extra: Mapping[str, str]
     attach: tuple[Attach, ...] = ()
     drop: tuple[int, ...] = ()
-    nics: Mapping[int, str]
-    add_nics: tuple[str, ...] = ()
+    nics: Mapping[int, str | Later]
+    add_nics: tuple[str | Later, ...] = ()
     grow: Mapping[int, int]
     properties: Mapping[str, str | Secret]
     """Only those that change."""

@@ -14,7 +14,7 @@ from bfinfra.kinds.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import Around, Later
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
@@ -26,8 +26,14 @@ class Adapter:
 
     label: str
     ovf: str
-    network: str
+    network: str | Later
     name: str
+
+
+def there(network: str | Later) -> str:
+    """The id of a network that stands, as all do once a step runs."""
+    assert isinstance(network, str), network
+    return network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class Target:
     @property
     def places(self) -> frozenset[str]:
         """Where it goes."""
-        return frozenset({self.host, self.datastore, self.folder, self.pool, *(a.network for a in self.adapters)})
+        return frozenset({self.host, self.datastore, self.folder, self.pool, *(a.network for a in self.adapters if isinstance(a.network, str))})
 
 
 def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Target:
@@ -66,7 +72,7 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
     if cluster is None:
         raise Refusal(f"{spec.host} is in no cluster of this datacenter", field="host", next="correct vcenter.datacenter")
-    adapters = _adapters(spec, ova, detail, facts.inventory)
+    adapters = _adapters(spec, ova, detail, around)
     devices, card_memory = gpus.assign(name, spec, state, around)
     datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
     return Target(
@@ -173,14 +179,14 @@ def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
     return found.moid
 
 
-def _adapters(spec: Spec, ova: Ova, detail: HostDetail, inventory: Inventory) -> tuple[Adapter, ...]:
+def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: Around) -> tuple[Adapter, ...]:
     """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA has behind them."""
     names = [n.name for n in ova.networks]
     left = [n for n in names if n not in spec.networks]
     found = []
     for label in spec.networks:
         ovf = label if label in names else left.pop(0) if left else ""
-        found.append(Adapter(label=label, ovf=ovf, network=_network(label, spec, detail, inventory), name=spec.networks[label].network))
+        found.append(Adapter(label=label, ovf=ovf, network=_network(label, spec, detail, around), name=spec.networks[label].network))
     return tuple(sorted(found, key=lambda a: names.index(a.ovf) if a.ovf else len(names)))
 
 
@@ -191,9 +197,12 @@ def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
     return frozenset(i for i, network in enumerate(ova.hardware.adapters) if network not in used or first[network] != i)
 
 
-def _network(label: str, spec: Spec, detail: HostDetail, inventory: Inventory) -> str:
-    wanted = spec.networks[label].network
-    reached = [n for n in inventory.networks if n.moid in detail.networks]
+def _network(label: str, spec: Spec, detail: HostDetail, around: Around) -> str | Later:
+    wanted, need = spec.networks[label].network, around.needs.get(f"networks.{label}.network")
+    if need is not None and need.spec is not None:  # not asked whether the host has it: that was looked at before it was made
+        return Later(need.key, "group") if need.state is None else str(need.state.group.moid)
+    facts: Facts = around.facts
+    reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
     named = [n for n in reached if n.name == wanted]
     if len(named) != 1:
         why = f"{len(named)} networks there have that name" if named else ""
