@@ -203,7 +203,15 @@ def steps(spec: Spec | None, state: State | None, around: Around, classes: Steps
     return found
 
 
+def _check(spec: Spec, around: Around) -> None:
+    """A setting of a host has one value."""
+    for peer, (other, _) in around.peers.items():
+        if other is not None and other.setting == spec.setting and (both := [host for host in spec.hosts if host in other.hosts]):
+            raise Refusal(f"{around.mark.address.partition('/')[0]}/{peer} sets {spec.setting} on {', '.join(both)} as well", field="hosts", next="name these hosts in one of the two")
+
+
 def _settle(spec: Spec, state: State | None, around: Around, classes: Steps) -> Iterator[kind.Step]:
+    _check(spec, around)
     mark = around.mark.seal(spec.applied())
     changed = kind.changes(spec, state.mark if state else None)
     for host in spec.hosts:
