@@ -139,9 +139,11 @@ class Faults:
             if deed.expire:
                 self.expire()
             _before(deed)
-        yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
-        for deed in deeds:
-            _after(deed)
+        try:
+            yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
+        finally:  # a fault is an answer as well
+            for deed in deeds:
+                _after(deed)
 
     def _struck(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> list[Deed]:
         with self._lock:

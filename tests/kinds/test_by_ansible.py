@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, KILLED, apply, by_ansible, endings, kill_at, made, plan, world
+from kinds.lifecycle import EXAMPLES, KILLED, apply, by_ansible, difference, endings, kill_at, made, plan, world
 from kinds.strangers import entry
 
 from bfinfra.kinds import names
@@ -22,6 +22,16 @@ def of_another_site(path: Path, folder: Path) -> Path:
     given = yaml.load(path.read_text(), yaml.BaseLoader)
     (folder / "theirs.yaml").write_text(yaml.safe_dump({**given, "site": "theirs"}))
     return folder / "theirs.yaml"
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("kind", SLOW)
+def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destroy(kind: str, nth: int, sandbox: Running, tmp_path: Path) -> None:
+    before = world(sandbox)
+    assert kill_at(EXAMPLES[kind], sandbox, nth, "after", tmp_path / "state") == KILLED
+    gone = apply(EXAMPLES[kind], sandbox, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(sandbox) == before, difference(world(sandbox), before)
 
 
 @pytest.mark.parametrize("kind", SLOW)

@@ -135,7 +135,8 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     OWN_GROUP: (
         ("{hosts:", "{mtu: 9000, hosts:"), ("vlan: 31", "vlan: 32"),
         ("gpus: 1", "gpus: 1\n    cpus: 6\n    memory: 40GiB\n    disk: 60GiB\n    resource_pool: servers"),
-        ("10.2.0.1}", "10.2.0.1}\n      Network 2: {network: VM Network}"), ("bf-01.small.test", "bf-02.small.test"),
+        ("10.2.0.1}", "10.2.0.1}\n      Network 2: {network: VM Network}"), ("{network: management, address", "{network: Storage Network, address"),
+        ("bf-01.small.test", "bf-02.small.test"),
     ),
     FROM_LIBRARY: (
         ("cpus: 4", "cpus: 6"), ("memory: 24GiB", "memory: 32GiB\n    reserve: true"), ("[{network: VM Network}]", "[{network: Storage Network}]"),

@@ -57,6 +57,13 @@ def test_door_method_and_object_must_all_match() -> None:
     assert outcomes(faults, 1, "vcenter", "ImportVApp", "other") == ["ok"]
 
 
+def test_a_reset_after_comes_when_the_call_was_refused_as_well() -> None:
+    faults = Faults()
+    faults.add({"do": "reset_after"})
+    with pytest.raises(Reset), faults.around("vcenter", "AddCustomFieldDef"):
+        raise ValueError("the name is taken")
+
+
 def test_a_reset_after_comes_when_the_call_was_done() -> None:
     faults, done = Faults(), []
     faults.add({"do": "reset_after"})

@@ -49,8 +49,8 @@ class Programs:
                 return gpus.bitfusion(machine, words, user, self.bitfusion())
             case "kubeadm" | "kubectl":
                 return Output(*self.kubernetes.run(name, machine, words))
-            case "timeout":
-                return self._knocked(words)
+            case "timeout" | "install":
+                return self._knocked(words) if name == "timeout" else _put(machine, words, stdin)
         return self._small(name, machine, words, user)
 
     def _knocked(self, words: list[str]) -> Output:
@@ -134,6 +134,18 @@ def _find(machine: Machine, words: list[str], _: str) -> Output:
             machine.remove(path)
             return _rmdir(machine, [top], "")
     return Output("find: only TOP -depth ( -path PATH -o -path TOP -empty ) -delete here\n", UNKNOWN)
+
+
+def _put(machine: Machine, words: list[str], stdin: str) -> Output:
+    """A file out of what is handed in, with the folders above it."""
+    match words:
+        case ["-D", "--mode", mode, "/dev/stdin", path]:
+            above = path.split("/")[1:-1]
+            for depth in range(1, len(above) + 1):
+                machine.files.setdefault("/" + "/".join(above[:depth]), Node(None, 0o755))
+            machine.write(path, Node(stdin.encode(), int(mode, 8)))
+            return Output("")
+    return Output("install: only -D --mode MODE /dev/stdin PATH here\n", UNKNOWN)
 
 
 def _kernel(_: Machine, __: list[str], ___: str) -> Output:
