@@ -73,7 +73,8 @@ def renewed(before: str, ran: Ran, only: str) -> str:
     lines[-1:-1] = broken
     head = next(number for number, line in enumerate(lines) if line.startswith("`script/torture"))
     lines[head] = f"{lines[head]} Later: {made(ran).replace(f'{ran.part} ', f'{ran.part} --only {only!r} ', 1)}"
-    return "\n".join(lines)
+    words = fresh[: next(number for number, line in enumerate(fresh) if line.startswith("`script/torture"))]  # as the part describes itself now
+    return "\n".join([*words, *lines[head:]])
 
 
 def write(ran: Ran, order: Sequence[str], file: Path | None = None, *, only: str = "") -> None:

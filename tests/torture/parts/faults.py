@@ -1,7 +1,7 @@
 """Whatever goes wrong between it and the servers, the next apply finds the world as it should be.
 
-The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every single one. Reads: up to twelve for each fault,
-drawn by the seed from all that differ in method and object. The apply has to succeed, or to end with an error that says what, why and what next; the next,
+The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every single one. Reads: every method of every server,
+at one of its calls, drawn by the seed. The apply has to succeed, or to end with an error that says what, why and what next; the next,
 undisturbed one has to end well, in the world that an undisturbed apply makes, with an empty plan. "Sent again" are writes beyond those of an undisturbed apply: none
 is allowed to be the one that the server had acted on, but for a note that is set to the same again, a disk that is sent over itself, and an import that is cancelled first. Shortened: stalls of 30 s are 1.5 s, the transport's time-out of 60 s is
 3 s (0.75 s for a stall that outlasts it), pauses between tries are 0.01 s; a pause that Retry-After asks for is checked, then cut short.
@@ -27,7 +27,6 @@ from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ending
 from bfinfra.sandbox import Running
 
-READS = 12  # a fault
 ASKED = 7  # seconds that Retry-After asks for
 SOAP, REST, KUBE, ESX = "vcenter", "rest", "kubernetes", "esx"
 AGAIN = {(SOAP, "SetField"), (SOAP, "ImportVApp")}
@@ -114,10 +113,10 @@ def drawn(tally: Mapping[str, Any], effort: Effort) -> list[Trial]:
     found: list[Trial] = []
     writes, reads = each_write(tally), each_read(tally, effort)
     for number, fault in enumerate(FAULTS):
-        for calls, most in ((writes, len(writes)), (reads, READS)):
+        for calls in (writes, reads):
             fitting = [Trial(fault, call) for call in calls if fits(fault, call)]
-            chance = effort.chance(f"{fault} {number} {most}")
-            fitting = chance.sample(fitting, min(len(fitting), most if not effort.share else chance.random() < 1 / 3))
+            chance = effort.chance(f"{fault} {number} {len(calls)}")
+            fitting = chance.sample(fitting, min(len(fitting), chance.random() < 1 / 3)) if effort.share else fitting
             found += [trial for trial in fitting if effort.wants(trial.line)]
     return found
 
