@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from bfinfra.backends.vcenter import properties
 from bfinfra.backends.vcenter.properties import Row
-from bfinfra.model.errors import Exists, Missing
+from bfinfra.model.errors import Exists, Missing, Rejected
 
 
 def defined(content: Any) -> dict[int, str]:
@@ -41,9 +40,13 @@ def write(content: Any, entity: Any, attribute: str, text: str) -> None:
 
 def drop(content: Any, entity: Any, attribute: str, *, last: bool) -> None:
     """Empty the attribute of an entity; the `last` one takes the definition along."""
+    manager = content.customFieldsManager
     for key in keys(content, attribute):
-        if last:
-            with contextlib.suppress(Missing):  # another's last note took it along in between
-                content.customFieldsManager.RemoveCustomFieldDef(key)
-        else:
-            content.customFieldsManager.SetField(entity, key, "")
+        try:
+            if last:
+                manager.RemoveCustomFieldDef(key)
+            else:
+                manager.SetField(entity, key, "")
+        except (Missing, Rejected):
+            if key in defined(content):  # else another's last note took it along in between
+                raise

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfinfra.backends.vcenter import hosts
+from bfinfra.backends.vcenter import attributes, hosts
 from bfinfra.backends.vcenter.hosts import Hosts
+from bfinfra.model.errors import Missing, Rejected
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,18 @@ def test_the_definition_goes_with_the_last_note(monkeypatch: pytest.MonkeyPatch,
     there._session = SimpleNamespace(write=lambda act: act(None))
     there.drop_attribute("host-1", "bfinfra")
     assert (done, looks) == (drops, [])
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("fault", [Missing, Rejected])
+def test_a_definition_that_another_took_along_in_between_is_no_error(monkeypatch: pytest.MonkeyPatch, fault, last) -> None:
+    def gone(*_):
+        raise fault("there is no custom attribute 101")
+
+    content = SimpleNamespace(customFieldsManager=SimpleNamespace(RemoveCustomFieldDef=gone, SetField=gone))
+    looks = [{101: "bfinfra"}, {}]
+    monkeypatch.setattr(attributes, "defined", lambda _content: looks.pop(0))
+    attributes.drop(content, "host-1", "bfinfra", last=last)
+    looks = [{101: "bfinfra"}, {101: "bfinfra"}]
+    with pytest.raises(fault):
+        attributes.drop(content, "host-1", "bfinfra", last=last)
