@@ -113,8 +113,9 @@ class NetworkPath(kind.Kind[Spec, State]):
         """One call."""
         match step:
             case Try(home=Endpoint() as home, manifest=Mapping() as manifest):
-                made = self._clusters.at(home).create(manifest)
-                self._started.add(str(made["metadata"]["uid"]))
+                made = self._clusters.at(home).create(manifest).get("metadata")
+                if isinstance(made, dict) and "uid" in made:  # else the next look tells
+                    self._started.add(str(made["uid"]))
             case Delete(home=home):
                 self._clusters.at(home).delete(BATCH, JOB, step.what, step.namespace)
             case _:
