@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,7 @@ class Hosts:
     def __init__(self, session: SoapSession, tasks: Tasks) -> None:
         self._session = session
         self._tasks = tasks
+        self._dropping = threading.Lock()
 
     def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
         """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
@@ -100,12 +102,16 @@ class Hosts:
         self._session.write(lambda content: attributes.write(content, _host(content, moid), name, value))
 
     def drop_attribute(self, moid: str, name: str) -> None:
-        """Empty a custom attribute of a host; the last host to do so takes its definition along."""
-        if not self._last(moid, name):
-            self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
+        """Empty a custom attribute of a host; the last host to do so takes its definition along.
+
+        One at a time: two that empty theirs side by side would leave a definition without a note, of which nothing tells a run after a killed one.
+        """
+        with self._dropping:
             if not self._last(moid, name):
-                return  # else the others went meanwhile, and saw this one's note
-        self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=True))
+                self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
+                if not self._last(moid, name):
+                    return  # else the others went meanwhile, and saw this one's note: another machine's run
+            self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=True))
 
     def _last(self, moid: str, name: str) -> bool:
         """Whether no other host has this attribute."""

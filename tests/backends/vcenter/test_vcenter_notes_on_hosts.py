@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -25,8 +27,7 @@ def test_the_definition_goes_with_the_last_note(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
     monkeypatch.setattr(hosts.attributes, "drop", lambda _content, _host, _name, *, last: done.append(last))
     monkeypatch.setattr(Hosts, "notes", lambda _self, _name: looks.pop(0))
-    there = Hosts.__new__(Hosts)
-    there._session = SimpleNamespace(write=lambda act: act(None))
+    there = Hosts(SimpleNamespace(write=lambda act: act(None)), None)
     there.drop_attribute("host-1", "bfinfra")
     assert (done, looks) == (drops, [])
 
@@ -44,3 +45,24 @@ def test_a_definition_that_another_took_along_in_between_is_no_error(monkeypatch
     looks = [{101: "bfinfra"}, {101: "bfinfra"}]
     with pytest.raises(fault):
         attributes.drop(content, "host-1", "bfinfra", last=last)
+
+
+def test_hosts_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes, done = {"a": ("host-1", "x"), "b": ("host-2", "y")}, []
+
+    def drop(_content, host, _name, *, last: bool) -> None:
+        done.append(last)
+        notes.update({name: (moid, "") for name, (moid, _) in notes.items() if moid == host})
+
+    def read(_self, _name):
+        found = dict(notes)
+        time.sleep(0.02)  # long enough for the other to look as well
+        return found
+
+    monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
+    monkeypatch.setattr(hosts.attributes, "drop", drop)
+    monkeypatch.setattr(Hosts, "notes", read)
+    there = Hosts(SimpleNamespace(write=lambda act: act(None)), None)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda moid: there.drop_attribute(moid, "bfinfra"), ["host-1", "host-2"]))
+    assert done == [False, True]
