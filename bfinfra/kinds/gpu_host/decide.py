@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bfinfra.kinds.gpu_host.cards import chosen, ours
 from bfinfra.kinds.gpu_host.spec import Spec
-from bfinfra.kinds.gpu_host.state import Facts, Note, State
+from bfinfra.kinds.gpu_host.state import HELPED, Facts, Note, State
 from bfinfra.kinds.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
@@ -35,7 +35,8 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
     found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
     steps = _effects(name, state, wanted, mark, found, spec)
     if state.mark is None or state.mark.applied != spec.applied():
-        steps.append(Seal(name=name, moid=state.detail.moid, note=replace(_note(state, mark), mark=mark.seal(spec.applied())).encode(), changes=found))
+        noted = "" if state.reboot == HELPED else state.reboot
+        steps.append(Seal(name=name, moid=state.detail.moid, note=replace(_note(state, mark), mark=mark.seal(spec.applied()), reboot=noted).encode(), changes=found))
     return steps
 
 
@@ -47,11 +48,14 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     for address in _unset(wanted, state):
         if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
             raise Refusal(f"passthrough of {address} can't be put back", why=f"the VM {owner} uses the card", next="delete that VM first")
-    applied = (state.mark.applied if state.mark else None) or {}
-    spec = Spec(reboot=applied.get("reboot", "never"), reboot_in_use=bool(applied.get("reboot_in_use")))
+    applied = state.mark.applied if state.mark else None
+    allowed = {"reboot": "if_needed" if state.reboot else "never"} if applied is None else applied  # an apply that died has not said yet what is allowed, but may have done it
+    spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
     kept = state.mark or mark  # sealed: it says whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
+    if state.rebooting:
+        steps += _effects(name, state.restarted, wanted, kept, found, spec)
     owed = spec.reboot == "never" and any(getattr(state.device(a), "active", on) != on for a, on in wanted.items())
     return [*steps, Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else "")]
 
@@ -78,7 +82,7 @@ def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes
     steps: list[Step] = []
     if unset:
         before = {a: not wanted[a] for a in unset} | dict(state.before)
-        note = Note(mark, before).encode()
+        note = Note(mark, before, HELPED if state.reboot == HELPED else "").encode()
         steps.append(Set(name=name, moid=state.detail.moid, wanted={a: wanted[a] for a in unset}, note=note, changes=found))
     inert = [a for a, on in wanted.items() if _active(state, a) != on]
     if inert and spec.reboot == "if_needed" and (unset or not state.tried):
@@ -113,8 +117,9 @@ def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
 
 
 def _leave(name: str, state: State, wanted: Wanted) -> Leave:
-    helped = all(_active(state, a) == on for a, on in wanted.items())
-    note = replace(state.note, reboot="" if helped else f"after:{state.detail.boot}").encode() if state.note else ""
+    helped = all(device.active == device.enabled for a in wanted if (device := state.device(a)))  # whatever is wanted by now
+    over = HELPED if state.mark is None or state.mark.applied is None else ""
+    note = replace(state.note, reboot=over if helped else f"after:{state.detail.boot}").encode() if state.note else ""
     return Leave(name=name, moid=state.detail.moid, note=note, stay=state.stays or not state.detail.maintenance)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
@@ -18,11 +18,15 @@ VM_KEYS = (SECRETS, IMPORTING, "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPa
 """What else a survey of hosts reads of their GPUs' VMs, so that the servers' own needn't read those again."""
 
 
+HELPED = "helped"
+"""A reboot of ours that is over: should this run die before it says what was applied, it tells that reboots are allowed."""
+
+
 @dataclass(frozen=True)
 class Note:
     """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot of its own.
 
-    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not help.
+    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not help; HELPED until the note is sealed.
     """
 
     mark: Mark
@@ -80,6 +84,12 @@ class State(kind.State):
     def tried(self) -> bool:
         """It was rebooted for what is set now."""
         return self.reboot == f"after:{self.detail.boot}"
+
+    @property
+    def restarted(self) -> State:
+        """As it will be once the reboot that was begun is over."""
+        devices = tuple(replace(device, active=device.enabled) for device in self.detail.devices)
+        return replace(self, detail=replace(self.detail, devices=devices), note=replace(self.note, reboot=HELPED) if self.note else None)
 
     def device(self, address: str) -> PciDevice | None:
         """The device at an address."""
