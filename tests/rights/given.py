@@ -80,7 +80,7 @@ class Site:
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
         base, others = VARIANTS.get(kind, (kind, ()))
         source = SPECS / f"kinds/{base}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
-        text = source.read_text().replace("../manifests", str(SPECS / "manifests")).replace(" manifests/", f" {SPECS}/manifests/")
+        text = source.read_text().replace("../manifests", str(SPECS / "manifests")).replace(" manifests/", f" {SPECS}/manifests/").replace(" sources/", f" {SPECS}/kinds/sources/")
         own = f"access: [{{user: {ACCOUNT}, role: edit}}"
         text = text.replace("access: [", f"{own}, ") if "access: [" in text else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
         return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*others, *changes)
