@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from bfinfra.backends.images import Images, Recipe
+from bfinfra.kinds._images import Made
 from bfinfra.kinds.client_image.spec import Name
 from bfinfra.model import kind
 from bfinfra.model.document import Document
@@ -62,15 +63,8 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """What is noted on this machine. `built`, `pushed`: image and content, "" where not done."""
-
-    built: str = ""
-    pushed: str = ""
-    tool: str = ""
-    """What builds here, "" where nothing does."""
-    why: str = ""
-    """Why nothing does."""
+class State(Made):
+    """What is noted on this machine."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +151,7 @@ class ContainerImage(kind.Kind[Spec, State]):
         """Always; says what is left to a person where nothing builds here."""
         if spec.build != "never" and state.tool:
             return Readiness(Ready.READY, note=f"{spec.image} is built" + (" and pushed" if spec.push else ""))
-        why = "build is never" if spec.build == "never" else state.why
-        push = f" && docker push {spec.image}" if spec.push else ""
-        return Readiness(Ready.READY, note=f"{spec.image} is not built: {why}; run: docker build {' '.join(spec.recipe.options(spec.image))}{push}")
+        return Readiness(Ready.READY, note=f"{spec.image} is not built: {state.undone(spec.build)}; run: {spec.recipe.by_hand(spec.image, push=spec.push)}")
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One side effect."""

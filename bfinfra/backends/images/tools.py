@@ -40,6 +40,10 @@ class Recipe:
         of = ("--file", str(self.context / self.dockerfile)) if self.dockerfile else ()
         return ("--tag", image, *of, *(word for name, value in self.arguments.items() for word in ("--build-arg", f"{name}={value}")), str(self.context))
 
+    def by_hand(self, image: str, *, push: bool) -> str:
+        """The commands for a person."""
+        return " ".join(("docker build", *self.options(image))) + (f" && docker push {image}" if push else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:

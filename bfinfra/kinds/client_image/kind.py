@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.backends.images import Images
+from bfinfra.backends.images import Images, Recipe
 from bfinfra.kinds.client_image import decide
 from bfinfra.kinds.client_image.dockerfile import FILES, IGNORE, TOKEN
 from bfinfra.kinds.client_image.spec import Spec
@@ -66,9 +66,8 @@ class ClientImage(kind.Kind[Spec, State]):
         """Always; says what is left to a person where nothing builds here."""
         if spec.build != "never" and state.tool:
             return Readiness(Ready.READY, note=f"{spec.image} is built" + (" and pushed" if decide.done(spec, state.pushed) else ""))
-        push = f" && docker push {spec.image}" if spec.push else ""
-        why = "build is never" if spec.build == "never" else state.why
-        return Readiness(Ready.READY, note=f"{state.context} is rendered, not built: {why}; run: docker build --tag {spec.image} {state.context}{push}")
+        by_hand = Recipe(Path(state.context)).by_hand(spec.image, push=spec.push)
+        return Readiness(Ready.READY, note=f"{state.context} is rendered, not built: {state.undone(spec.build)}; run: {by_hand}")
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One side effect."""

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bfinfra.model import kind
+from bfinfra.kinds._images import Made
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
-    """A rendered context. `files`: name → SHA-256 as they stand; `built`, `pushed`: image and content, "" where not done."""
+class State(Made):
+    """A rendered context. `files`: name → SHA-256 as they stand."""
 
     context: str
     files: Mapping[str, str]
-    built: str = ""
-    pushed: str = ""
-    tool: str = ""
-    """What builds here, "" where nothing does."""
-    why: str = ""
-    """Why nothing does."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""What kinds of images share: what is known of an image that is built on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bfinfra.model import kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made(kind.State):
+    """`built`, `pushed`: image and content, "" where not done."""
+
+    built: str = ""
+    pushed: str = ""
+    tool: str = ""
+    """What builds here, "" where nothing does."""
+    why: str = ""
+    """Why nothing does."""
+
+    def undone(self, build: str) -> str:
+        """Why it is left to a person; `build` as the site says it."""
+        return "build is never" if build == "never" else self.why
