@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, SiteError, Warned
 from bfinfra.model.plan import Action, Plan
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site

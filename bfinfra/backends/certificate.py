@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
@@ -12,6 +11,7 @@ from cryptography.x509.oid import NameOID
 from bfinfra.backends import tls
 from bfinfra.backends.transport import Seam
 from bfinfra.model.errors import Malformed, Unreachable
+from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
 

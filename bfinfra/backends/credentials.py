@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bfinfra.model.errors import Denied
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import Sources

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import httpcore2
 import httpx2
+
+from bfinfra.model.records import dataclass
 
 MIB = 1 << 20
 OPENS = {"xml": (b"<", b"="), "json": (b"{", b"[", b",")}

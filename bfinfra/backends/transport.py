@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import httpcore2
@@ -17,6 +17,7 @@ import httpx2
 
 from bfinfra.backends import limits, tls, writes
 from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.trust import Trust
 

@@ -6,10 +6,10 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.render.style import PLAIN, Style
 

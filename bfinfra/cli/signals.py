@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event as Flag
 from types import FrameType
+
+from bfinfra.model.records import dataclass
 
 SHOW_CURSOR = "\x1b[?25h"
 

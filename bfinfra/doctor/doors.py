@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import certificate
@@ -11,6 +11,7 @@ from bfinfra.backends.certificate import Shown
 from bfinfra.backends.kubernetes.login import PORT
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.model.errors import BfinfraError
+from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
 if TYPE_CHECKING:

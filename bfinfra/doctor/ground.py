@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from bfinfra.doctor import doors
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Malformed, Unreachable
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights
 from bfinfra.model.site import Site

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Lock
@@ -20,6 +20,7 @@ from bfinfra.engine.turn import Halted, Turn
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.plan import Item, Plan
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between looks at the stop flag

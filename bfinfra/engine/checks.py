@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from bfinfra.engine import journal
 from bfinfra.model import private
 from bfinfra.model.drift import ALARMING, Cause, Report
+from bfinfra.model.records import dataclass
 from bfinfra.model.sources import small
 
 FILE, VERSION, LARGEST = "drift.json", 1, 64 << 20

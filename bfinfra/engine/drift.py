@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,6 +17,7 @@ from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError, Problem, Warned
 from bfinfra.model.kind import UNFINISHED, Trace, differences
 from bfinfra.model.plan import Action, Item, Plan, plain
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 TOLD = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)

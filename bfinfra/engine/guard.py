@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.model.errors import BfinfraError, Problem, Unsafe
 from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.engine import graph
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.peers import Everyone, Peers
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 Things = Mapping[Key, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.engine import graph
@@ -13,6 +13,7 @@ from bfinfra.engine.retry import Patience
 from bfinfra.engine.understood import understood
 from bfinfra.model.errors import RemoteError, Unreachable
 from bfinfra.model.kind import Kind, Need, Seen
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
 
 Kinds = Mapping[str, Kind[Any, Any]]

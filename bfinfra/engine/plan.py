@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.engine import graph
@@ -14,6 +14,7 @@ from bfinfra.model.errors import Malformed, Problem, Refusal
 from bfinfra.model.kind import Disruption, State, Step, adopted, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item, Plan, derive
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 

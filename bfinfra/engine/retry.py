@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event as Flag
 from typing import TYPE_CHECKING, TypeVar
 
 from bfinfra.model.errors import Busy, Conflict, Exists, Expired, RemoteError, Unanswered, Unreachable
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState, Retrying

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.plan import Plan, agrees, step_data
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import clean
 from bfinfra.model.site import Site
 from bfinfra.model.sources import small

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish
@@ -14,6 +13,7 @@ from bfinfra.engine.understood import understood
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
 from bfinfra.model.kind import READY, Kind, Readiness, Ready, failed, waiting
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 FIRST_PAUSE, LATE, LONGEST_PAUSE, GROWTH = 0.1, 2.0, 5.0, 1.5  # seconds, seconds, seconds, factor

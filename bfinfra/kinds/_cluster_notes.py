@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.model import kind
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import notes
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster

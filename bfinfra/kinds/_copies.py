@@ -9,7 +9,7 @@ import base64
 import binascii
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
@@ -23,6 +23,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Around, Change, Later, Need, Seen, Trace
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import Use, may
 from bfinfra.model.site import Site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from pydantic import StringConstraints
@@ -12,6 +12,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Need
 from bfinfra.model.names import DNS_LABEL
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Api
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
 
 RIGHTS = (holds("hosts", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))

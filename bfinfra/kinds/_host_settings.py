@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
@@ -16,6 +15,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
 from bfinfra.model.site import Site

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bfinfra.model import kind
+from bfinfra.model.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

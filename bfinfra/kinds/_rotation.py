@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
@@ -22,6 +22,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, SiteError
 from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Seen, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Places, may
 from bfinfra.model.site import Site

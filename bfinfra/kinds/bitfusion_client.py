@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
 from bfinfra.model.kind import Around, Later, Need, Part, Readiness, Ready, Seen, differences, failed, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need, Part, Seen
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Need, Readiness, Ready, Report, Seen
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Use
 from bfinfra.model.sources import LocalFile

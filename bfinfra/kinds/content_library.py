@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import StringConstraints
@@ -15,6 +15,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import READY, Around, Change, Need, Part, Readiness, Report, Seen, waiting
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
 from bfinfra.model.suggest import nearest

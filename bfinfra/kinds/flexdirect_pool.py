@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Machine, Play

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from bfinfra.kinds import _host_settings
@@ -12,6 +11,7 @@ from bfinfra.kinds._host_settings import State, Steps
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Around
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
 
 GRAPHICS = (holds("hosts", "Host.Config.Settings"), *RIGHTS)

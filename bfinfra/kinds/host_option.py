@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import StringConstraints, model_validator
@@ -14,6 +13,7 @@ from bfinfra.kinds._host_settings import Steps
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Around, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import holds
 

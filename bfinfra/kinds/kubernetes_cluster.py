@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.model import kind
@@ -11,6 +10,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
 from bfinfra.model.kind import Need, Readiness, Ready, Seen
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, Places
 from bfinfra.model.secret import Secret

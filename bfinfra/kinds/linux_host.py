@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
@@ -12,6 +11,7 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
 from bfinfra.model.kind import Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -18,6 +18,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, Trace, differences, waiting
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, Use, may

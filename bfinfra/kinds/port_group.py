@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -15,6 +14,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen, differences
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
 from bfinfra.model.site import Site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
@@ -19,6 +19,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, differences, failed, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
 from bfinfra.model.site import Site

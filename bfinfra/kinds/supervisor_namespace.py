@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -16,6 +16,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, Places, Use, holds, may
 from bfinfra.model.suggest import nearest

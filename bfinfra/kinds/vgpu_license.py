@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -16,6 +16,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostAddress, Machine, Play

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +14,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.kind import Around, Change, Need, Part, Report, Seen
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Places, Use, holds
 from bfinfra.model.units import Bytes, PciId, bytes_text

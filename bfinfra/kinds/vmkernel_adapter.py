@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -17,6 +16,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Right, Use, holds
 from bfinfra.model.site import Site

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from bfinfra.lint import commands, containers, indent, notes, resources
 from bfinfra.lint.pods import Pod, pods
 from bfinfra.model.device_plugin import NEWEST, RELEASES, Version
 from bfinfra.model.errors import Problem
+from bfinfra.model.records import dataclass
 from bfinfra.model.remark import Remark, error
 from bfinfra.spec.yaml import LARGEST, Unreadable, compose_all
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from bfinfra.model.device_plugin import GROUP, SWITCH
 from bfinfra.model.errors import Place
+from bfinfra.model.records import dataclass
 from bfinfra.spec.yaml import Entry, Node
 
 TEMPLATES = {

@@ -6,8 +6,9 @@ Source: vmware/bitfusion-with-kubernetes-integration, tags v0.1 to v0.4 (deploym
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from bfinfra.model.records import dataclass
 
 GROUP = "bitfusion.io"
 ALLOCATED = f"{GROUP}/gpu"

@@ -6,13 +6,14 @@ import datetime as dt
 import enum
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.trust import Trust

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 
 

@@ -23,10 +23,10 @@ BfinfraError
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.model.refs import Key
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from bfinfra.model.records import dataclass
 
 
 class Health(enum.StrEnum):

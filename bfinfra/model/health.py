@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from bfinfra.model.records import dataclass
 
 
 class Status(StrEnum):

@@ -12,8 +12,10 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from bfinfra.model.records import dataclass
 
 LINE = re.compile(r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?")
 LARGEST = 1 << 20  # bytes of JSON; a mark is a few kilobytes, more is an attack

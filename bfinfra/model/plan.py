@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.model.errors import Problem, Warned
 from bfinfra.model.kind import Change, Disruption, Later, Step
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 

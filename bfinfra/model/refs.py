@@ -15,8 +15,12 @@ from typing import Any
 from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
+from bfinfra.model.records import dataclass
 
-@dataclasses.dataclass(frozen=True, slots=True)
+EDGES = "_edges"  # where a Spec, which never changes, keeps its references: they are asked for at each stage
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """The address of a resource: `kind/name`."""
 
@@ -35,7 +39,7 @@ class Key:
         return cls(kind, name)
 
 
-@dataclasses.dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Ref:
     """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these kinds.
 
@@ -53,7 +57,7 @@ class Ref:
         return {**handler(schema), "x-names": list(self.kinds)}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A reference found in a value: the dotted field (`workers.pool-1.class`), the kinds it may name, the name."""
 
@@ -65,7 +69,13 @@ class Edge:
 
 def edges(value: Any) -> tuple[Edge, ...]:
     """Every reference in a Spec (pydantic) or State (dataclass), in the order of its fields."""
-    return () if value is None else tuple(_of_object(value, ""))
+    if value is None:
+        return ()
+    kept = vars(value) if isinstance(value, BaseModel) else {}
+    if EDGES not in kept:
+        kept[EDGES] = tuple(_of_object(value, ""))
+    found: tuple[Edge, ...] = kept[EDGES]
+    return found
 
 
 def kinds_named(cls: Any) -> frozenset[str]:

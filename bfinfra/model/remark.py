@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from bfinfra.model.errors import Place, Problem
+from bfinfra.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 VCENTER = "vcenter"
@@ -26,7 +28,7 @@ class Use(enum.StrEnum):
     DESTROY = "destroy"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Entity:
     """An object of vCenter: its type, and its inventory path as govc writes it; `*` stands for what the site doesn't say."""
 
@@ -82,7 +84,7 @@ def may(verbs: str, resources: str, on: str, *, spare: str = "") -> Rule:
     return Rule(on, tuple(verbs.split()), tuple(resources.split()), spare)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Verb:
     """One verb on one resource."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.records import dataclass
 
 MINUTES = {f"{n}m": (n, 0) for n in (5, 6, 10, 12, 15, 20, 30)}
 HOURS = {f"{n}h": (0, n) for n in (1, 2, 3, 4, 6, 8, 12)}

@@ -9,13 +9,14 @@ import hmac
 import os
 import subprocess
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from bfinfra.model.errors import Problem, SecretMissing
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.sources import Sources, small
 

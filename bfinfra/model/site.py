@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Warned
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.trust import Trust

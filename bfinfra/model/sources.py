@@ -6,12 +6,14 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
+
+from bfinfra.model.records import dataclass
 
 LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
 

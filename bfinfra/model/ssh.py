@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bfinfra.model.records import dataclass
 from bfinfra.operator.result import GOOD, Outcome, Result
 from bfinfra.operator.wanted import FINALIZER, Wanted
 

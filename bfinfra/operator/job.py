@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP
 from bfinfra.operator.manifest import API
 from bfinfra.operator.wanted import Wanted

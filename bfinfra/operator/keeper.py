@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import BfinfraError, Exists, Missing
+from bfinfra.model.records import dataclass
 from bfinfra.operator import seen
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest

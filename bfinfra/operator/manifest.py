@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.model.names import LABEL_VALUE
+from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import FILE, GROUP, KIND, VERSION
 from bfinfra.render.schedule import contents
 

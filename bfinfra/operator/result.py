@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
+
+from bfinfra.model.records import dataclass
 
 LARGEST = 4000  # bytes
 LONGEST = 300  # characters of a reason

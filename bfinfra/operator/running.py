@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
@@ -18,6 +18,7 @@ from bfinfra.backends.kubernetes import Cluster, incluster, kubeconfig
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.transport import Seam
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.operator.job import Mould
 from bfinfra.operator.keeper import Keeper

@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from bfinfra.model.records import dataclass
 from bfinfra.operator.approval import DIGITS, Approval
 from bfinfra.operator.crd import INTERVAL
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from threading import Event as Flag
 
@@ -17,6 +17,7 @@ from bfinfra.model.drift import Cause, Report
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.events import Ended, Ending
 from bfinfra.model.plan import Plan
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.operator.approval import Approval, allowed, digest

@@ -6,13 +6,13 @@ import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bfinfra.model.documentation import documentation
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile

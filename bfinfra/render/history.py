@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.model.events import Ending
+from bfinfra.model.records import dataclass
 from bfinfra.render.data import document
 from bfinfra.render.safe import safe
 from bfinfra.render.style import ENDINGS, PLAIN, Style

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.model.events import Ended, Event, Progressed, Settling, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Done
 from bfinfra.model.plan import Item, Plan
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_short
 from bfinfra.render.safe import safe

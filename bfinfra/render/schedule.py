@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.schedule import Schedule
 
 HARDENED = """\

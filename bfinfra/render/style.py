@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bfinfra.model.events import Ending
 from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action
+from bfinfra.model.records import dataclass
 
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 SYMBOLS = {

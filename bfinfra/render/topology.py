@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render.safe import safe
 

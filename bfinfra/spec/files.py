@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from bfinfra.model.errors import Place, Problem
+from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.yaml import LARGEST, Node, Unreadable, compose
 

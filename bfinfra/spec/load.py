@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from bfinfra import kinds as registry
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Problem, SiteError, Warned
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site, VCenterSettings

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from bfinfra.model.errors import Place, Problem
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.files import Document

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.model.errors import Problem
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile, LocalOutput

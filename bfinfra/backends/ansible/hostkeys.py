@@ -7,11 +7,11 @@ import binascii
 import hashlib
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ansible import programs
 from bfinfra.model.errors import Unreachable, Untrusted
+from bfinfra.model.records import dataclass
 from bfinfra.model.sources import small
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,6 +16,7 @@ import ansible_runner
 from bfinfra.backends.ansible import folder, programs
 from bfinfra.backends.ansible.connection import DESTINATION
 from bfinfra.model.errors import BfinfraError, Problem, Rejected
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.connection import Connection

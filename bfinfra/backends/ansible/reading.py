@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from bfinfra.model.records import dataclass
 
 BEGIN, END = "\x1e", "\x1d"
 PIECE = re.compile(f"{BEGIN}(\\d+)\n(.*?){END}(\\d+)\n", re.DOTALL)

@@ -6,13 +6,14 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from bfinfra.backends.bitfusion.archive import FILES, BadToken, members
 from bfinfra.model import foreign
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 
 PORT = 56001

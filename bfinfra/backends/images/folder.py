@@ -8,12 +8,13 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 
 MARK = ".bfinfra.json"  # carries the mark and the record
 LARGEST = 1 << 20  # bytes of that file

@@ -10,10 +10,11 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from bfinfra.model.errors import Rejected
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import environment
 
 PROBES = {

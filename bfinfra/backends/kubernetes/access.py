@@ -6,8 +6,9 @@ import base64
 import binascii
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
 MARGIN = 60  # seconds before its end at which a token counts as spent

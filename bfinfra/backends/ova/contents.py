@@ -6,11 +6,12 @@ import functools
 import hashlib
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from bfinfra.backends.ova.source import AGAIN, BUFFER, Checked, Source, refusal
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.ova.signature import Signature

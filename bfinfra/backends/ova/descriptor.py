@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ova.archive import shown
 from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Product, Property, refusal
 from bfinfra.backends.ova.xml import attribute, bytes_in, children, first, number, raw, safe, text
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

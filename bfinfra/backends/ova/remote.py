@@ -8,13 +8,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from bfinfra.backends.ova.source import BUFFER, refusal
 from bfinfra.model.errors import Busy, Missing, Unanswered, Unreachable
+from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ certificate's fingerprint is there to be compared. Source: DSP0243, chapter 5.1.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from bfinfra.backends.ova.archive import shown
 from bfinfra.backends.ova.contents import refusal
+from bfinfra.model.records import dataclass
 
 LINE = re.compile(r"\s*(?P<algorithm>SHA-?\d+)\s*\((?P<name>[^)]+)\)\s*=\s*(?P<value>[0-9A-Fa-f]+)\s*$", re.MULTILINE)
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from bfinfra.model.errors import Refusal
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

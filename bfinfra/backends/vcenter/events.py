@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pyVmomi import vim
@@ -11,6 +10,7 @@ from pyVmomi import vim
 from bfinfra.backends.vcenter import refs
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.words import safe
+from bfinfra.model.records import dataclass
 
 MOST = 1000  # events an answer; vCenter itself gives no more
 RECONFIGURED, POWERED, MOVED, REMOVED = "reconfigured", "powered", "moved", "removed"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bfinfra.model.errors import Malformed
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.backends.vcenter.vm_classes import VmClass, VmClasses
 from bfinfra.model.errors import Malformed, Missing
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.client import VCenter
@@ -50,7 +52,7 @@ class Catalog:
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Grant:
     """A right: `account` is name@domain; `role` is view, edit or owner."""
 

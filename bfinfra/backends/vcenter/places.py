@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from bfinfra.model.errors import Rejected
+from bfinfra.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

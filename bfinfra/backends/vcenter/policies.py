@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import Malformed, Missing, Rejected
+from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Malformed, Missing, Rejected
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.model.errors import Malformed, Missing
+from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest
@@ -16,7 +17,7 @@ VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 MIB = 2**20
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Device:
     """A PCI device that any free card will do for: ids as in lspci; `label`: hosts' own word for their cards, "" = any."""
 

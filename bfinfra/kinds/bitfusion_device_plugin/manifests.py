@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from bfinfra.kinds.bitfusion_device_plugin.spec import Spec, What
 from bfinfra.kinds.bitfusion_device_plugin.state import CERTIFICATE
 from bfinfra.kinds.token_secret import FORMS
 from bfinfra.model.device_plugin import ALLOCATED
+from bfinfra.model.records import dataclass
 
 Manifest = dict[str, Any]
 PLUGIN, WEBHOOK, ACCOUNT = "bitfusion-cli-device-plugin", "bitfusion-webhook-deployment", "bwki-webhook-deployment"

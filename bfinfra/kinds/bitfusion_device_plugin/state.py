@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 if TYPE_CHECKING:

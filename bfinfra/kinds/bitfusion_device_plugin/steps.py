@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bfinfra.kinds.bitfusion_device_plugin.state import Place
@@ -11,6 +10,7 @@ from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Disruption, Later
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
 
 CONFIGURING = "serviceaccounts configmaps services"

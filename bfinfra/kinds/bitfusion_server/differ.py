@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.backends.ova import Ova
@@ -13,6 +12,7 @@ from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
 from bfinfra.kinds.bitfusion_server.target import Target
 from bfinfra.model.kind import Change, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
 

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from bfinfra.backends.ova import Ova
@@ -16,6 +16,7 @@ from bfinfra.kinds.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import kind
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 KEYS = (VM_MARK, *VM_KEYS)

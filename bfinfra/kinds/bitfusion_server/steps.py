@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server.target import Target
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
 

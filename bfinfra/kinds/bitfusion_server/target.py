@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import HostDetail
@@ -15,6 +15,7 @@ from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.kinds._linux import check_alone
@@ -14,6 +13,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Disruption, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.ssh import Machine
 

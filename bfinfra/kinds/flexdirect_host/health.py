@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.flexdirect.report import parse
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.health import Health, Status
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import Machine
 

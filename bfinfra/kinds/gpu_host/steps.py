@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 
 NOTE = (holds("host", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))

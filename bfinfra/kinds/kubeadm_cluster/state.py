@@ -7,12 +7,13 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds._linux import OnHosts, first_word
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
 from bfinfra.model.ssh import Machine

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Disruption, Later
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
 from bfinfra.model.ssh import Machine
 

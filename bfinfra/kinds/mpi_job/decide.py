@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
@@ -18,6 +17,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
 

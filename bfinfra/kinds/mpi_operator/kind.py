@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
@@ -18,6 +18,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import READY, Around, Change, Later, Need, Readiness, Report, Seen, waiting
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, Right, Use, may

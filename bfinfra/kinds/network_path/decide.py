@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
@@ -16,6 +16,7 @@ from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, differences
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
 

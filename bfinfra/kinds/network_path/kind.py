@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, selector
@@ -21,6 +21,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Places as Where

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.backends.words import safe
 from bfinfra.kinds.network_path.spec import Spec
+from bfinfra.model.records import dataclass
 
 MOST = 3  # blocked paths told
 Policy = Mapping[str, Any]

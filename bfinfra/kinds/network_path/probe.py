@@ -6,13 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds._pods import ends, job_phase, stuck
 from bfinfra.kinds.network_path.spec import Probe
+from bfinfra.model.records import dataclass
 
 TRIED = "bfinfra.io/tried"
 """The annotation with the digest of what was tried."""

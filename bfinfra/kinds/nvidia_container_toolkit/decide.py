@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -15,6 +14,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Disruption, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import Machine
 
 NOTHING = Installed(None)

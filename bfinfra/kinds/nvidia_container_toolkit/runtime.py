@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
 from bfinfra.model.errors import Refusal
+from bfinfra.model.records import dataclass
 
 FILES = {"docker": "/etc/docker/daemon.json", "containerd": "/etc/containerd/config.toml"}
 UNITS = {"docker": "docker.service", "containerd": "containerd.service"}

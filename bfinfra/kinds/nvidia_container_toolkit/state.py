@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds._linux import OnHosts, first_word, service, service_state
 from bfinfra.kinds.nvidia_container_toolkit.runtime import FILES, UNITS, Before
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import Machine
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.backends.vcenter.tagging import Category, Tag
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 
 PREFIX = "storage_policy/"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 
 CHANGE = holds("policies", "StorageProfile.Update")

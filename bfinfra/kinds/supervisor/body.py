@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.kinds.supervisor.spec import Addresses, Balancer, Enable, Nsx, Spec, Vds
+from bfinfra.model.records import dataclass
 
 NSX, VDS = "NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"
 FIELDS = {  # vCenter's → ours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
@@ -16,6 +15,7 @@ from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.suggest import nearest

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.kinds.supervisor.body import NSX, Ids, cidr, provider
 from bfinfra.kinds.supervisor.spec import Addresses, Enable, Vds
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change
+from bfinfra.model.records import dataclass
 
 Info = Mapping[str, Any]
 POLICIES = {"control_plane": "master_storage_policy", "ephemeral": "ephemeral_storage_policy", "images": "image_storage"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
@@ -13,6 +13,7 @@ from bfinfra.kinds.tanzu_cluster.spec import ControlPlane, Spec, Workers
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.kind import Need
 from bfinfra.model.names import storage_class
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_text, megahertz_text
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from bfinfra.kinds.tanzu_cluster import v1alpha1, v1alpha2, v1beta1
 from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, V1BETA1, Spec
+from bfinfra.model.records import dataclass
 
 TANZU, CLUSTER_API = "TanzuKubernetesCluster", "Cluster"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.tanzu_cluster.fit import Ground
@@ -12,6 +12,7 @@ from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.kinds.tanzu_cluster.upgrade import matches, numbers
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.names import storage_class
+from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:

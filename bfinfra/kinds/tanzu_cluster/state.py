@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from bfinfra.backends.kubernetes.marks import mark_of
@@ -15,6 +15,7 @@ from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, Spec
 from bfinfra.kinds.tanzu_cluster.upgrade import numbers
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 UP = ("running", "updating", "updateFailed")

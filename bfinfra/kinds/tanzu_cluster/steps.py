@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.backends.kubernetes.contents import LISTED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import API, Rule, Use, may
 
 THINGS = "tanzukubernetesclusters.run.tanzu.vmware.com"

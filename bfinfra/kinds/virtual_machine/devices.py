@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
@@ -13,6 +13,7 @@ from bfinfra.kinds.virtual_machine import disks
 from bfinfra.kinds.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 

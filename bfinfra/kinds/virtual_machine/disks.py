@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
@@ -12,6 +12,7 @@ from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.library_items import Declared
@@ -11,6 +10,7 @@ from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Change
+from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.suggest import nearest
 

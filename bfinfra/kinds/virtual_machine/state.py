@@ -6,7 +6,7 @@ import base64
 import gzip
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.virtual_machine.properties import Seen
 from bfinfra.model import kind
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 GUEST = {"user_data": "guestinfo.userdata", "meta_data": "guestinfo.metadata"}

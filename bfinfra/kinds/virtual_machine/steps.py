@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
 from bfinfra.model import kind
 from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
 

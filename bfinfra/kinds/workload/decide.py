@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfinfra.kinds._homes import real_name
@@ -17,6 +16,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
 
 CLAIM = "PersistentVolumeClaim"

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, marked
@@ -15,6 +15,7 @@ from bfinfra.kinds.workload.manifests import Manifest, identity, pod_spec
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 
 RENDERED = "bfinfra.io/rendered"
 VOLUME = "bitfusion-client"

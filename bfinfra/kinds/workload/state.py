@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
@@ -15,6 +15,7 @@ from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 Object = dict[str, Any]

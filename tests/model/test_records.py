@@ -1,0 +1,168 @@
+"""Records are the standard library's dataclasses in all that is used of them, but for when their methods are made."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import itertools
+import pickle
+from dataclasses import asdict, field, fields, replace
+from typing import Any
+
+import pytest
+
+from bfinfra.model.records import dataclass
+
+MAKERS = {"the standard one": dataclasses.dataclass, "ours": dataclass}
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    name: str
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Base:
+    kept: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derived(Base):
+    count: int
+    names: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    @functools.cached_property
+    def doubled(self) -> int:
+        return 2 * self.count
+
+
+def made(maker: Any, **switches: bool) -> Any:
+    @maker(**switches)
+    class Thing:
+        name: str
+        size: int = 3
+        inside: dict[str, int] = field(default_factory=dict, hash=False)
+        secret: str = field(default="", repr=False, compare=False)
+
+    return Thing
+
+
+SWITCHES = [dict(zip(("frozen", "slots", "kw_only"), each, strict=True)) for each in itertools.product((False, True), repeat=3)]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_a_record_shows_compares_and_hashes_as_a_standard_one(switches: dict[str, bool]) -> None:
+    standard, ours = (made(maker, **switches) for maker in MAKERS.values())
+    given = [{"name": "a"}, {"name": "a", "size": 4}, {"name": "b", "inside": {"x": 1}}, {"name": "a", "secret": "s"}]
+    assert [repr(ours(**each)) for each in given] == [repr(standard(**each)) for each in given]
+    for one, other in itertools.product(given, repeat=2):
+        assert (ours(**one) == ours(**other)) == (standard(**one) == standard(**other))
+        assert ours(**one) != standard(**one)
+        if switches["frozen"]:
+            assert (hash(ours(**one)) == hash(ours(**other))) == (hash(standard(**one)) == hash(standard(**other)))
+    if not switches["frozen"]:
+        assert ours.__hash__ is standard.__hash__ is None
+    assert [f.name for f in fields(ours)] == [f.name for f in fields(standard)]
+    assert asdict(ours(name="a")) == asdict(standard(name="a"))
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+@pytest.mark.parametrize("given", [((), {}), (("a", 1, {}, "", 5), {}), (("a",), {"name": "b"}), (("a",), {"colour": "red"}), (("a", 2), {})], ids=str)
+def test_what_a_standard_one_refuses_is_refused_in_the_same_words(given: tuple[tuple[Any, ...], dict[str, Any]], switches: dict[str, bool]) -> None:
+    said = []
+    for maker in MAKERS.values():
+        kind = made(maker, **switches)
+        try:
+            said.append(repr(kind(*given[0], **given[1])))
+        except TypeError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
+def test_what_is_frozen_cannot_be_changed() -> None:
+    for record in (Base("a"), Packed("a"), Derived(count=1)):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            record.name = "b"  # type: ignore[misc, union-attr]
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            del record.name  # type: ignore[misc, union-attr]
+
+
+def test_a_default_that_is_made_is_made_for_each() -> None:
+    one, other = Derived(count=1), Derived(count=1)
+    one.names.append("x")
+    assert other.names == []
+    assert one == other, "what is not compared is not"
+
+
+def test_fields_are_inherited_and_values_worked_out_once_are_kept() -> None:
+    record = Derived(count=2, kept="k")
+    assert (record.kept, record.doubled) == ("k", 4)
+    assert replace(record, count=3).doubled == 6
+    assert record != Base("k")
+
+
+def test_a_standard_one_may_stand_on_ours_and_ours_on_a_standard_one() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Standard(Derived):
+        more: int = 5
+
+    @dataclass(frozen=True)
+    class Ours(Standard):
+        most: int = 6
+        names: list[str] = field(default_factory=lambda: ["n"])
+
+    record = Ours(count=1, most=7)
+    assert (record.kept, record.more, record.most, record.names) == ("", 5, 7, ["n"])
+    assert [f.name for f in fields(record)] == ["kept", "count", "names", "more", "most"]
+    assert Ours.__match_args__ == ("kept", "names", "most")
+    with pytest.raises(TypeError, match="non-frozen"):
+        dataclasses.dataclass(type("Loose", (Ours,), {}))
+
+
+def test_records_with_slots_are_copied_and_pickled() -> None:
+    record = Packed("a", (1, 2))
+    assert pickle.loads(pickle.dumps(record)) == copy.deepcopy(record) == record
+    assert not hasattr(record, "__dict__")
+
+
+def test_a_method_that_is_written_in_the_class_stays() -> None:
+    @dataclass(frozen=True)
+    class Named:  # noqa: PLW1641 - what hash it gets is part of the test
+        name: str
+
+        def __repr__(self) -> str:
+            return "a named one"
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Named)
+
+        def __post_init__(self) -> None:
+            if not self.name:
+                raise ValueError("no name")
+
+    assert repr(Named("a")) == "a named one"
+    assert Named("a") == Named("b")
+    assert isinstance(hash(Named("a")), int)
+    with pytest.raises(ValueError, match="no name"):
+        Named("")
+
+
+def test_what_makes_a_record_is_written_when_the_first_one_is_made() -> None:
+    kind = made(dataclass, frozen=True)
+    before = kind.__init__
+    kind(name="a")
+    written = kind.__init__
+    kind(name="b")
+    assert before is not written is kind.__init__
+
+
+def test_a_record_that_holds_itself_can_be_shown() -> None:
+    @dataclass
+    class Ring:
+        next: Any = None
+
+    ring = Ring()
+    ring.next = ring
+    assert repr(ring).endswith("Ring(next=...)")
