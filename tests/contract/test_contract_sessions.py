@@ -7,8 +7,9 @@ import datetime as dt
 import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import READER, VCenterSide
+from pyVmomi import vim
 
-from bfinfra.backends.vcenter import leftovers, properties
+from bfinfra.backends.vcenter import leftovers, properties, refs
 from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
 from bfinfra.model.rights import Entity
 
@@ -73,7 +74,7 @@ def test_an_ended_session_never_looks_like_an_empty_world(vcenter: VCenterSide, 
     content = vcenter.open().session.content()
     content.sessionManager.Logout()
     with account.refused(Expired):
-        properties.of(content, [content.rootFolder], ["name"], properties.whole)
+        properties.of(content, vim.Folder, [refs.moid(content.rootFolder)], ["name"], properties.whole)
 
 
 @call("session.write", case="a privilege is missing")

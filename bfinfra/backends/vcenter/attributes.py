@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from bfinfra.backends.vcenter import properties
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.model.errors import Exists, Missing, Rejected
+
+
+class LastOne:
+    """Who empties an attribute takes its definition along where no other has a note in it. One at a time.
+
+    Two that empty theirs side by side would leave a definition without a note, of which nothing tells a run after a killed one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def drop(self, last: Callable[[], bool], empty: Callable[[bool], None]) -> None:
+        """`last`: whether no other has a note; `empty`: do it, the definition included where told so."""
+        with self._lock:
+            if not last():
+                empty(False)
+                if not last():
+                    return  # else the others went meanwhile, and saw this one's note: another machine's run
+            empty(True)
 
 
 def defined(content: Any) -> dict[int, str]:

@@ -20,6 +20,7 @@ class ClusterNotes:
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
+        self._notes = attributes.LastOne()
 
     def read(self, attribute: str, *, everyone: bool) -> Mapping[str, tuple[str, str]]:
         """Clusters by name: id and note, "" for none. Unless `everyone`: none where there is no such attribute at all."""
@@ -36,8 +37,14 @@ class ClusterNotes:
 
     def drop(self, moid: str, attribute: str) -> None:
         """Empty a note; the last one takes the attribute's definition along."""
-        last = not any(text and other != moid for other, text in self.read(attribute, everyone=False).values())
-        self._session.write(lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last))
+        self._notes.drop(
+            lambda: self._last(moid, attribute),
+            lambda last: self._session.write(lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last)),
+        )
+
+    def _last(self, moid: str, attribute: str) -> bool:
+        """Whether no other cluster has this note."""
+        return not any(text and other != moid for other, text in self.read(attribute, everyone=False).values())
 
 
 def _cluster(content: Any, moid: str) -> Any:

@@ -126,7 +126,7 @@ class HostSettings:
 
     def _hosts(self, moids: Iterable[str], paths: list[str], make: Any) -> list[Any]:
         listed = list(dict.fromkeys(moids))
-        return self._session.read(lambda content: properties.of(content, [refs.refer(content, vim.HostSystem, moid) for moid in listed], paths, make)) if listed and paths else []
+        return self._session.read(lambda content: properties.of(content, vim.HostSystem, listed, paths, make)) if listed and paths else []
 
 
 def _system(content: Any, moid: str, name: str) -> Any:

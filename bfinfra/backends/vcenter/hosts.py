@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,13 +11,13 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.ahead import Ahead
-from bfinfra.backends.vcenter import attributes, properties, refs
+from bfinfra.backends.vcenter import attributes, properties, refs, tree
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
-from bfinfra.backends.vcenter.tree import number, texts, truth
+from bfinfra.backends.vcenter.tree import number, truth
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.model.errors import Rejected
 
@@ -36,7 +35,7 @@ class Hosts:
     def __init__(self, session: SoapSession, tasks: Tasks) -> None:
         self._session = session
         self._tasks = tasks
-        self._dropping = threading.Lock()
+        self._notes = attributes.LastOne()
 
     def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
         """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
@@ -64,7 +63,7 @@ class Hosts:
         listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
         def read(content: Any) -> list[HostDetail]:
-            seen = Ahead(lambda: with_devices(content, [refs.refer(content, vim.VirtualMachine, moid) for moid in machines], wanted), "machines")
+            seen = Ahead(lambda: with_devices(content, machines, wanted), "machines")
             if machines:
                 seen.begin()
             defined: dict[int, str] = {}
@@ -75,9 +74,9 @@ class Hosts:
                     found.append((_detail(row), _values(row), row["vm"] or ()))
                 defined.update(attributes.names(row))
 
-            properties.of(content, [_host(content, moid) for moid in listed], DETAIL, take, _definitions(content))
+            properties.of(content, vim.HostSystem, listed, DETAIL, take, _definitions(content))
             held: dict[str, list[Holder]] = {}
-            since = [vm for *_, there in found for vm in there if refs.moid(vm) not in known]
+            since = [moid for *_, there in found for vm in there if (moid := refs.moid(vm)) not in known]
             for machine in (*seen.take(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
             return [replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ()))) for host, values, _ in found]
@@ -102,16 +101,11 @@ class Hosts:
         self._session.write(lambda content: attributes.write(content, _host(content, moid), name, value))
 
     def drop_attribute(self, moid: str, name: str) -> None:
-        """Empty a custom attribute of a host; the last host to do so takes its definition along.
-
-        One at a time: two that empty theirs side by side would leave a definition without a note, of which nothing tells a run after a killed one.
-        """
-        with self._dropping:
-            if not self._last(moid, name):
-                self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
-                if not self._last(moid, name):
-                    return  # else the others went meanwhile, and saw this one's note: another machine's run
-            self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=True))
+        """Empty a custom attribute of a host; the last host to do so takes its definition along."""
+        self._notes.drop(
+            lambda: self._last(moid, name),
+            lambda last: self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=last)),
+        )
 
     def _last(self, moid: str, name: str) -> bool:
         """Whether no other host has this attribute."""
@@ -172,7 +166,7 @@ def _detail(row: Row) -> HostDetail:
         connected=row["runtime.connectionState"] == "connected",
         maintenance=bool(row["runtime.inMaintenanceMode"]),
         boot=_time(row["runtime.bootTime"]),
-        devices=_devices(row["hardware.pciDevice"] or (), row["config.pciPassthruInfo"] or ()),
+        devices=_devices(row["hardware.pciDevice"], row["config.pciPassthruInfo"]),
         vgpu_profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
         attributes={},
         holders=(),
@@ -182,22 +176,24 @@ def _detail(row: Row) -> HostDetail:
     )
 
 
-def _devices(pci: Sequence[Any], passthrough: Sequence[Any]) -> tuple[PciDevice, ...]:
-    info = {each.get("id"): each for each in map(texts, passthrough)}
-    return tuple(_device(each, info.get(each.get("id"), {})) for each in sorted(map(texts, pci), key=lambda d: d.get("id", "")))
+def _devices(pci: tree.Nodes | None, passthrough: tree.Nodes | None) -> tuple[PciDevice, ...]:
+    info = {address: flags for address, *flags in passthrough.table("id", "passthruCapable", "passthruEnabled", "passthruActive")} if passthrough else {}
+    found = sorted(pci.table("id", "classId", "vendorId", "deviceId", "deviceName")) if pci else ()
+    return tuple(_device(*each, *info.get(each[0], ("", "", ""))) for each in found)
 
 
-def _device(pci: Mapping[str, str], passthrough: Mapping[str, str]) -> PciDevice:
-    sort = number(pci, "classId") & 0xFF00
+def _device(  # noqa: PLR0913 - what vCenter says of one
+    address: str, sort: str, vendor: str, device: str, name: str, capable: str, enabled: str, active: str,
+) -> PciDevice:
     return PciDevice(
-        address=pci.get("id", ""),
-        vendor=number(pci, "vendorId") & 0xFFFF,  # vSphere sends PCI ids as signed shorts
-        device=number(pci, "deviceId") & 0xFFFF,
-        name=pci.get("deviceName", ""),
-        display=sort in (0x0300, 0x1200),
-        capable=truth(passthrough, "passthruCapable"),
-        enabled=truth(passthrough, "passthruEnabled"),
-        active=truth(passthrough, "passthruActive"),
+        address=address,
+        vendor=number(vendor) & 0xFFFF,  # vSphere sends PCI ids as signed shorts
+        device=number(device) & 0xFFFF,
+        name=name,
+        display=number(sort) & 0xFF00 in (0x0300, 0x1200),
+        capable=truth(capable),
+        enabled=truth(enabled),
+        active=truth(active),
     )
 
 

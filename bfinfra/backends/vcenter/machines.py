@@ -69,8 +69,7 @@ class Machines:
         wanted, listed = list(keys), list(moids)
 
         def read(content: Any) -> list[Machine]:
-            asked = [refs.refer(content, vim.VirtualMachine, m) for m in listed]
-            return _grouped(properties.of(content, asked, _paths(wanted), lambda row: _machine(row, wanted)), content)
+            return _grouped(properties.of(content, vim.VirtualMachine, listed, _paths(wanted), lambda row: _machine(row, wanted)), content)
 
         return self._session.read(read)
 
@@ -201,14 +200,14 @@ def port_groups(content: Any) -> dict[str, str]:
     return dict(properties.below(content, content.rootFolder, {kind: ["key"]}, lambda row: (str(row["key"]), row.moid)))
 
 
-def with_devices(content: Any, machines: Sequence[Any], keys: Sequence[str]) -> list[Machine]:
+def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> list[Machine]:
     """Those of these VMs that have PCI devices; part of a read that is under way."""
 
     def held(row: Row) -> Machine | None:
         hardware = devices.found(row["config.hardware.device"])
         return _machine(row, keys, hardware) if hardware.pci else None
 
-    return _grouped([found for found in properties.of(content, machines, _paths(keys), held) if found], content)
+    return _grouped([found for found in properties.of(content, vim.VirtualMachine, machines, _paths(keys), held) if found], content)
 
 
 def _grouped(found: Sequence[Machine], content: Any) -> list[Machine]:

@@ -9,15 +9,15 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lxml.etree import _Element as Element
 from pyVmomi import vim, vmodl
 from pyVmomi.VmomiSupport import ManagedObject
 
-from bfinfra.backends.vcenter import faults, refs, tree
+from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.model.errors import Missing
+from bfinfra.model.records import dataclass
 
 PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
 PART = (50, 500)  # objects that are named in one request: fewer are not worth one of their own
@@ -69,13 +69,12 @@ def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], mak
 
 def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]]) -> list[T] | None:
     """None where the view doesn't answer for itself."""
-    walk = Collector.TraversalSpec(name="view", path="view", skip=False, type=vim.view.ContainerView)
-    objects = [Collector.ObjectSpec(obj=view, skip=False, selectSet=[walk]), *_named(beside)]
+    objects = [queries.viewed(view), *_each(beside)]
     paths = {**asked, **{type(ref): paths for ref, paths in beside.items()}, vim.view.ContainerView: ["container"]}
     answered = False
     made: list[T] = []
     with contextlib.suppress(Missing), _readable(content):
-        for row in _rows(content, _first(content, _query(objects, paths))):
+        for row in _rows(content, _first(content, queries.first(paths, objects, PAGE))):
             if row.moid == refs.moid(view):
                 answered = True
             else:
@@ -83,39 +82,41 @@ def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]
     return made if answered else None
 
 
-def of(content: Any, objects: Iterable[Any], paths: Sequence[str], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING) -> list[T]:
-    """What `make` makes of these objects, all of one type, with these paths; objects that are gone are left out. `beside`: as in `below`."""
-    listed = list(objects)
+def of(  # noqa: PLR0913 - what, of which, and what of it
+    content: Any, kind: type[Any], moids: Iterable[str], paths: Sequence[str], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING,
+) -> list[T]:
+    """What `make` makes of these objects of one type, with these paths; objects that are gone are left out. `beside`: as in `below`."""
+    listed = list(moids)
     if not listed:
         return []
     least, most = PART
     size = min(most, max(least, -(-len(listed) // (2 * ASIDE))))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
-    asked = {type(listed[0]): paths}
+    asked = {kind: paths}
     also = {type(ref): paths for ref, paths in beside.items()}
-    queries = (_query([*_named(part), *_named(() if n else beside)], asked if n else asked | also) for n, part in enumerate(parts))
+    questions = (
+        queries.first(asked if n else asked | also, [*queries.named(kind, part), *(() if n else _each(beside))], PAGE) for n, part in enumerate(parts)
+    )
     with _readable(content):
-        return [make(row) for page in _side_by_side(content, queries) for row in _rows(content, page)]
+        return [make(row) for page in _side_by_side(content, questions) for row in _rows(content, page)]
 
 
-def _named(refs: Iterable[Any]) -> list[Any]:
-    return [Collector.ObjectSpec(obj=ref, skip=False) for ref in refs]
+def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
+    return [each for ref in beside for each in queries.named(type(ref), [refs.moid(ref)])]
 
 
 def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
     """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing where it is gone."""
-    query = _query(_named([ref]), {type(ref): paths})
+    query = Collector.FilterSpec(
+        objectSet=[Collector.ObjectSpec(obj=ref, skip=False)], propSet=[Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)],
+        reportMissingObjectsInResults=True,
+    )
     page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
     for found in (page.objects if page else None) or ():
         if not _gone(m.fault for m in found.missingSet or ()):
             _check(((m.path, m.fault) for m in found.missingSet or ()), found.obj, content)
             return Row(found.obj, {p.name: p.val for p in found.propSet or ()})
     raise Missing(f"{refs.moid(ref)} is gone", server=refs.server(content))
-
-
-def _query(objects: list[Any], asked: Mapping[type[Any], Sequence[str]]) -> Any:
-    wanted = [Collector.PropertySpec(type=kind, pathSet=list(paths), all=False) for kind, paths in asked.items()]
-    return Collector.FilterSpec(objectSet=objects, propSet=wanted, reportMissingObjectsInResults=True)
 
 
 @contextlib.contextmanager
@@ -126,19 +127,19 @@ def _readable(content: Any) -> Iterator[None]:
         raise faults.malformed("a property can't be read", refs.server(content), error) from None
 
 
-def _side_by_side(content: Any, queries: Iterator[Any]) -> Iterator[Element | None]:
-    """The first page of each query, in their order; some are under way while one is worked on."""
+def _side_by_side(content: Any, questions: Iterator[str]) -> Iterator[Element | None]:
+    """The first page of each, in their order; some are under way while one is worked on."""
     with ThreadPoolExecutor(ASIDE, thread_name_prefix="part") as asking:
-        asked = [asking.submit(_first, content, query) for query in itertools.islice(queries, ASIDE)]
+        asked = [asking.submit(_first, content, each) for each in itertools.islice(questions, ASIDE)]
         while asked:
             page = asked.pop(0).result()
-            asked += [asking.submit(_first, content, query) for query in itertools.islice(queries, 1)]
+            asked += [asking.submit(_first, content, each) for each in itertools.islice(questions, 1)]
             yield page
 
 
-def _first(content: Any, query: Any) -> Element | None:
-    """The first page of what a query asks for."""
-    answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", [query], Collector.RetrieveOptions(maxObjects=PAGE))
+def _first(content: Any, question: str) -> Element | None:
+    """The first page of what is asked for."""
+    answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", question)
     found: Element | None = answer.find("{*}returnval")
     return found
 
@@ -149,7 +150,7 @@ def _rows(content: Any, page: Element | None) -> Iterator[Row]:
     with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
         while page is not None:
             token = page.findtext("{*}token")
-            following = ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", token) if token else None
+            following = ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", queries.following(token)) if token else None
             for found in page.iterchildren("{*}objects"):
                 if (row := _row(found, content, stub)) is not None:
                     yield row

@@ -12,7 +12,7 @@ from pyVmomi import vim
 from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
-from bfinfra.backends.vcenter import faults, refs, tree
+from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -37,7 +37,8 @@ class Stub(SoapStubAdapterBase):
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
-        answer = self.http.post(self.path, **self._request(mo, info, args))
+        content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
+        answer = self.http.post(self.path, content=content, headers=self._headers())
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -45,13 +46,12 @@ class Stub(SoapStubAdapterBase):
             raise faults.of_fault(result, f"{what} failed", self.server)
         return result
 
-    def read(self, mo: Any, method: str, *args: Any) -> Element:
-        """Send one method and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
-        info = GetWsdlMethod("urn:vim25", method).info
-        what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
-        with self.http.stream("POST", self.path, **self._request(mo, info, args)) as answer:
+    def read(self, mo: Any, method: str, parameters: str) -> Element:
+        """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
+        what = f"{method} on {safe(refs.moid(mo))}"
+        with self.http.stream("POST", self.path, content=queries.envelope(mo, method, parameters), headers=self._headers()) as answer:
             if answer.status_code == 500:
-                raise faults.of_fault(self._deserialised(answer.read(), info, what), f"{what} failed", self.server)
+                raise faults.of_fault(self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what), f"{what} failed", self.server)
             if answer.status_code != 200:
                 raise faults.of_answer(answer, f"{what} failed", self.server)
             try:
@@ -62,9 +62,8 @@ class Stub(SoapStubAdapterBase):
             raise faults.malformed(f"the answer to {what} can't be read", self.server, "it has no body")
         return found
 
-    def _request(self, mo: Any, info: Any, args: Any) -> dict[str, Any]:
-        headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
-        return {"content": self.SerializeRequest(mo, info, args), "headers": headers}  # type: ignore[no-untyped-call]  # pyVmomi's
+    def _headers(self) -> dict[str, str]:
+        return {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
 
     def _deserialised(self, document: bytes, info: Any, what: str) -> Any:
         if b"<!DOCTYPE" in document or b"\0" in document:  # expat would follow entities, and read encodings in which they can't be seen

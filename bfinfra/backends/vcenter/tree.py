@@ -6,7 +6,7 @@ pyVmomi's type metadata says what each value is, so that what comes out is what 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -48,25 +48,48 @@ class Node:
         return found
 
 
+class Nodes(Sequence[Any]):
+    """A list of data objects, each made when it is looked at."""
+
+    def __init__(self, element: Element, kind: Any, stub: Any) -> None:
+        self._element, self._kind, self._stub = element, kind, stub
+
+    def __len__(self) -> int:
+        return len(self._element)
+
+    def __getitem__(self, index: Any) -> Any:
+        return value(self._element[index], self._kind, self._stub)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value(each, self._kind, self._stub) for each in self._element)
+
+    def table(self, *names: str) -> list[tuple[str, ...]]:
+        """Plain attributes of each, as text, "" where not set: of thousands of small objects in a fifth of the time that `texts` takes."""
+        columns = [[each.text or "" for each in self._element.iterdescendants(f"{{*}}{name}")] for name in names]
+        if all(len(column) == len(self) for column in columns):
+            return list(zip(*columns, strict=True))
+        return [tuple(found.get(name, "") for name in names) for found in map(texts, self)]
+
+
 def texts(found: Any) -> Mapping[str, str]:
     """What stands in the attributes of a Node that are plain, by name and as text: many small objects are read so in half the time. Not for lists."""
     return {child.tag.rpartition("}")[2]: child.text or "" for child in found._element}  # noqa: SLF001 - this module's own
 
 
-def number(found: Mapping[str, str], name: str) -> int:
-    """A whole number among such texts. Raises Unfit."""
+def number(text: str) -> int:
+    """A whole number. Raises Unfit."""
     try:
-        return int(found.get(name, ""))
+        return int(text)
     except ValueError as error:
-        raise Unfit(f"{name}: {error}") from None
+        raise Unfit(str(error)) from None
 
 
-def truth(found: Mapping[str, str], name: str) -> bool:
-    """A yes or no among such texts; what is not there is no. Raises Unfit."""
+def truth(text: str) -> bool:
+    """A yes or no; what is not said is no. Raises Unfit."""
     try:
-        return name in found and _bool(found[name])
+        return text != "" and _bool(text)
     except TypeError as error:
-        raise Unfit(f"{name}: {error}") from None
+        raise Unfit(f"{error} is no yes and no no") from None
 
 
 def kind_of(found: Any) -> Any:
@@ -100,6 +123,8 @@ def _reader_of(name: str) -> Reader:
 @functools.cache
 def _reader(kind: Any) -> Reader:
     """How elements of a type are read."""
+    if issubclass(kind, list) and issubclass(kind.Item, DataObject):
+        return lambda element, stub: Nodes(element, kind.Item, stub)
     if issubclass(kind, list):
         return lambda element, stub: [value(child, kind.Item, stub) for child in element]
     if issubclass(kind, ManagedObject):

@@ -1,0 +1,51 @@
+"""Questions to the property collector, written as the XML that it reads: pyVmomi would make an object of each of thousands of references first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from pyVmomi.SoapAdapter import SOAP_END, SOAP_START, XML_HEADER
+
+from bfinfra.backends.vcenter import refs
+
+VIEW = (
+    '<skip>false</skip><selectSet xsi:type="TraversalSpec"><name>view</name><type>ContainerView</type><path>view</path><skip>false</skip></selectSet>'
+)
+
+
+def first(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str], page: int) -> str:
+    """The parameters of RetrievePropertiesEx: these paths of each type, of these objects, so many at once."""
+    wanted = "".join(
+        f"<propSet><type>{_type(kind)}</type><all>false</all>{''.join(f'<pathSet>{escape(path)}</pathSet>' for path in paths)}</propSet>"
+        for kind, paths in asked.items()
+    )
+    missing = "<reportMissingObjectsInResults>true</reportMissingObjectsInResults>"
+    return f"<specSet>{wanted}{''.join(objects)}{missing}</specSet><options><maxObjects>{page}</maxObjects></options>"
+
+
+def following(token: str) -> str:
+    """The parameters of ContinueRetrievePropertiesEx."""
+    return f"<token>{escape(token)}</token>"
+
+
+def named(kind: type[Any], moids: Iterable[str]) -> list[str]:
+    """These objects, for `first`."""
+    before = f"<objectSet><obj type={quoteattr(_type(kind))}>"
+    return [f"{before}{escape(moid)}</obj><skip>false</skip></objectSet>" for moid in moids]
+
+
+def viewed(view: Any) -> str:
+    """A container view, and all that it shows, for `first`."""
+    return f'<objectSet><obj type="ContainerView">{escape(refs.moid(view))}</obj>{VIEW}</objectSet>'
+
+
+def envelope(mo: Any, method: str, parameters: str) -> bytes:
+    """The document that is sent to have a method of `mo` run."""
+    this = f"<_this type={quoteattr(_type(type(mo)))}>{escape(refs.moid(mo))}</_this>"
+    return f'{XML_HEADER}\n{SOAP_START}<{method} xmlns="urn:vim25">{this}{parameters}</{method}>{SOAP_END}'.encode()
+
+
+def _type(kind: type[Any]) -> str:
+    return str(kind._wsdlName)  # noqa: SLF001 - what pyVmomi calls the name on the wire
