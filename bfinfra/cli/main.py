@@ -42,7 +42,7 @@ class Struck:
 
 def program() -> int:
     """`main` as a whole process: what start-up makes lives to the end, so garbage is looked for seldom, and not when all is over."""
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 100)
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
     code = main()
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def operate(args: argparse.Namespace) -> int:
         raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
     how = How(Mould(args.image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or "")
     stop = Stop()
+    gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
     with stoppable(stop):
         return run(how, stop.flag)
 

@@ -10,7 +10,7 @@ import functools
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -19,8 +19,13 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.peers import Pair, Peers
-from bfinfra.model.refs import Key
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import EDGES, Key
 from bfinfra.model.rights import Places, Right, Use
+
+LEADS = "_leads"
+KEPT = frozenset({"_as_applied", EDGES, LEADS})
+"""What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it, its references, what leads outside of the site."""
 
 
 class Part(BaseModel):
@@ -63,7 +68,8 @@ class Spec(Part):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that differs in some fields; what was worked out of the original is not taken along."""
         copied = super().model_copy(update=update, deep=deep)
-        vars(copied).pop("_as_applied", None)
+        for kept in KEPT:
+            vars(copied).pop(kept, None)
         return copied
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from bfinfra.model.kind import KEPT, LEADS
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
@@ -18,26 +19,28 @@ PLAIN = frozenset({str, int, float, bool, type(None)})  # most of a site; nothin
 
 def walk(site: Site, see: See) -> None:
     """Show everything to `see`, in the order of the files."""
-    _walk((None, "vcenter"), site.vcenter, see)
-    _walk((None, "pepper"), site.pepper, see)
-    _walk((None, "drift"), site.drift, see)
+    for name, value in (("vcenter", site.vcenter), ("pepper", site.pepper), ("drift", site.drift)):
+        for field, found in _below(name, value):
+            see((None, field), found)
     for key, spec in site.resources.items():
-        _walk((key, ""), spec, see)
+        if LEADS not in (kept := vars(spec)):
+            kept[LEADS] = tuple(_below("", spec))
+        for field, found in kept[LEADS]:
+            see((key, field), found)
 
 
-def _walk(at: Spot, value: object, see: See) -> None:
+def _below(at: str, value: object) -> Iterator[tuple[str, Secret | LocalFile]]:
     if isinstance(value, BaseModel):
-        _inside(at, vars(value).items(), see)
+        yield from _inside(at, vars(value).items())
     elif isinstance(value, Mapping):
-        _inside(at, value.items(), see)
+        yield from _inside(at, value.items())
     elif isinstance(value, (tuple, list)):
-        _inside(at, enumerate(value), see)
+        yield from _inside(at, enumerate(value))
     elif isinstance(value, Secret | LocalFile):
-        see(at, value)
+        yield at, value
 
 
-def _inside(at: Spot, values: Iterable[tuple[object, object]], see: See) -> None:
-    key, above = at
+def _inside(above: str, values: Iterable[tuple[object, object]]) -> Iterator[tuple[str, Secret | LocalFile]]:
     for name, inner in values:
-        if inner and type(inner) not in PLAIN:
-            _walk((key, f"{above}.{name}" if above else str(name)), inner, see)
+        if inner and type(inner) not in PLAIN and name not in KEPT:
+            yield from _below(f"{above}.{name}" if above else str(name), inner)

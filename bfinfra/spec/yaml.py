@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from bfinfra.model.errors import Place, Problem
+from bfinfra.model.records import dataclass
 
 LARGEST = 4 << 20  # bytes of one file
 DEEPEST = 64  # collections within collections
@@ -31,13 +33,36 @@ class Unreadable(Exception):
         self.problem = problem
 
 
-class Node(NamedTuple):
-    """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry. `plainly`: text without quotes, of which YAML makes numbers and booleans."""
+class Source:
+    """The text of a file, in which marks are places. PyYAML's marks count from 0."""
 
-    at: Place
+    def __init__(self, file: Path, text: str) -> None:
+        self.file, self.text = file, text
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The lines as an error shows them."""
+        return lines_of(self.text)
+
+    def place(self, mark: Any) -> Place:
+        """The place of a mark. It is wanted of few: most of a site is right."""
+        line, lines = mark.line, self.lines
+        return Place(self.file, line + 1, mark.column + 1, lines[line] if line < len(lines) else "")
+
+
+class Node(NamedTuple):
+    """A value and where it stands. `value`: text, None, a list of nodes, or a dict of text → Entry. `plainly`: text without quotes, of which YAML makes numbers and booleans."""
+
+    source: Source
+    mark: Any
     value: Any
     weight: int = 1
     plainly: bool = False
+
+    @property
+    def at(self) -> Place:
+        """Its place."""
+        return self.source.place(self.mark)
 
     def plain(self) -> Any:
         """The same as dicts, lists, text and None."""
@@ -49,8 +74,13 @@ class Node(NamedTuple):
 class Entry(NamedTuple):
     """One key of a mapping: where the key stands, and its value."""
 
-    at: Place
+    mark: Any
     node: Node
+
+    @property
+    def at(self) -> Place:
+        """The key's place."""
+        return self.node.source.place(self.mark)
 
     @property
     def place(self) -> Place:
@@ -62,12 +92,12 @@ class Entry(NamedTuple):
 class Frame:
     """A collection under construction. `key`: the key whose value comes next, None where a key comes next."""
 
-    at: Place
+    mark: Any
     value: Any
     anchor: str | None
-    key: tuple[str, Place] | None = None
+    key: tuple[str, Any] | None = None
     weight: int = 1
-    merges: list[tuple[Place, Node]] = field(default_factory=list)
+    merges: list[tuple[Any, Node]] = field(default_factory=list)
 
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
@@ -109,7 +139,7 @@ class _Composer:
     """Events in, nodes out, without recursion."""
 
     def __init__(self, file: Path, text: str, *, several: bool = False) -> None:
-        self.file, self.text, self.lines, self.several = file, text, lines_of(text), several
+        self.source, self.text, self.several = Source(file, text), text, several
         self.roots: list[Node] = []
         self.problems: list[Problem] = []
         self.frames: list[Frame] = []
@@ -122,62 +152,56 @@ class _Composer:
         """The last document's, None where there is none."""
         return self.roots[-1] if self.roots else None
 
-    def place(self, mark: Any) -> Place:
-        """PyYAML counts from 0."""
-        line, lines = mark.line, self.lines
-        return Place(self.file, line + 1, mark.column + 1, lines[line] if line < len(lines) else "")
-
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's words are good; its place is where it noticed, its context where the trouble began."""
         began = f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
         why = " ".join(part for part in (error.context, began) if part).strip()
         tab = any("\t" in line[: len(line) - len(line.lstrip())] for line in self.text.splitlines()[: (error.problem_mark or _START).line + 1])
-        return Problem(f"this is not YAML: {error.problem}", self.place(error.problem_mark or _START), why,
+        return Problem(f"this is not YAML: {error.problem}", self.source.place(error.problem_mark or _START), why,
                        "indent with blanks, not tabs" if tab else "")
 
     def character(self, position: int) -> Problem:
         """A control character, which YAML doesn't allow."""
         before = self.text.encode()[:position].decode(errors="ignore")
         last = before.rpartition("\n")[2]
-        return Problem("a control character stands here", self.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
+        return Problem("a control character stands here", self.source.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
 
-    def _say(self, what: str, at: Place, why: str = "", next: str = "") -> None:
-        self.problems.append(Problem(what, at, why, next))
+    def _say(self, what: str, mark: Any, why: str = "", next: str = "") -> None:
+        self.problems.append(Problem(what, self.source.place(mark), why, next))
 
-    def _refuse(self, what: str, at: Place, why: str = "", next: str = "") -> None:
-        raise Unreadable(Problem(what, at, why, next))
+    def _refuse(self, what: str, mark: Any, why: str = "", next: str = "") -> None:
+        raise Unreadable(Problem(what, self.source.place(mark), why, next))
 
     def begin(self, event: Any) -> None:
         """The one document, or one too many."""
         self.documents += 1
         self.anchors.clear()
         if self.documents > 1 and not self.several:
-            self._refuse("a second document begins here", self.place(event.start_mark), "a site file is one document",
-                         "delete the line ---, or make it a file of its own")
+            self._refuse("a second document begins here", event.start_mark, "a site file is one document", "delete the line ---, or make it a file of its own")
 
     def alias(self, event: Any) -> None:
         """What an anchor names, once more."""
-        at = self.place(event.start_mark)
+        mark = event.start_mark
         if any(frame.anchor == event.anchor for frame in self.frames):
-            self._refuse(f"*{event.anchor} stands inside of what it names", at)
+            self._refuse(f"*{event.anchor} stands inside of what it names", mark)
         if event.anchor not in self.anchors:
-            self._refuse(f"there is no &{event.anchor} before this *{event.anchor}", at)
-        self._count(self.anchors[event.anchor].weight, at)
-        self._add(self.anchors[event.anchor], at)
+            self._refuse(f"there is no &{event.anchor} before this *{event.anchor}", mark)
+        self._count(self.anchors[event.anchor].weight, mark)
+        self._add(self.anchors[event.anchor], mark)
 
     def scalar(self, event: Any) -> None:
         """A key or a value."""
-        at, value, plainly = self.place(event.start_mark), event.value, event.implicit[0]
+        mark, value, plainly = event.start_mark, event.value, event.implicit[0]
         if event.tag is not None:
-            self._no_tag(event, at)
-        self._count(1, at)
+            self._no_tag(event)
+        self._count(1, mark)
         frame = self.frames[-1] if self.frames else None
-        if frame and frame.key is None and isinstance(frame.value, dict):
-            self._check_key(value, at)
-            frame.key = ("<<" if plainly else "\0<<", at) if value == "<<" else (value, at)
+        if frame and frame.key is None and type(frame.value) is dict:
+            self._check_key(value, mark)
+            frame.key = ("<<" if plainly else "\0<<", mark) if value == "<<" else (value, mark)
             return
         null = plainly and value in NULLS and event.style in (None, "")
-        self._finish(Node(at, None if null else value, 1, plainly), event.anchor, at)
+        self._finish(_node((self.source, mark, None if null else value, 1, plainly)), event.anchor)
 
     def mapping(self, event: Any) -> None:
         """Its keys and values follow."""
@@ -188,80 +212,84 @@ class _Composer:
         self._open(event, [])
 
     def _open(self, event: Any, value: Any) -> None:
-        at = self.place(event.start_mark)
-        self._no_tag(event, at)
-        self._count(1, at)
+        mark = event.start_mark
+        self._no_tag(event)
+        self._count(1, mark)
         if len(self.frames) >= DEEPEST:
-            self._refuse(f"more than {DEEPEST} collections stand within each other here", at)
+            self._refuse(f"more than {DEEPEST} collections stand within each other here", mark)
         if self.frames and isinstance(self.frames[-1].value, dict) and self.frames[-1].key is None:
-            self._refuse("a key must be text", at, next="quote it if it begins with { or [")
-        self.frames.append(Frame(at, value, event.anchor))
+            self._refuse("a key must be text", mark, next="quote it if it begins with { or [")
+        self.frames.append(Frame(mark, value, event.anchor))
 
     def mapping_end(self, _: Any) -> None:
         """The mapping is whole; what it merges goes in where it says nothing itself."""
         frame = self.frames.pop()
-        for at, merged in frame.merges:
+        for mark, merged in frame.merges:
             for source in _mappings(merged):
                 if source is None:
-                    self._say("<<: takes a mapping, or a list of mappings", at, next="name an anchor of a mapping, such as <<: *defaults")
+                    self._say("<<: takes a mapping, or a list of mappings", mark, next="name an anchor of a mapping, such as <<: *defaults")
                     continue
                 for key, entry in source.items():
                     frame.value.setdefault(key, entry)
-        self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
+        self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)
 
     def sequence_end(self, _: Any) -> None:
         """The list is whole."""
         frame = self.frames.pop()
-        self._finish(Node(frame.at, frame.value, frame.weight), frame.anchor, frame.at)
+        self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)
 
-    def _finish(self, node: Node, anchor: str | None, at: Place) -> None:
+    def _finish(self, node: Node, anchor: str | None) -> None:
         if anchor:
             self.anchors[anchor] = node
-        self._add(node, at)
+        self._add(node, node.mark)
 
-    def _add(self, node: Node, at: Place) -> None:
-        """Put a whole node where it belongs; `at` is where it is written, or named by an alias."""
+    def _add(self, node: Node, mark: Any) -> None:
+        """Put a whole node where it belongs; `mark` is where it is written, or named by an alias."""
         if not self.frames:
             self.roots.append(node)
             return
         frame = self.frames[-1]
         frame.weight += node.weight
-        if isinstance(frame.value, list):
+        if type(frame.value) is list:
             frame.value.append(node)
         elif frame.key is None:
-            self._refuse("a key must be text", at, "an alias stands here")
+            self._refuse("a key must be text", mark, "an alias stands here")
         else:
             self._set(frame, *frame.key, node)
             frame.key = None
 
-    def _set(self, frame: Frame, key: str, at: Place, node: Node) -> None:
+    def _set(self, frame: Frame, key: str, mark: Any, node: Node) -> None:
         if key == "<<":
-            frame.merges.append((at, node))
+            frame.merges.append((mark, node))
             return
         key = key.removeprefix("\0")
         if (first := frame.value.get(key)) is not None:
-            self._say(f"the key {key} stands twice", at, f"first in line {first.at.line}", "keep one of them")
+            self._say(f"the key {key} stands twice", mark, f"first in line {first.at.line}", "keep one of them")
             return
-        frame.value[key] = Entry(at, node)
+        frame.value[key] = _entry((mark, node))
 
-    def _count(self, values: int, at: Place) -> None:
+    def _count(self, values: int, mark: Any) -> None:
         self.total += values
         if self.total > MOST:
-            self._refuse(f"the file holds more than {MOST:,} values up to here", at, "its aliases are counted as what they stand for")
+            self._refuse(f"the file holds more than {MOST:,} values up to here", mark, "its aliases are counted as what they stand for")
 
-    def _check_key(self, key: str, at: Place) -> None:
+    def _check_key(self, key: str, mark: Any) -> None:
         if len(key) > LONGEST_KEY or not key.isprintable():
             what = f"a key has {len(key)} characters" if key.isprintable() else "a key holds a character that can't be seen"
-            self._refuse(what, at, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
+            self._refuse(what, mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
 
-    def _no_tag(self, event: Any, at: Place) -> None:
+    def _no_tag(self, event: Any) -> None:
         if event.tag not in (None, "!"):
-            self._say(f"the tag {event.tag} is not allowed", at, "a site holds plain values only", "write the value itself, or a reference such as {env: NAME}")
+            self._say(f"the tag {event.tag} is not allowed", event.start_mark, "a site holds plain values only", "write the value itself, or a reference such as {env: NAME}")
 
 
 def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
     for source in node.value if isinstance(node.value, list) else [node]:
         yield source.value if isinstance(source.value, dict) else None
+
+
+_node: Callable[[tuple[Any, ...]], Node] = functools.partial(tuple.__new__, Node)  # most of reading a site is the making of these, twice as fast so
+_entry: Callable[[tuple[Any, ...]], Entry] = functools.partial(tuple.__new__, Entry)
 
 
 class _Mark(NamedTuple):

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from bfinfra.backends.credentials import credentials
-from bfinfra.backends.kubernetes import kubeconfig, login
-from bfinfra.backends.kubernetes.access import Access
-from bfinfra.backends.kubernetes.cluster import Cluster
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes.access import Access
+    from bfinfra.backends.kubernetes.cluster import Cluster
     from bfinfra.backends.transport import Seam
 
 
@@ -34,6 +32,8 @@ class Clusters:
 
     def at(self, endpoint: Endpoint) -> Cluster:
         """The API at an endpoint; connects when it is first asked something."""
+        from bfinfra.backends.kubernetes.cluster import Cluster  # noqa: PLC0415 - every run has this object, few have a cluster
+
         with self._lock:
             if endpoint not in self._made:
                 namespace = "" if endpoint.guest else endpoint.namespace
@@ -55,6 +55,8 @@ class Clusters:
             cluster.close()
 
     def _enter(self, endpoint: Endpoint) -> Access:
+        from bfinfra.backends.kubernetes import kubeconfig, login  # noqa: PLC0415 - as above
+
         if endpoint.kubeconfig is not None:
             return kubeconfig.read(endpoint.kubeconfig, endpoint.context)
         if self._settings is None:
@@ -62,6 +64,9 @@ class Clusters:
         return login.enter(self._seam, self._settings, self._roots, endpoint)
 
     def _username(self) -> str:
+        from bfinfra.backends.credentials import credentials  # noqa: PLC0415 - as above
+        from bfinfra.backends.kubernetes import login  # noqa: PLC0415 - as above
+
         return credentials(self._settings, before=login.PASSWORD).username if self._settings else ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from bfinfra.backends.vcenter.esxi import Holder, PciDevice
 from bfinfra.kinds.gpu_host.spec import Passthrough, Spec
@@ -11,6 +10,7 @@ from bfinfra.kinds.gpu_host.state import State
 from bfinfra.model import gpus
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 
 
@@ -53,7 +53,7 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
             why=f"{found.name or 'it'} is not capable of it",
             next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
         )
-    if owner := stranger(found.address, state.detail.holders, site):
+    if owner := strangers(state.detail.holders, site).get(found.address):
         raise Refusal(
             f"{part.address} is in use",
             field=f"{at}.address",
@@ -65,29 +65,30 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
 
 def _matching(part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]) -> list[PciDevice]:
     alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
-    usable = [d for d in alike if d.capable and d.address not in taken and not stranger(d.address, state.detail.holders, site)]
+    held = strangers(state.detail.holders, site)
+    usable = [d for d in alike if d.capable and d.address not in taken and d.address not in held]
     if len(usable) < part.count:
-        raise _too_few(part, state, site, at, alike, len(usable))
+        raise _too_few(part, state, at, alike, held, len(usable))
     ours = {address for holder in state.detail.holders for address in holder.addresses}
     return sorted(usable, key=lambda d: (d.address not in ours, not d.enabled, d.address))[: part.count]
 
 
-def _too_few(part: Passthrough, state: State, site: str, at: str, alike: list[PciDevice], usable: int) -> Refusal:  # noqa: PLR0913 - one sentence's parts
+def _too_few(part: Passthrough, state: State, at: str, alike: list[PciDevice], strangers: Mapping[str, str], usable: int) -> Refusal:  # noqa: PLR0913 - one sentence's parts
     make = f"{part.vendor:04x}:{part.device:04x}"
     if not alike:
         there = [f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}" for d in state.detail.devices if d.display]
         return Refusal(f"the host has no PCI device {make}", field=at, why=f"its graphics devices: {', '.join(there) or 'none'}",
                        next="correct vendor and device, or choose another host")
-    held = [f"the VM {owner} holds {d.address}" for d in alike if (owner := stranger(d.address, state.detail.holders, site))]
+    held = [f"the VM {strangers[d.address]} holds {d.address}" for d in alike if d.address in strangers]
     unfit = [f"{d.address} is not capable of passthrough" for d in alike if not d.capable]
     why = "; ".join([f"the host has {len(alike)}", *held, *unfit])
     return Refusal(f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can be had", field=at, why=why,
                    next="lower count, or free a card")
 
 
-def stranger(address: str, holders: Iterable[Holder], site: str) -> str:
-    """The VM of somebody else that holds a device, or ""."""
-    return next((h.name for h in holders if address in h.addresses and not ours(h, site)), "")
+def strangers(holders: Iterable[Holder], site: str) -> dict[str, str]:
+    """The devices that VMs of somebody else hold, by address, and which VM each."""
+    return {address: holder.name for holder in reversed([*holders]) if not ours(holder, site) for address in holder.addresses}
 
 
 def ours(holder: Holder, site: str) -> bool:

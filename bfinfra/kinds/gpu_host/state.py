@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
 from bfinfra.model import kind
 from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
 
 ATTRIBUTE = "bfinfra"
 """The custom attribute of a host that holds the note."""
@@ -93,7 +95,11 @@ class State(kind.State):
 
     def device(self, address: str) -> PciDevice | None:
         """The device at an address."""
-        return next((d for d in self.detail.devices if d.address == address), None)
+        return self._devices.get(address)
+
+    @functools.cached_property
+    def _devices(self) -> Mapping[str, PciDevice]:
+        return {device.address: device for device in reversed(self.detail.devices)}
 
 
 @dataclass(frozen=True, slots=True)
