@@ -26,6 +26,19 @@ def test_without_it_the_tests_are_left_out_and_the_summary_says_so(workers: tupl
     assert "tests with real peers were left out; to run them: script/peers up && script/test --peers" in found.stdout
 
 
+@pytest.mark.parametrize(("words", "some", "none"), [
+    (("--backend=live",), ("tests/contract/test_contract_clones", "tests/peers/test_vcsim.py"), ("[sandbox]", "tests/peers/test_rpm.py", "tests/engine/")),
+    (("--peers",), ("tests/contract/test_contract_clones", "tests/peers/test_vcsim.py", "tests/peers/test_rpm.py", "tests/engine/"), ()),
+    ((), ("tests/contract/test_contract_clones", "tests/engine/"), ("[live", "tests/peers/")),
+])
+def test_who_judges_the_backends_live_runs_what_asks_the_peers_and_nothing_else(words: tuple[str, ...], some: tuple[str, ...], none: tuple[str, ...]) -> None:
+    folders = ["tests/contract/test_contract_clones.py", "tests/peers", "tests/engine/test_plan.py"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *folders, *words]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False).stdout
+    assert all(each in listed for each in some), listed
+    assert not any(each in listed for each in none), listed
+
+
 def test_with_it_and_no_peers_up_they_fail_with_what_to_do(tmp_path: Path) -> None:
     found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path))
     assert found.returncode == 1

@@ -29,10 +29,10 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     def found(error: messages.Error) -> str:
-        return f"here stands {error['input'].strip()}"  # forgets that it may be no text
+        return f"here stands {error['input'][40]}"  # forgets that it may be short
 
     planted.setattr(messages, "found", found)
-    assert "this should not happen: AttributeError" in "".join(hostile.sites(400, 8, tmp_path).broken)
+    assert "this should not happen: IndexError" in "".join(hostile.sites(400, 8, tmp_path).broken)
 
 
 def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):

@@ -53,4 +53,4 @@ def test_a_planted_crash_in_a_backend_is_found(talk: lies.Talk, monkeypatch: pyt
     monkeypatch.setattr(fuzz, "SHRINK", False)
     monkeypatch.setattr("bfinfra.engine.observe.understood", lambda _: lies.contextlib.nullcontext())
     monkeypatch.setattr("bfinfra.backends.kubernetes.errors._status", lambda response: {} if b"page not found" in response.content else json.loads(response.content))
-    assert "this should not happen" in "".join(lies.lied_to(talk, 100, 1).broken)
+    assert "this should not happen" in "".join(lies.lied_to(talk, 200, 1).broken)

@@ -15,6 +15,8 @@ from bfinfra.engine.apply import Options
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.token import make_token
 
+pytestmark = pytest.mark.packages
+
 PLACES = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf", "client.yaml": "/root/.bitfusion/client.yaml"}
 PROGRAM = '#!/bin/sh\n[ "$1" = list_gpus ] && [ -r "$HOME/.bitfusion/client.yaml" ] && grep -q 10.0.0.9 /etc/bitfusion/servers.conf && echo "server 10.0.0.9: 1 GPU"\n'
 OWN = ("var/lib/dpkg", "var/lib/PackageKit", "var/cache/apt", "var/cache/debconf", "var/lib/apt", "var/cache/man", "var/cache/ldconfig")

@@ -13,6 +13,8 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox.makers.deb import make_deb
 
+pytestmark = pytest.mark.packages
+
 LICENSE = "BF-8765-the-license-of-two"
 REPORT = (
     "Health report for server: 10.0.0.1:56001\\n[PASS    ] Check flexdirect install\\n[MARGINAL] Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K:\\n"

@@ -20,6 +20,8 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.sandbox.makers.deb import make_deb
 
+pytestmark = pytest.mark.packages
+
 UNIT = "[Service]\nExecStart=/bin/sh -c 'echo started >> /var/lib/{0}.starts; exec sleep 100000'\n"
 SMI = "#!/bin/sh\ngrep -q ^ServerAddress=10 /etc/nvidia/gridd.conf && echo '    License Status : Licensed' || echo '    License Status : Unlicensed (Restricted)'\n"
 DOCKER = '#!/bin/sh\n[ "$1" = ps ] && cat /var/lib/docker.containers 2>/dev/null; true\n'

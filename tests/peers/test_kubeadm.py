@@ -19,6 +19,8 @@ from bfinfra.engine.guard import Allow
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.deb import make_deb
 
+pytestmark = pytest.mark.packages
+
 KUBEADM = """#!/bin/sh
 echo "$@" >> /var/lib/kubeadm.calls
 case "$1" in

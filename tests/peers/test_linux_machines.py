@@ -23,7 +23,7 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile, Sources
 from bfinfra.model.ssh import HostTrust, Machine, Play
 
-pytestmark = pytest.mark.peers
+pytestmark = pytest.mark.packages
 LICENSE = "BF-1234-secret-license-key"
 TASKS = [
     {"name": "write", "ansible.builtin.copy": {"content": "{{ line }}\n", "dest": "/etc/example.conf", "mode": "0644"}},

@@ -22,6 +22,8 @@ from bfinfra.render.page import page
 from bfinfra.render.style import Style
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.packages
+
 ROOT = Path(__file__).parents[2]
 SITE = """\
 site: example

@@ -20,6 +20,8 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox.makers.token import make_token
 
+pytestmark = pytest.mark.packages
+
 SPEC = """Name: {name}
 Version: 1
 Release: 1
