@@ -1,6 +1,6 @@
 """How long an OVA takes into vcsim, beside govc: .venv/bin/python benchmarks/upload.py [MIB ...]   (512 and 2048 where none is given)
 
-Both are whole processes, from their start to the imported VM, interleaved; bytecode is there, as after an installation. bfinfra's runs the call that a bitfusion_server's
+Both are whole processes, from their start to the imported VM, interleaved; bytecode is there, as after an installation. bfinfra's (uploading.py) runs the call that a bitfusion_server's
 deployment runs (VCenter.imports.run), and before it, where it says so, the check of every digest that such a deployment never leaves
 out. govc checks digests with -m only, and by what the server answers, which vcsim does for SHA-1 only: sha256sum before it stands in.
 Processor seconds are the client's own (and sha256sum's): other work on the machine does not touch them. vcsim reads what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
@@ -27,13 +27,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bfinfra.backends import ova
-from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter
-from bfinfra.backends.vcenter.vm import Hardware, Import
-from bfinfra.model.secret import Secret
-from bfinfra.model.site import VCenterSettings
-from bfinfra.model.trust import Trust
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 from bfinfra.sandbox.makers.ova import member
 from bfinfra.sandbox.makers.vmdk import make_vmdk
@@ -46,8 +39,6 @@ GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "test
 ROUNDS = 3
 WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "1", "-host", "1", "-standalone-host", "0", "-vm", "0", "-gpus", "2"]
 PLACES = {"host": "/DC0/host/DC0_C0/DC0_C0_H0", "pool": "/DC0/host/DC0_C0/Resources", "folder": "/DC0/vm", "datastore": "/DC0/datastore/LocalDS_0", "network": "/DC0/network/VM Network"}
-AS_THE_COMMAND = "import runpy, sys; from bfinfra.cli.main import UNUSED; sys.modules.update(dict.fromkeys(UNUSED)); sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
-"""A child goes without the imports that the command goes without."""
 WAYS = {"bfinfra": (), "govc": (), "bfinfra, digests checked": ("verify",), "sha256sum, then govc": ("sha256sum",)}
 
 
@@ -114,26 +105,8 @@ def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
     """The child's peak of resident memory in MiB."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env = {**left, "PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
-    done = subprocess.run([sys.executable, "-c", AS_THE_COMMAND, __file__, "--child", json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks/uploading.py"), json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
-
-
-def child(task: dict[str, Any]) -> None:
-    """One import; prints the peak of resident memory in MiB."""
-    package = ova.read(Path(task["file"]))
-    if task["verify"]:
-        ova.verify(package, lambda _: None)
-    place = task["places"]
-    vcenter = VCenter(VCenterSettings(server=task["server"], username=USER, password=Secret("env", "BENCHMARK_PASSWORD"), trust=Trust(sha256=task["pin"])), Seam())
-    wanted = Import(
-        name=task["name"], descriptor=package.descriptor, networks={n.name: place["network"] for n in package.networks}, properties={}, folder=place["folder"],
-        pool=place["pool"], host=place["host"], datastore=place["datastore"], hardware=Hardware(), files=package.files, open=package.open,
-    )
-    vcenter.imports.run(wanted, lambda *_: None)
-    vcenter.close()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert peak
-    print(int(peak[1]) / 1024)
 
 
 class Run(NamedTuple):
@@ -193,7 +166,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        child(json.loads(sys.argv[2]))
-    else:
-        main()
+    main()

@@ -1,0 +1,56 @@
+"""One import of an OVA, as a bitfusion_server's deployment does it: python benchmarks/uploading.py TASK    prints the peak of resident memory in MiB
+
+TASK is JSON: file, name, server, pin, places, verify. vCenter is called while its client library is imported, as `bfinfra.binding` does it; the password is in $BENCHMARK_PASSWORD.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+from pathlib import Path
+
+gc.set_threshold(200_000, 20, 100)  # as the command does, and goes without the same imports
+from bfinfra.cli.main import UNUSED  # noqa: E402
+
+sys.modules.update(dict.fromkeys(UNUSED))
+from bfinfra.backends.transport import Seam  # noqa: E402
+from bfinfra.backends.vcenter.door import Door  # noqa: E402
+from bfinfra.model.secret import Secret  # noqa: E402
+from bfinfra.model.site import VCenterSettings  # noqa: E402
+from bfinfra.model.trust import Trust  # noqa: E402
+
+USER = "administrator@vsphere.local"
+
+
+def main(words: str) -> None:
+    task = json.loads(words)
+    place, seam = task["places"], Seam()
+    settings = VCenterSettings(server=task["server"], username=USER, password=Secret("env", "BENCHMARK_PASSWORD"), trust=Trust(sha256=task["pin"]))
+    door = Door(settings, seam, "")
+    door.knock()
+    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415 - meanwhile vCenter is called
+
+    vcenter = VCenter(settings, seam, door=door)
+    vcenter.session.open()
+    from bfinfra.backends import ova  # noqa: PLC0415 - meanwhile it lets us in
+    from bfinfra.backends.vcenter.vm import Hardware, Import  # noqa: PLC0415 - as above
+
+    package = ova.read(Path(task["file"]))
+    if task["verify"]:
+        ova.verify(package, lambda _: None)
+    wanted = Import(
+        name=task["name"], descriptor=package.descriptor, networks={n.name: place["network"] for n in package.networks}, properties={}, folder=place["folder"],
+        pool=place["pool"], host=place["host"], datastore=place["datastore"], hardware=Hardware(), files=package.files, open=package.open,
+    )
+    vcenter.imports.run(wanted, lambda *_: None)
+    vcenter.close()
+    seam.close()
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak
+    print(int(peak[1]) / 1024)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
