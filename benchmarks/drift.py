@@ -103,10 +103,10 @@ def once(name: str, command: Sequence[str], env: dict[str, str], found: Runs, pa
 
 
 def measured(server: Vcsim, folder: Path, servers: int, path: Delay | None, env: dict[str, str]) -> dict[str, Runs]:
-    """Interleaved rounds: as many as last a minute or so; of the largest fleet one."""
+    """Interleaved rounds: as many as last a minute or so; of the largest fleet three."""
     server.lead(folder / "site")
     found: dict[str, Runs] = {}
-    for each in range(1 + (9 if servers <= 10 else 5 if servers <= 1000 else 1)):
+    for each in range(1 + (9 if servers <= 10 else 5 if servers <= 1000 else 3)):
         for name, (command, extra) in commands(server, folder, servers).items():
             runs = Runs() if each == 0 else found.setdefault(name, Runs())  # the first round writes bytecode and fills caches
             if each or servers <= 1000:
