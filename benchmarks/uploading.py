@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-gc.set_threshold(200_000, 20, 100)  # as the command does, and goes without the same imports
+gc.set_threshold(200_000, 100, 100)  # as the command does, and goes without the same imports
 from bfinfra.cli.main import UNUSED  # noqa: E402
 
 sys.modules.update(dict.fromkeys(UNUSED))
