@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,6 +44,16 @@ class Peers:
     def kubectl(self, *words: str, given: str = "", kubeconfig: Path | None = None) -> str:
         """What kubectl prints; `given` goes to its standard input."""
         return run([str(self.bin / "kubectl"), "--kubeconfig", str(kubeconfig or self.kubeconfig), *words], {}, given)
+
+    def established(self, definition: str) -> None:
+        """Returns once a definition is served. `kubectl wait` fails where the API server has not begun to say so."""
+        end = time.monotonic() + 20
+        while True:
+            status = json.loads(self.kubectl("get", f"crd/{definition}", "-o", "json")).get("status") or {}
+            if any((each["type"], each["status"]) == ("Established", "True") for each in status.get("conditions") or ()):
+                return
+            assert time.monotonic() < end, f"{definition}: {status}"
+            time.sleep(0.1)
 
 
 def run(command: list[str], env: dict[str, str], given: str = "") -> str:

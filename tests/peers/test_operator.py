@@ -114,7 +114,7 @@ def metrics(port: int) -> dict[tuple[str, ...], float]:
 @pytest.fixture(scope="module")
 def crd(peers: Peers) -> None:
     peers.kubectl("apply", "-f", str(ROOT / "deploy/operator/crd.yaml"))
-    peers.kubectl("wait", "--for=condition=Established", "crd/sites.bfinfra.io", "--timeout=20s")
+    peers.established("sites.bfinfra.io")
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def define(peers: Peers) -> None:
     """Stays behind on the throw-away API server: others may be using it."""
     manifest = yaml.safe_load((HERE / "tanzukubernetesclusters.yaml").read_text())
     peers.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(manifest))
-    peers.kubectl("wait", "--for=condition=Established", f"crd/{manifest['metadata']['name']}", "--timeout=20s")
+    peers.established(manifest["metadata"]["name"])
 
 
 @pytest.fixture

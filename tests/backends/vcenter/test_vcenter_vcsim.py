@@ -11,7 +11,7 @@ from pyVmomi import vim
 from vcsim_peer import ENV
 
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter, properties, soap
+from bfinfra.backends.vcenter import VCenter, properties, refs, soap
 from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Expired, Missing, Rejected
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
@@ -82,7 +82,7 @@ def test_an_ended_session_never_looks_like_an_empty_world(vcenter):
     content = vcenter.session.content()
     content.sessionManager.Logout()
     with pytest.raises(Expired):
-        properties.of(content, [content.rootFolder], ["name"], properties.whole)
+        properties.of(content, vim.Folder, [refs.moid(content.rootFolder)], ["name"], properties.whole)
 
 
 def test_a_write_on_an_ended_session_is_not_repeated(vcenter, place):
