@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 
 gc.set_threshold(200_000, 100, 100)  # as the command does, and goes without the same imports
-from bfinfra.cli.main import UNUSED  # noqa: E402
+from bfinfra.cli.main import UNUSED
 
 sys.modules.update(dict.fromkeys(UNUSED))
-from bfinfra.backends.transport import Seam  # noqa: E402
-from bfinfra.backends.vcenter.door import Door  # noqa: E402
-from bfinfra.model.secret import Secret  # noqa: E402
-from bfinfra.model.site import VCenterSettings  # noqa: E402
-from bfinfra.model.trust import Trust  # noqa: E402
+from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter.door import Door
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import VCenterSettings
+from bfinfra.model.trust import Trust
 
 USER = "administrator@vsphere.local"
 
@@ -30,12 +30,12 @@ def main(words: str) -> None:
     settings = VCenterSettings(server=task["server"], username=USER, password=Secret("env", "BENCHMARK_PASSWORD"), trust=Trust(sha256=task["pin"]))
     door = Door(settings, seam, "")
     door.knock()
-    from bfinfra.backends.vcenter import VCenter  # noqa: PLC0415 - meanwhile vCenter is called
+    from bfinfra.backends.vcenter import VCenter
 
     vcenter = VCenter(settings, seam, door=door)
     vcenter.session.open()
-    from bfinfra.backends import ova  # noqa: PLC0415 - meanwhile it lets us in
-    from bfinfra.backends.vcenter.vm import Hardware, Import  # noqa: PLC0415 - as above
+    from bfinfra.backends import ova
+    from bfinfra.backends.vcenter.vm import Hardware, Import
 
     package = ova.read(Path(task["file"]))
     if task["verify"]:

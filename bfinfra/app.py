@@ -248,8 +248,7 @@ def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.kinds.flexdirect_host.health import examine
 
-    seam = around.seam()
-    hosts = LinuxHosts(seam)
+    hosts = LinuxHosts(seam := around.seam())
     try:
         return examine(site.resources, hosts)
     finally:

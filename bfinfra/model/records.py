@@ -46,9 +46,10 @@ def _derived(cls: Any, bases: list[Any], *, kw_only: bool) -> Any:
             setattr(cls, name, vars(alone)[name])
         else:
             delattr(cls, name)
-    cls.__dataclass_fields__ = {name: field for each in (*bases, alone) for name, field in each.__dataclass_fields__.items()}
-    cls.__dataclass_params__ = alone.__dataclass_params__
-    cls.__match_args__ = tuple(field.name for field in dataclasses.fields(cls) if not field.kw_only)  # type: ignore[misc]  # mypy takes it for a constant
+    fields = {name: field for each in (*bases, alone) for name, field in each.__dataclass_fields__.items()}
+    positional = tuple(name for name, field in fields.items() if not field.kw_only)
+    for name, found in {"__dataclass_fields__": fields, "__dataclass_params__": alone.__dataclass_params__, "__match_args__": positional}.items():
+        setattr(cls, name, found)
     return cls
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import yaml
 
@@ -33,6 +33,13 @@ class Unreadable(Exception):
         self.problem = problem
 
 
+class Mark(Protocol):
+    """Where PyYAML found something, counted from 0."""
+
+    line: int
+    column: int
+
+
 class Source:
     """The text of a file, in which marks are places. PyYAML's marks count from 0."""
 
@@ -44,7 +51,7 @@ class Source:
         """The lines as an error shows them."""
         return lines_of(self.text)
 
-    def place(self, mark: Any) -> Place:
+    def place(self, mark: Mark) -> Place:
         """The place of a mark. It is wanted of few: most of a site is right."""
         line, lines = mark.line, self.lines
         return Place(self.file, line + 1, mark.column + 1, lines[line] if line < len(lines) else "")
@@ -54,7 +61,7 @@ class Node(NamedTuple):
     """A value and where it stands. `value`: text, None, a list of nodes, or a dict of text → Entry. `plainly`: text without quotes, of which YAML makes numbers and booleans."""
 
     source: Source
-    mark: Any
+    mark: Mark
     value: Any
     weight: int = 1
     plainly: bool = False
@@ -74,7 +81,7 @@ class Node(NamedTuple):
 class Entry(NamedTuple):
     """One key of a mapping: where the key stands, and its value."""
 
-    mark: Any
+    mark: Mark
     node: Node
 
     @property
@@ -92,12 +99,12 @@ class Entry(NamedTuple):
 class Frame:
     """A collection under construction. `key`: the key whose value comes next, None where a key comes next."""
 
-    mark: Any
+    mark: Mark
     value: Any
     anchor: str | None
-    key: tuple[str, Any] | None = None
+    key: tuple[str, Mark] | None = None
     weight: int = 1
-    merges: list[tuple[Any, Node]] = field(default_factory=list)
+    merges: list[tuple[Mark, Node]] = field(default_factory=list)
 
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
@@ -166,10 +173,10 @@ class _Composer:
         last = before.rpartition("\n")[2]
         return Problem("a control character stands here", self.source.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
 
-    def _say(self, what: str, mark: Any, why: str = "", next: str = "") -> None:
+    def _say(self, what: str, mark: Mark, why: str = "", next: str = "") -> None:
         self.problems.append(Problem(what, self.source.place(mark), why, next))
 
-    def _refuse(self, what: str, mark: Any, why: str = "", next: str = "") -> None:
+    def _refuse(self, what: str, mark: Mark, why: str = "", next: str = "") -> None:
         raise Unreadable(Problem(what, self.source.place(mark), why, next))
 
     def begin(self, event: Any) -> None:
@@ -243,7 +250,7 @@ class _Composer:
             self.anchors[anchor] = node
         self._add(node, node.mark)
 
-    def _add(self, node: Node, mark: Any) -> None:
+    def _add(self, node: Node, mark: Mark) -> None:
         """Put a whole node where it belongs; `mark` is where it is written, or named by an alias."""
         if not self.frames:
             self.roots.append(node)
@@ -258,7 +265,7 @@ class _Composer:
             self._set(frame, *frame.key, node)
             frame.key = None
 
-    def _set(self, frame: Frame, key: str, mark: Any, node: Node) -> None:
+    def _set(self, frame: Frame, key: str, mark: Mark, node: Node) -> None:
         if key == "<<":
             frame.merges.append((mark, node))
             return
@@ -268,12 +275,12 @@ class _Composer:
             return
         frame.value[key] = _entry((mark, node))
 
-    def _count(self, values: int, mark: Any) -> None:
+    def _count(self, values: int, mark: Mark) -> None:
         self.total += values
         if self.total > MOST:
             self._refuse(f"the file holds more than {MOST:,} values up to here", mark, "its aliases are counted as what they stand for")
 
-    def _check_key(self, key: str, mark: Any) -> None:
+    def _check_key(self, key: str, mark: Mark) -> None:
         if len(key) > LONGEST_KEY or not key.isprintable():
             what = f"a key has {len(key)} characters" if key.isprintable() else "a key holds a character that can't be seen"
             self._refuse(what, mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
@@ -292,9 +299,9 @@ _node: Callable[[tuple[Any, ...]], Node] = functools.partial(tuple.__new__, Node
 _entry: Callable[[tuple[Any, ...]], Entry] = functools.partial(tuple.__new__, Entry)
 
 
-class _Mark(NamedTuple):
-    line: int
-    column: int
+class _Mark:
+    def __init__(self, line: int, column: int) -> None:
+        self.line, self.column = line, column
 
 
 _START = _Mark(0, 0)

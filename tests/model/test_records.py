@@ -84,9 +84,9 @@ def test_what_a_standard_one_refuses_is_refused_in_the_same_words(given: tuple[t
 def test_what_is_frozen_cannot_be_changed() -> None:
     for record in (Base("a"), Packed("a"), Derived(count=1)):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            record.name = "b"  # type: ignore[misc, union-attr]
+            record.name = "b"
         with pytest.raises(dataclasses.FrozenInstanceError):
-            del record.name  # type: ignore[misc, union-attr]
+            del record.name
 
 
 def test_a_default_that_is_made_is_made_for_each() -> None:

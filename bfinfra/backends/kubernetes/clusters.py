@@ -32,7 +32,7 @@ class Clusters:
 
     def at(self, endpoint: Endpoint) -> Cluster:
         """The API at an endpoint; connects when it is first asked something."""
-        from bfinfra.backends.kubernetes.cluster import Cluster  # noqa: PLC0415 - every run has this object, few have a cluster
+        from bfinfra.backends.kubernetes.cluster import Cluster
 
         with self._lock:
             if endpoint not in self._made:
@@ -55,7 +55,7 @@ class Clusters:
             cluster.close()
 
     def _enter(self, endpoint: Endpoint) -> Access:
-        from bfinfra.backends.kubernetes import kubeconfig, login  # noqa: PLC0415 - as above
+        from bfinfra.backends.kubernetes import kubeconfig, login
 
         if endpoint.kubeconfig is not None:
             return kubeconfig.read(endpoint.kubeconfig, endpoint.context)
@@ -64,8 +64,8 @@ class Clusters:
         return login.enter(self._seam, self._settings, self._roots, endpoint)
 
     def _username(self) -> str:
-        from bfinfra.backends.credentials import credentials  # noqa: PLC0415 - as above
-        from bfinfra.backends.kubernetes import login  # noqa: PLC0415 - as above
+        from bfinfra.backends.credentials import credentials
+        from bfinfra.backends.kubernetes import login
 
         return credentials(self._settings, before=login.PASSWORD).username if self._settings else ""
 

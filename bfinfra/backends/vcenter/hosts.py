@@ -179,12 +179,12 @@ def _detail(row: Row) -> HostDetail:
 def _devices(pci: tree.Nodes | None, passthrough: tree.Nodes | None) -> tuple[PciDevice, ...]:
     info = {address: flags for address, *flags in passthrough.table("id", "passthruCapable", "passthruEnabled", "passthruActive")} if passthrough else {}
     found = sorted(pci.table("id", "classId", "vendorId", "deviceId", "deviceName")) if pci else ()
-    return tuple(_device(*each, *info.get(each[0], ("", "", ""))) for each in found)
+    return tuple(_device(each, info.get(each[0], ("", "", ""))) for each in found)
 
 
-def _device(  # noqa: PLR0913 - what vCenter says of one
-    address: str, sort: str, vendor: str, device: str, name: str, capable: str, enabled: str, active: str,
-) -> PciDevice:
+def _device(said: Sequence[str], passthrough: Sequence[str]) -> PciDevice:
+    address, sort, vendor, device, name = said
+    capable, enabled, active = passthrough
     return PciDevice(
         address=address,
         vendor=number(vendor) & 0xFFFF,  # vSphere sends PCI ids as signed shorts

@@ -7,6 +7,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from pyVmomi.SoapAdapter import SOAP_END, SOAP_START, XML_HEADER
+from pyVmomi.VmomiSupport import GetWsdlName
 
 from bfinfra.backends.vcenter import refs
 
@@ -48,4 +49,4 @@ def envelope(mo: Any, method: str, parameters: str) -> bytes:
 
 
 def _type(kind: type[Any]) -> str:
-    return str(kind._wsdlName)  # noqa: SLF001 - what pyVmomi calls the name on the wire
+    return str(GetWsdlName(kind))
