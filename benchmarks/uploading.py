@@ -5,16 +5,14 @@ TASK is JSON: file, name, server, pin, places, verify. vCenter is called while i
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import sys
 from pathlib import Path
 
-gc.set_threshold(200_000, 100, 100)  # as the command does, and goes without the same imports
-from bfinfra.cli.main import UNUSED
+from bfinfra.cli.main import lean
 
-sys.modules.update(dict.fromkeys(UNUSED))
+lean()
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter.door import Door
 from bfinfra.model.secret import Secret

@@ -41,15 +41,20 @@ class Struck:
 
 
 def program() -> int:
-    """`main` as a whole process: what start-up makes lives to the end, so garbage is looked for seldom, and not when all is over."""
-    gc.set_threshold(200_000, 100, 100)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no package that happens to lie beside looks at what is validated, nor is it looked for
-    sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
+    """`main` as a whole process."""
+    lean()
     code = main()
-    gc.freeze()
+    gc.freeze()  # nor is garbage looked for when all is over
     if code in SIGNALLED:
         _leave(code)
     return code
+
+
+def lean() -> None:
+    """Go without what costs a command time and does nothing for it: what start-up makes lives to the end, so garbage is looked for seldom."""
+    gc.set_threshold(200_000, 100, 100)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no package that happens to lie beside looks at what is validated, nor is it looked for
+    sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
 
 
 def _leave(code: int) -> NoReturn:

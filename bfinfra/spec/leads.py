@@ -31,7 +31,7 @@ def walk(site: Site, see: See) -> None:
 
 def _below(at: str, value: object) -> Iterator[tuple[str, Secret | LocalFile]]:
     if isinstance(value, BaseModel):
-        yield from _inside(at, vars(value).items())
+        yield from _inside(at, ((name, inner) for name, inner in vars(value).items() if name not in KEPT))
     elif isinstance(value, Mapping):
         yield from _inside(at, value.items())
     elif isinstance(value, (tuple, list)):
@@ -42,5 +42,5 @@ def _below(at: str, value: object) -> Iterator[tuple[str, Secret | LocalFile]]:
 
 def _inside(above: str, values: Iterable[tuple[object, object]]) -> Iterator[tuple[str, Secret | LocalFile]]:
     for name, inner in values:
-        if inner and type(inner) not in PLAIN and name not in KEPT:
+        if inner and type(inner) not in PLAIN:
             yield from _below(f"{above}.{name}" if above else str(name), inner)

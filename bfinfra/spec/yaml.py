@@ -48,8 +48,8 @@ class Source:
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The lines as an error shows them."""
-        return lines_of(self.text)
+        """The lines as an error shows them: short, without control characters, without what may be a password."""
+        return [_shown(line[:SHOWN]) for line in self.text.splitlines()]
 
     def place(self, mark: Mark) -> Place:
         """The place of a mark. It is wanted of few: most of a site is right."""
@@ -120,9 +120,8 @@ def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
 
 
 def _composed(composer: _Composer) -> _Composer:
-    text = composer.text
     try:
-        for event in yaml.parse(text, Loader=LOADER):
+        for event in yaml.parse(composer.source.text, Loader=LOADER):
             if take := _TAKES.get(type(event)):
                 take(composer, event)
     except yaml.MarkedYAMLError as error:
@@ -130,11 +129,6 @@ def _composed(composer: _Composer) -> _Composer:
     except yaml.reader.ReaderError as error:
         raise Unreadable(composer.character(error.position)) from None
     return composer
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines as an error shows them: short, without control characters, without what may be a password."""
-    return [_shown(line[:SHOWN]) for line in text.splitlines()]
 
 
 def _shown(line: str) -> str:
@@ -146,7 +140,7 @@ class _Composer:
     """Events in, nodes out, without recursion."""
 
     def __init__(self, file: Path, text: str, *, several: bool = False) -> None:
-        self.source, self.text, self.several = Source(file, text), text, several
+        self.source, self.several = Source(file, text), several
         self.roots: list[Node] = []
         self.problems: list[Problem] = []
         self.frames: list[Frame] = []
@@ -163,13 +157,13 @@ class _Composer:
         """The parser's words are good; its place is where it noticed, its context where the trouble began."""
         began = f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
         why = " ".join(part for part in (error.context, began) if part).strip()
-        tab = any("\t" in line[: len(line) - len(line.lstrip())] for line in self.text.splitlines()[: (error.problem_mark or _START).line + 1])
+        tab = any("\t" in line[: len(line) - len(line.lstrip())] for line in self.source.text.splitlines()[: (error.problem_mark or _START).line + 1])
         return Problem(f"this is not YAML: {error.problem}", self.source.place(error.problem_mark or _START), why,
                        "indent with blanks, not tabs" if tab else "")
 
     def character(self, position: int) -> Problem:
         """A control character, which YAML doesn't allow."""
-        before = self.text.encode()[:position].decode(errors="ignore")
+        before = self.source.text.encode()[:position].decode(errors="ignore")
         last = before.rpartition("\n")[2]
         return Problem("a control character stands here", self.source.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
 

@@ -50,6 +50,8 @@ class TreeSpec(kind.Spec):
     """One a year."""
     key: Secret | None = None
     """Opens the trunk."""
+    keys: dict[str, Secret] = Field(default_factory=dict)
+    """Name → what opens something else."""
     picture: LocalFile | None = None
     """A picture."""
     drawing: LocalOutput | None = None

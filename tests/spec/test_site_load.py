@@ -181,6 +181,11 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
         load([tmp_path], kinds=GROVE)
 
 
+def test_a_reference_under_a_name_that_a_user_chose_leads_nowhere_as_any_other(tmp_path: Path) -> None:
+    found = site(tmp_path, "site: g\ntree: {t: {keys: {_leads: {env: A}, _edges: {env: B}, _as_applied: {env: C}}}}\n")
+    assert [p.what for p in missing_references(found)] == [f"tree/t: keys.{name} leads nowhere" for name in ("_leads", "_edges", "_as_applied")]
+
+
 def test_what_a_kind_warns_of_is_placed_at_the_field(tmp_path: Path) -> None:
     found = site(tmp_path, "site: g\ntree:\n  oak: {grows: fast, evergreen: true}\n")
     assert [str(w.problem) for w in found.warnings] == [f"{tmp_path}/site.yaml:3:33: tree/oak: fast evergreens fall; let it grow slow"]

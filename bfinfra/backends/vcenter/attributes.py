@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bfinfra.backends.vcenter import properties
@@ -20,8 +20,12 @@ class LastOne:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def drop(self, last: Callable[[], bool], empty: Callable[[bool], None]) -> None:
-        """`last`: whether no other has a note; `empty`: do it, the definition included where told so."""
+    def drop(self, moid: str, notes: Callable[[], Mapping[str, tuple[str, str]]], empty: Callable[[bool], None]) -> None:
+        """`notes`: id and note of each, by name; `empty`: do it, the definition included where told so."""
+
+        def last() -> bool:
+            return not any(text and other != moid for other, text in notes().values())
+
         with self._lock:
             if not last():
                 empty(False)

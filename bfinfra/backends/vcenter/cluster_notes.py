@@ -38,13 +38,9 @@ class ClusterNotes:
     def drop(self, moid: str, attribute: str) -> None:
         """Empty a note; the last one takes the attribute's definition along."""
         self._notes.drop(
-            lambda: self._last(moid, attribute),
+            moid, lambda: self.read(attribute, everyone=False),
             lambda last: self._session.write(lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last)),
         )
-
-    def _last(self, moid: str, attribute: str) -> bool:
-        """Whether no other cluster has this note."""
-        return not any(text and other != moid for other, text in self.read(attribute, everyone=False).values())
 
 
 def _cluster(content: Any, moid: str) -> Any:

@@ -103,13 +103,9 @@ class Hosts:
     def drop_attribute(self, moid: str, name: str) -> None:
         """Empty a custom attribute of a host; the last host to do so takes its definition along."""
         self._notes.drop(
-            lambda: self._last(moid, name),
+            moid, lambda: self.notes(name),
             lambda last: self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=last)),
         )
-
-    def _last(self, moid: str, name: str) -> bool:
-        """Whether no other host has this attribute."""
-        return not any(value and other != moid for other, value in self.notes(name).values())
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
         """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it is in it already."""
@@ -178,22 +174,22 @@ def _detail(row: Row) -> HostDetail:
 
 def _devices(pci: tree.Nodes | None, passthrough: tree.Nodes | None) -> tuple[PciDevice, ...]:
     info = {address: flags for address, *flags in passthrough.table("id", "passthruCapable", "passthruEnabled", "passthruActive")} if passthrough else {}
-    found = sorted(pci.table("id", "classId", "vendorId", "deviceId", "deviceName")) if pci else ()
-    return tuple(_device(each, info.get(each[0], ("", "", ""))) for each in found)
+    found = pci.table("id", "classId", "vendorId", "deviceId", "deviceName") if pci else []
+    return tuple(_device(each, info.get(each[0], (None, None, None))) for each in sorted(found, key=lambda said: said[0] or ""))
 
 
-def _device(said: Sequence[str], passthrough: Sequence[str]) -> PciDevice:
+def _device(said: Sequence[str | None], passthrough: Sequence[str | None]) -> PciDevice:
     address, sort, vendor, device, name = said
     capable, enabled, active = passthrough
     return PciDevice(
-        address=address,
-        vendor=number(vendor) & 0xFFFF,  # vSphere sends PCI ids as signed shorts
-        device=number(device) & 0xFFFF,
-        name=name,
-        display=number(sort) & 0xFF00 in (0x0300, 0x1200),
-        capable=truth(capable),
-        enabled=truth(enabled),
-        active=truth(active),
+        address=address or "",
+        vendor=number("vendorId", vendor) & 0xFFFF,  # vSphere sends PCI ids as signed shorts
+        device=number("deviceId", device) & 0xFFFF,
+        name=name or "",
+        display=number("classId", sort) & 0xFF00 in (0x0300, 0x1200),
+        capable=truth("passthruCapable", capable),
+        enabled=truth("passthruEnabled", enabled),
+        active=truth("passthruActive", active),
     )
 
 

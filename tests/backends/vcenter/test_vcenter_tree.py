@@ -127,6 +127,45 @@ def test_a_value_that_its_type_does_not_allow_is_refused():
         tree.value(val, object, None)
 
 
+def nodes(text: str) -> tree.Nodes:
+    """The PCI devices of a host, of this text."""
+    return tree.Nodes(tree.parse([f'<val xmlns="urn:vim25">{text}</val>'.encode()]), vim.host.PciDevice, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("<d><id>a</id><vendorId>7</vendorId></d><d><id>b</id><vendorId>8</vendorId></d>", [("a", "7"), ("b", "8")]),
+        ("<d><id>a</id></d><d><vendorId>8</vendorId><id>b</id></d>", [("a", None), ("b", "8")]),
+        ("<d><id>a</id><vendorId/></d>", [("a", "")]),
+        ("", []),
+    ],
+    ids=["all is said", "something is not said", "something is said to be nothing", "none"],
+)
+def test_a_table_has_text_for_what_is_set_and_none_for_what_is_not(text, rows):
+    assert nodes(text).table("id", "vendorId") == rows
+
+
+PCI = "<d><id>0000:3b:00.0</id><classId>{sort}</classId><vendorId>4318</vendorId><deviceId>7864</deviceId><deviceName>T4</deviceName></d>"
+PASSTHROUGH = "<d><id>0000:3b:00.0</id><passthruCapable>true</passthruCapable><passthruEnabled>{enabled}</passthruEnabled></d>"
+
+
+@pytest.mark.parametrize(
+    ("sort", "enabled", "what"),
+    [("gpu", "true", "classId: .*gpu"), ("", "true", "classId"), ("768", "perhaps", "passthruEnabled: .*perhaps"), ("768", "", "passthruEnabled")],
+)
+def test_a_device_that_is_not_what_its_type_says_is_refused_by_the_name_of_the_attribute(sort, enabled, what):
+    with pytest.raises(tree.Unfit, match=what):
+        hosts._devices(nodes(PCI.format(sort=sort)), nodes(PASSTHROUGH.format(enabled=enabled)))
+
+
+def test_passthrough_that_is_not_spoken_of_is_off():
+    (card,) = hosts._devices(nodes(PCI.format(sort=768)), nodes(PASSTHROUGH.format(enabled="true")))
+    assert (card.display, card.capable, card.enabled, card.active) == (True, True, True, False)
+    (card,) = hosts._devices(nodes(PCI.format(sort=768)), None)
+    assert (card.display, card.capable, card.enabled, card.active) == (True, False, False, False)
+
+
 def test_an_attribute_that_the_type_does_not_have_is_an_error(vcenter):
     content = vcenter.session.content()
     first = properties.below(content, content.rootFolder, {vim.HostSystem: ["hardware.pciDevice"]}, lambda row: row["hardware.pciDevice"])

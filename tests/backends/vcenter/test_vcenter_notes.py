@@ -1,14 +1,17 @@
-"""Notes on hosts: the last one takes the attribute's definition along, whoever else empties theirs meanwhile."""
+"""Notes on hosts and clusters: the last one takes the attribute's definition along, whoever else empties theirs meanwhile."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from bfinfra.backends.vcenter import attributes, hosts
+from bfinfra.backends.vcenter import attributes, cluster_notes, hosts
+from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.backends.vcenter.hosts import Hosts
 from bfinfra.model.errors import Missing, Rejected
 
@@ -48,21 +51,34 @@ def test_a_definition_that_another_took_along_in_between_is_no_error(monkeypatch
 
 
 def test_hosts_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes, done = {"a": ("host-1", "x"), "b": ("host-2", "y")}, []
+    monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
+    monkeypatch.setattr(Hosts, "notes", lambda there, _name: there.look())
+    there = Hosts(SimpleNamespace(write=lambda act: act(None)), None)
+    assert emptied(monkeypatch, there, there.drop_attribute) == [False, True]
 
-    def drop(_content, host, _name, *, last: bool) -> None:
+
+def test_clusters_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_notes, "_cluster", lambda _content, moid: moid)
+    monkeypatch.setattr(ClusterNotes, "read", lambda there, _name, everyone: there.look())
+    there = ClusterNotes(SimpleNamespace(write=lambda act: act(None)))
+    assert emptied(monkeypatch, there, there.drop) == [False, True]
+
+
+def emptied(monkeypatch: pytest.MonkeyPatch, there: Any, drop: Callable[[str, str], None]) -> list[bool]:
+    """Whether each of two that go at once takes the definition along, in the order that they went in."""
+    notes, done = {"a": ("one-1", "x"), "b": ("one-2", "y")}, []
+
+    def write(_content, which, _name, *, last: bool) -> None:
         done.append(last)
-        notes.update({name: (moid, "") for name, (moid, _) in notes.items() if moid == host})
+        notes.update({name: (moid, "") for name, (moid, _) in notes.items() if moid == which})
 
-    def read(_self, _name):
+    def look():
         found = dict(notes)
         time.sleep(0.02)  # long enough for the other to look as well
         return found
 
-    monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
-    monkeypatch.setattr(hosts.attributes, "drop", drop)
-    monkeypatch.setattr(Hosts, "notes", read)
-    there = Hosts(SimpleNamespace(write=lambda act: act(None)), None)
+    there.look = look
+    monkeypatch.setattr(attributes, "drop", write)
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda moid: there.drop_attribute(moid, "bfinfra"), ["host-1", "host-2"]))
-    assert done == [False, True]
+        list(pool.map(lambda moid: drop(moid, "bfinfra"), ["one-1", "one-2"]))
+    return done
