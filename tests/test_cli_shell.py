@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,25 @@ def test_a_closed_pipe_is_quiet():
     done = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "fish"], stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_quiet(closed):
+    done = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m bfinfra completion fish {closed}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("complete ") is (closed == "2>&-")
+
+
+def test_a_full_disk_is_told():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "fish"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "error: No space left on device")
+
+
+def test_libraries_tidy_up_behind_themselves():
+    code = "import atexit; from bfinfra.cli import program; atexit.register(print, 'tidy'); program()"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "tidy"
 
 
 def test_a_terminal_without_the_letters_gets_their_numbers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bfinfra.model.errors import BfinfraError
 
 PIPE = 128 + signal.SIGPIPE
-SIGNALLED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")))
 """What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses it, and it takes a tenth of a second to import."""
 
@@ -40,14 +40,10 @@ class Struck:
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 
-def program() -> int:
+def program() -> NoReturn:
     """`main` as a whole process."""
     lean()
-    code = main()
-    gc.freeze()  # nor is garbage looked for when all is over
-    if code in SIGNALLED:
-        _leave(code)
-    return code
+    _leave(main())
 
 
 def lean() -> None:
@@ -58,7 +54,8 @@ def lean() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End now: all is told and every session closed, and nobody waits for threads whose servers still answer what nobody wants to know."""
+    """End now: all is told and every session closed. Nobody waits for threads whose servers still answer what nobody wants to know, and what was read is not taken apart."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - libraries tidy up behind themselves
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -138,7 +135,8 @@ def _taken(struck: Struck) -> Iterator[None]:
 
 
 def _printable() -> None:
-    """A terminal that lacks a letter gets its number instead of an error."""
+    """A terminal that lacks a letter gets its number instead of an error; what a closed stream should get goes nowhere, and into no socket that is opened in its place."""
+    sys.stdout, sys.stderr = (stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
