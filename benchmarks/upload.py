@@ -3,7 +3,8 @@
 Both are whole processes, from their start to the imported VM, interleaved; bytecode is there, as after an installation. bfinfra's (uploading.py) runs the call that a bitfusion_server's
 deployment runs (VCenter.imports.run), and before it, where it says so, the check of every digest that such a deployment never leaves
 out. govc checks digests with -m only, and by what the server answers, which vcsim does for SHA-1 only: sha256sum before it stands in.
-Processor seconds are the client's own (and sha256sum's): other work on the machine does not touch them. vcsim reads what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
+Processor seconds are the client's own (and sha256sum's): other work on the machine does not touch them. "transfer" is the upload alone, from the head of the request to its last
+byte, as vcsim sees it. vcsim takes the SHA-1 of what is uploaded and throws it away: no disk is in the way. The binaries are those of `script/peers build`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -109,11 +111,19 @@ def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
     return float(done.stdout)
 
 
+def transferred(server: str) -> float:
+    """Seconds of all uploads since the last call, as vcsim took them."""
+    anyone = ssl._create_unverified_context()
+    with urllib.request.urlopen(f"https://{server}/_ctl/uploads", context=anyone) as answer:
+        return sum(json.load(answer) or ())
+
+
 class Run(NamedTuple):
-    """Seconds, processor seconds of the client, MiB at the peak (of bfinfra only)."""
+    """Seconds, those of the transfer alone, processor seconds of the client, MiB at the peak (of bfinfra only)."""
 
     way: str
     seconds: float
+    transfer: float
     cpu: float
     peak: float
 
@@ -135,21 +145,22 @@ def measured(server: str, path: Path, size: int) -> Iterator[Run]:
                 task = {"file": str(path), "name": name, "server": server, "pin": pin, "places": places, "verify": "verify" in words}
                 peak = by_bfinfra(task, path.parent / "bytecode")
             seconds, after = time.perf_counter() - began, os.times()
+            transfer = transferred(server)
             assert json.loads(govc(server, "vm.info", "-json", name))["virtualMachines"], f"{way}: no VM"
             govc(server, "vm.destroy", name)
             if number:
                 cpu = after.children_user - before.children_user + after.children_system - before.children_system
-                yield Run(way, seconds, cpu, peak)
+                yield Run(way, seconds, transfer, cpu, peak)
 
 
 def table(size: int, rows: list[Run]) -> None:
     of = {way: [row for row in rows if row.way == way] for way in WAYS}
-    medians = {way: statistics.median(row.seconds for row in found) for way, found in of.items()}
-    cpus = {way: statistics.median(row.cpu for row in found) for way, found in of.items()}
+    whole, alone, cpus = ({way: statistics.median(getattr(row, what) for row in found) for way, found in of.items()} for what in ("seconds", "transfer", "cpu"))
     for way, found in of.items():
         peer = "govc" if way == "bfinfra" else "sha256sum, then govc"
-        rest = f"{medians[way] / medians[peer]:>8.2f}×{cpus[way] / cpus[peer]:>11.2f}×{max(row.peak for row in found):>8.0f} MiB" if way.startswith("bfinfra") else ""
-        print(f"{size:>6} MiB  {way:<26}{medians[way]:>7.2f} s{min(row.seconds for row in found):>8.2f} s{cpus[way]:>9.2f} s{size * MIB / medians[way] / 1e6:>9.0f} MB/s{rest}")
+        ratios = "".join(f"{those[way] / those[peer]:>11.2f}×" for those in (whole, alone, cpus))
+        rest = f"{ratios}{max(row.peak for row in found):>8.0f} MiB" if way.startswith("bfinfra") else ""
+        print(f"{size:>6} MiB  {way:<26}{whole[way]:>7.2f} s{min(row.seconds for row in found):>8.2f} s{size * MIB / alone[way] / 1e6:>9.0f} MB/s{cpus[way]:>9.2f} s{rest}")
 
 
 def main() -> None:
@@ -157,7 +168,7 @@ def main() -> None:
     libraries = ", ".join(f"{name} {version(name)}" for name in ("pyVmomi", "httpx2"))
     with tempfile.TemporaryDirectory() as name, vcsim(Path(name)) as server:
         print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")
-        print(f"{'file':>10}  {'':<26}{'median':>9}{'fastest':>10}{'processor':>11}{'':>14}{'of govc':>9}{'processor':>12}{'peak':>12}")
+        print(f"{'file':>10}  {'':<26}{'median':>9}{'fastest':>10}{'transfer':>14}{'processor':>11}{'of govc':>12}{'transfer':>12}{'processor':>12}{'peak':>12}")
         for size in sizes:
             path = Path(name) / f"of-{size}.ova"
             make(path, size * MIB)

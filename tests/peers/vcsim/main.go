@@ -358,6 +358,24 @@ func main() {
 			_ = json.NewEncoder(w).Encode(m.Service.GetFaultStats())
 		}
 	})
+	// control endpoint: seconds from the head of an upload to its last byte, of each since it was last asked
+	var taken []float64
+	var taking sync.Mutex
+	upload := func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		simulator.ServeNFC(w, r)
+		taking.Lock()
+		taken = append(taken, time.Since(began).Seconds())
+		taking.Unlock()
+	}
+	m.Service.ServeMux.HandleFunc("PUT /nfc/", upload)
+	m.Service.ServeMux.HandleFunc("POST /nfc/", upload)
+	m.Service.ServeMux.HandleFunc("/_ctl/uploads", func(w http.ResponseWriter, r *http.Request) {
+		taking.Lock()
+		defer taking.Unlock()
+		_ = json.NewEncoder(w).Encode(taken)
+		taken = nil
+	})
 	m.Service.ServeMux.HandleFunc("/_ctl/status", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("code"))
 		simulator.StatusSDK = n
