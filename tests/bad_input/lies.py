@@ -63,7 +63,8 @@ class Talk:
 
     @property
     def all(self) -> list[tuple[Asked, int]]:
-        return [(asked, number) for asked, said in self.answers.items() for number in range(len(said))]
+        """Sorted: what is drawn from them must not hang on who asked first."""
+        return [(asked, number) for asked, said in sorted(self.answers.items()) for number in range(len(said))]
 
 
 def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
