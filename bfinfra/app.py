@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.binding import bound_to, provided
-from bfinfra.engine.observe import World, survey
+from bfinfra.engine.observe import World, begun, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
 from bfinfra.kinds import INSIDE, ON_MACHINES, SOURCES
@@ -107,7 +107,7 @@ def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset
     from bfinfra.kinds._homes import CLUSTERS
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
-    with _bound(site, around, read_only=True) as bound:
+    with _bound(site, around, wish.wanted, read_only=True) as bound:
         only = _rotating(site, rotation, bound) if rotation else frozenset()
         world = _seen(bound, wish.wanted, around.patience)
         bound.leave()
@@ -121,7 +121,7 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     from bfinfra.engine.drift import report, traced
 
     wish, memory = Wish.of(site), checks.recall(site.name)
-    with _bound(site, around, read_only=True) as bound:
+    with _bound(site, around, wish.wanted, read_only=True) as bound:
         world = _seen(bound, wish.wanted, around.patience)
         bound.leave()
         found = make(site, wish, world, bound.kinds)
@@ -177,7 +177,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
-    with journal.lock(site.name), _bound(site, around, read_only=False) as bound:
+    with journal.lock(site.name), _bound(site, around, wish.wanted, read_only=False) as bound:
         only = _rotating(site, rotation, bound) if rotation else adopt
         world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
@@ -273,7 +273,7 @@ def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> 
     """
     found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
     if look:
-        with _bound(site, around, read_only=True) as bound:
+        with _bound(site, around, site.resources, read_only=True) as bound:
             states = _seen(bound, site.resources, around.patience).states
         found |= {key: address for key, state in states.items() if key in site.resources and (address := state.answers_at())}
     return found
@@ -289,7 +289,7 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     key = Key.parse(address)
-    with _bound(site, around, read_only=True) as bound:
+    with _bound(site, around, site.resources, read_only=True) as bound:
         states = _seen(bound, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
@@ -371,15 +371,15 @@ def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World
 
 
 def _asked(site: Site) -> list[str]:
-    """The kinds that may have something to show, as far as a site tells."""
+    """The kinds that may have something to show, as far as a site tells; first those that have."""
     used = {key.kind for key in site.resources}
     idle = (SOURCES - used) | (frozenset() if used & INSIDE else INSIDE) | (frozenset() if "linux_host" in used else ON_MACHINES)
-    return [name for name in kind_names() if name not in idle]
+    return sorted(set(kind_names()) - idle, key=lambda name: (name not in used, name))
 
 
 @contextlib.contextmanager
-def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
-    """Every kind with the backends that its constructor names; sessions are closed whatever happens."""
+def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None, *, read_only: bool) -> Iterator[_Bound]:
+    """Every kind with the backends that its constructor names; of `wanted` the survey begins with that. Sessions are closed whatever happens."""
     from bfinfra.backends.ahead import Ahead
 
     if missing := missing_references(site):
@@ -389,7 +389,7 @@ def _bound(site: Site, around: Setting, *, read_only: bool) -> Iterator[_Bound]:
     left = Ahead(lambda: provide("ExitStack").close(), "leave")
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:
-        return {name: made for name in names if (made := bound_to(name, site, provide)) is not None}
+        return {name: begun(made, name, wanted) for name in names if (made := bound_to(name, site, provide)) is not None}
 
     try:
         if site.vcenter:

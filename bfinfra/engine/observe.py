@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.engine import graph
+from bfinfra.engine.known import Things
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.understood import understood
 from bfinfra.model.errors import RemoteError, Unreachable
@@ -44,15 +44,19 @@ class World:
         self.unreadable |= {Key(kind, name) if name else kind: why for name, why in seen.unreadable.items()}
 
 
-def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: World | None = None) -> World:
+def begun(kind: Kind[Any, Any], name: str, wanted: Things | None) -> Any:
+    """The kind, once it has begun to ask for what a survey of `wanted` reads whatever other kinds see; nothing of None."""
+    if wanted is not None:
+        kind.begin(_of_kind(name, wanted))
+    return kind
+
+
+def survey(kinds: Kinds, wanted: Things, patience: Patience, world: World | None = None) -> World:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
-    levels = graph.levels(kinds)
-    for name in itertools.chain(*levels):
-        kinds[name].begin(_of_kind(name, wanted))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
     try:
-        for level in levels:
+        for level in graph.levels(kinds):
             asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
             for name, answer in asked:
                 try:
@@ -66,7 +70,7 @@ def survey(kinds: Kinds, wanted: Mapping[Key, Any], patience: Patience, world: W
     return world
 
 
-def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World, patience: Patience) -> Seen:
+def ask(kind: Kind[Any, Any], name: str, wanted: Things, world: World, patience: Patience) -> Seen:
     """One kind's bulk read, tried again after what passes."""
     specs = _of_kind(name, wanted)
     needs = needs_of(name, kind, wanted, world)
@@ -78,11 +82,11 @@ def ask(kind: Kind[Any, Any], name: str, wanted: Mapping[Key, Any], world: World
     return patience.read(look)
 
 
-def _of_kind(name: str, wanted: Mapping[Key, Any]) -> dict[str, Any]:
+def _of_kind(name: str, wanted: Things) -> dict[str, Any]:
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(name: str, kind: Kind[Any, Any], wanted: Mapping[Key, Any], world: World) -> dict[Key, Need]:
+def needs_of(name: str, kind: Kind[Any, Any], wanted: Things, world: World) -> dict[Key, Need]:
     """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at that."""
     named = frozenset() if kind.alone else (kinds_named(kind.Spec) | kinds_named(kind.State)) - {name}
     if not named:

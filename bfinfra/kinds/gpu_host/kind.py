@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.ahead import Ahead
 from bfinfra.kinds.gpu_host import decide, state, steps
 from bfinfra.kinds.gpu_host.spec import Spec
 from bfinfra.kinds.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
@@ -35,13 +36,20 @@ class GpuHost(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._ids: dict[str, str] = {}
         self._clusters: dict[str, str] = {}
+        self._wanted: Mapping[str, Spec | None] = {}
+        self._all = Ahead(lambda: self._survey(self._wanted, others=True), "hosts")
+
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """All of it: nothing that other kinds see counts here."""
+        self._wanted = wanted
+        self._all.begin()
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """The notes of all hosts, then everything of those that are wanted or noted. While one waits for some: these alone, by their ids."""
         known = [] if others else [self._ids[name] for name in wanted if name in self._ids]
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
-            found = self._survey(wanted, others=others)
+            found = self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
         states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
         return Seen({name: each for name, each in states.items() if each.mark or wanted.get(name)}, Facts(tuple(sorted(self._ids))))
 
