@@ -22,6 +22,8 @@ from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
 
+LEASE = ("state", "error", "info")
+SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
 
@@ -60,14 +62,15 @@ class Imports:
 
         lease = self._session.write(take)
         try:
-            self._tasks.watch(lease, ("state",), lambda v: v.get("state") not in (None, "initializing"), "the import", limit=GETTING_READY)
-            row = self._session.read(lambda content: properties.one(content, lease, ["state", "error", "info"]))
+            said = self._tasks.watch(lease, LEASE, lambda v: v.get("state") not in (None, "initializing"), "the import", limit=GETTING_READY)
+            if not said.get(SAYS.get(said["state"], "state")):  # the state came before the rest
+                said = self._session.read(lambda content: properties.one(content, lease, LEASE)).values
         except BaseException:
             _abort(lease)
             raise
-        if row["state"] != "ready":
-            raise faults.of_fault(row["error"], f"vCenter refused the import of {wanted.name}", self._session.server)
-        return lease, row["info"], items
+        if said["state"] != "ready":
+            raise faults.of_fault(said.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server)
+        return lease, said["info"], items
 
     def _spec(self, wanted: Import) -> tuple[Any, list[Any]]:
         def create(content: Any) -> Any:
