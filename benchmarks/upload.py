@@ -29,6 +29,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bfinfra.backends import tls
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 from bfinfra.sandbox.makers.ova import member
 from bfinfra.sandbox.makers.vmdk import make_vmdk
@@ -113,8 +114,7 @@ def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
 
 def transferred(server: str) -> float:
     """Seconds of all uploads since the last call, as vcsim took them."""
-    anyone = ssl._create_unverified_context()
-    with urllib.request.urlopen(f"https://{server}/_ctl/uploads", context=anyone) as answer:
+    with urllib.request.urlopen(f"https://{server}/_ctl/uploads", context=tls.unverified()) as answer:
         return sum(json.load(answer) or ())
 
 
