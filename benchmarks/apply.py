@@ -13,7 +13,6 @@ import os
 import platform
 import re
 import socket
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import fleet
+import given
 import httpx2
 import vcsims
 
@@ -98,4 +98,4 @@ def main(servers: int, parallelism: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100, int(sys.argv[2]) if len(sys.argv) > 2 else 10)
+    main(**vars(given.numbers(__doc__, servers=100, parallelism=10)))

@@ -13,13 +13,13 @@ import socket
 import ssl
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+import given
 import upload
 from upload import MIB, PLACES
 
@@ -97,11 +97,12 @@ def by_bfinfra(proxy: Proxy, path: Path, name: str) -> int:
 
 
 def main() -> None:
-    size, *shapes = [int(word) for word in sys.argv[1:]] or [256]
+    asked = given.numbers(__doc__, mib=256, disks=(1, 3))
+    size = asked.mib
     print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; govc and vcsim of {upload.GOVMOMI}; cut once, at {SHARE:.0%} of the bytes")
     print(f"{'file':>10}{'disks':>7}  {'':<10}{'started':>8}{'sent':>12}{'sent again':>14}")
     with tempfile.TemporaryDirectory() as name, world(Path(name)) as proxy:
-        for disks in shapes or [1, 3]:
+        for disks in asked.disks:
             path = Path(name) / f"of-{disks}.ova"
             upload.make(path, size * MIB, disks)
             for who, does in (("bfinfra", by_bfinfra), ("govc", by_govc)):

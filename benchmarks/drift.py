@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+import given
 import startup
 import vcsims
 from vcsims import Delay, Vcsim
@@ -73,7 +74,7 @@ def commands(server: Vcsim, folder: Path, servers: int) -> dict[str, tuple[list[
         OURS: ([sys.executable, "-m", "bfinfra", "drift", str(folder / "site")], {}),
         WITHIN: ([sys.executable, str(ROOT / "benchmarks/within.py"), str(folder / "site")], {}),
         BARE: ([sys.executable, str(ROOT / "benchmarks/bare.py"), server.address, vcsims.USER, vcsims.PASSWORD], {}),
-        "govc object.collect": ([str(vcsims.BIN / "govc"), *GOVC], server.govc),
+        "govc object.collect": ([vcsims.binary("govc"), *GOVC], server.govc),
     }
     if ANSIBLE and PYTHON and servers <= MOST_FOR_ANSIBLE:
         module = f"hostname={host} port={port} username={vcsims.USER} password={vcsims.PASSWORD} validate_certs=false"
@@ -143,4 +144,4 @@ def main(sizes: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(word) for word in sys.argv[1:]] or SIZES)
+    main(given.numbers(__doc__, servers=SIZES).servers)

@@ -21,11 +21,11 @@ import tempfile
 import time
 import uuid
 from importlib.metadata import version
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from given import numbers
 
 import bfinfra
 from bfinfra.sandbox.makers.token import make_token
@@ -186,7 +186,8 @@ def measured(folder: Path, own: str, clusters: int, rounds: int) -> dict[tuple[s
 
 
 def main() -> None:
-    rounds, clusters = (int(given or default) for given, default in zip_longest(sys.argv[1:], (3, CLUSTERS)))
+    asked = numbers(__doc__, rounds=3, clusters=CLUSTERS)
+    rounds, clusters = asked.rounds, asked.clusters
     own, total = uuid.uuid4().hex[:6], clusters * EACH
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -28,7 +28,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import given
 import yaml
+from vcsims import BIN, binary
 
 from bfinfra.backends.kubernetes import Cluster, kubeconfig
 from bfinfra.backends.transport import Seam
@@ -37,7 +39,6 @@ from bfinfra.operator.manifest import API
 from bfinfra.operator.result import Outcome, Result
 
 ROOT = Path(__file__).resolve().parents[1]
-BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or Path.home() / ".cache/bfinfra-peers/bin")
 SPACE, NODES, INTERVAL, WINDOW, CHANGED, LIMIT = "bfinfra-system", 10, 900, 60, 100, 600
 SAID = Result(Outcome.AGREED, resources=20, seconds=(2.5, 0.0), certificates={"vcsa.example.com:443": 1_900_000_000}, tokens={"main": 1_900_000_000}).text()
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived", "ResponseStarted"],
@@ -56,7 +57,7 @@ class Bench:
         """(Job or Site, name, generation) → when it was first seen made, or its status to be of that generation."""
 
     def kubectl(self, *words: str, given: str = "") -> str:
-        return subprocess.run([BIN / "kubectl", "--kubeconfig", self.config, *words], input=given, capture_output=True, text=True, check=True).stdout
+        return subprocess.run([binary("kubectl"), "--kubeconfig", self.config, *words], input=given, capture_output=True, text=True, check=True).stdout
 
     def start(self) -> None:
         env = {**os.environ, "KUBE_DIR": str(self.folder / "kube"), "KUBE_WITH": "kcm scheduler", "KUBE_BIN": str(BIN)}
@@ -64,7 +65,7 @@ class Bench:
         given = {**env, "KUBE_APISERVER_ARGS": f"--audit-policy-file={self.folder}/audit.yaml --audit-log-path={self.folder}/audit.log --audit-log-mode=batch"}
         self.stack.callback(subprocess.run, [ROOT / "tests/peers/kube.sh", "down"], env=env, check=False)
         subprocess.run([ROOT / "tests/peers/kube.sh", "up"], env=given, check=True, stdout=subprocess.DEVNULL)
-        self.spawn("kwok", [BIN / "kwok", "--kubeconfig", self.config, "--config", self.stages(), "--manage-all-nodes", "--node-lease-duration-seconds", "40", "--server-address", f"127.0.0.1:{port()}"])
+        self.spawn("kwok", [binary("kwok"), "--kubeconfig", self.config, "--config", self.stages(), "--manage-all-nodes", "--node-lease-duration-seconds", "40", "--server-address", f"127.0.0.1:{port()}"])
         size = {"cpu": "1000", "memory": "4000Gi", "pods": "500"}
         self.kubectl("create", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"fake-{n}"}, "status": {"allocatable": size, "capacity": size}} for n in range(NODES)]}))
@@ -115,7 +116,7 @@ class Bench:
 
     def watch(self, path: str, kind: str) -> None:
         """Note when each object was first seen; kubectl is the watcher."""
-        process = subprocess.Popen([BIN / "kubectl", "--kubeconfig", self.config, "get", path, "-n", "fleet", "--watch", "--output-watch-events", "-o", COLUMNS[kind]], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([binary("kubectl"), "--kubeconfig", self.config, "get", path, "-n", "fleet", "--watch", "--output-watch-events", "-o", COLUMNS[kind]], stdout=subprocess.PIPE, text=True)
         self.stack.callback(process.kill)
 
         def read() -> None:
@@ -197,6 +198,8 @@ def changes(run: Bench) -> tuple[list[float], list[float]]:
 
 
 def main(count: int, jobs: int) -> None:
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"):
+        binary(name)  # said before anything is started
     with bench(count, jobs) as run:
         print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, kopf {version('kopf')}; Kubernetes 1.36, kwok 0.8; {platform.machine()}, {os.cpu_count()} processors; "
               f"{count} Sites, every {INTERVAL} s, {jobs} Jobs at a time")
@@ -218,4 +221,5 @@ def main(count: int, jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(word) for word in (sys.argv[1:] + ["1000", "300"][len(sys.argv) - 1:])))
+    asked = given.numbers(__doc__, sites=1000, jobs=300)
+    main(asked.sites, asked.jobs)

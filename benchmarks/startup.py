@@ -15,6 +15,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import given
+
 ROOT = Path(__file__).resolve().parents[1]
 SITE = str(ROOT / "specs/singapore-poc.yaml")
 BARE = "bare interpreter"
@@ -55,7 +57,7 @@ def measured(rounds: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 21
+    rounds = given.numbers(__doc__, rounds=21).rounds
     found = {name: (statistics.median(times), min(times)) for name, times in measured(rounds).items()}
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; {platform.machine()}, {os.cpu_count()} processors; {rounds} rounds")

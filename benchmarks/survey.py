@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import given
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the worlds and sites are those of tests/test_reads.py
 
@@ -45,7 +47,7 @@ def apply(site: Path, world: Running) -> None:
 
 
 def main() -> None:
-    many = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    many = given.numbers(__doc__, many=200).many
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["BFINFRA_STATE_HOME"] = str(folder / "home")

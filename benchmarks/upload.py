@@ -29,13 +29,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import given
+import vcsims
+
 from bfinfra.backends import tls
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 from bfinfra.sandbox.makers.ova import member
 from bfinfra.sandbox.makers.vmdk import make_vmdk
 
 ROOT = Path(__file__).resolve().parents[1]
-BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers") / "bin")
 USER, PASSWORD = "administrator@vsphere.local", "of-the-benchmark-1!"
 MIB = 1 << 20
 GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
@@ -83,13 +85,13 @@ def make(path: Path, size: int, disks: int = 1) -> None:
 @contextlib.contextmanager
 def vcsim(folder: Path) -> Iterator[str]:
     """Its host:port; its datastores are in the folder."""
-    command = [str(BIN / "vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", PASSWORD]
+    command = [vcsims.binary("vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", PASSWORD]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "TMPDIR": str(folder)}) as process:
         try:
             assert process.stdout is not None
             found = next((m[1] for line in process.stdout if (m := re.match(r"URL=https://.*@([\d.:]+)/sdk", line))), None)
             if found is None:
-                raise SystemExit(f"vcsim does not start; build it with: script/peers build (looked for {BIN})")
+                raise SystemExit(f"vcsim does not start; build it with: script/peers build (looked for {vcsims.BIN})")
             yield found
         finally:
             process.terminate()
@@ -97,7 +99,7 @@ def vcsim(folder: Path) -> Iterator[str]:
 
 def govc(server: str, *words: str) -> str:
     env = {**os.environ, "GOVC_URL": f"https://{server}/sdk", "GOVC_USERNAME": USER, "GOVC_PASSWORD": PASSWORD, "GOVC_INSECURE": "1", "GOVC_PERSIST_SESSION": "false"}
-    return subprocess.run([str(BIN / "govc"), *words], env=env, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
+    return subprocess.run([vcsims.binary("govc"), *words], env=env, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
 
 
 def by_govc(server: str, path: Path, name: str) -> None:
@@ -164,7 +166,7 @@ def table(size: int, rows: list[Run]) -> None:
 
 
 def main() -> None:
-    sizes = [int(word) for word in sys.argv[1:]] or [512, 2048]
+    sizes = given.numbers(__doc__, mib=(512, 2048)).mib
     libraries = ", ".join(f"{name} {version(name)}" for name in ("pyVmomi", "httpx2"))
     with tempfile.TemporaryDirectory() as name, vcsim(Path(name)) as server:
         print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")

@@ -23,6 +23,13 @@ USER = "administrator@vsphere.local"
 PASSWORD = "of-the-benchmark-1!"
 
 
+def binary(name: str) -> str:
+    """The path of one of the peers' programs. SystemExit says what to do where there is none."""
+    if not (BIN / name).exists():
+        raise SystemExit(f"there is no {BIN / name}; build it with: script/peers build")
+    return str(BIN / name)
+
+
 @dataclass(frozen=True)
 class Vcsim:
     """`address`: host:port; `direct`: the same without the delay in between."""
@@ -53,7 +60,7 @@ class Vcsim:
 @contextlib.contextmanager
 def vcsim(*words: str) -> Iterator[Vcsim]:
     """Runs until the block is left."""
-    command = [str(BIN / "vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", *words, "-username", USER.partition("@")[0], "-password", PASSWORD]
+    command = [binary("vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", *words, "-username", USER.partition("@")[0], "-password", PASSWORD]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield _started(process)

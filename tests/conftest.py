@@ -29,4 +29,4 @@ def peers(request: pytest.FixtureRequest) -> Any:
     try:
         return find()
     except NotUp as error:
-        pytest.fail(str(error), pytrace=False)
+        pytest.fail(f"--peers: {error}", pytrace=False)

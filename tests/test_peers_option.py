@@ -45,6 +45,13 @@ def test_with_it_and_no_peers_up_they_fail_with_what_to_do(tmp_path: Path) -> No
     assert f"--peers: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up" in found.stdout
 
 
+@pytest.mark.parametrize("words", [("--backend=live",), ("--backend=sandbox,live", "-n", "1")])
+def test_to_judge_the_backends_live_and_no_peers_up_is_refused_before_anything_runs(tmp_path: Path, words: tuple[str, ...]) -> None:
+    found = run(*words, PEERS_DIR=str(tmp_path))
+    assert (found.returncode, found.stdout) == (4, "")
+    assert found.stderr == f"ERROR: --backend=live: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up\n\n"
+
+
 def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BFINFRA_PEERS_BIN", raising=False)
     monkeypatch.setenv("PEERS_DIR", str(tmp_path))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from contract.calls import Account
+from peers.found import NotUp, find
 
 from bfinfra.model.errors import BfinfraError
 
@@ -32,6 +33,11 @@ def pytest_configure(config: Any) -> None:
     config.stash[LACKING], config.stash[TOLD] = set(), {}
     if unknown := set(modes(config)) - set(MODES):
         raise pytest.UsageError(f"--backend: {', '.join(unknown)} is none of {', '.join(MODES)}")
+    if "live" in config.getoption("--backend").split(",") and not config.option.collectonly and not hasattr(config, "workerinput"):
+        try:
+            find()
+        except NotUp as error:  # said once, not by each of hundreds of tests
+            raise pytest.UsageError(f"--backend=live: {error}") from None
 
 
 def modes(config: Any) -> list[str]:

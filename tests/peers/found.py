@@ -23,7 +23,7 @@ class NotUp(Exception):
     """The peers aren't there."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"--peers: the real peers are not up ({why}); start them with: script/peers up")
+        super().__init__(f"the real peers are not up ({why}); start them with: script/peers up")
 
 
 @dataclass(frozen=True)
