@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from bfinfra.cli.main import lean
+from bfinfra.cli.main import lean, leave
 
 lean()
 from bfinfra.backends.transport import Seam
@@ -52,3 +52,4 @@ def main(words: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    leave(0)

@@ -43,7 +43,7 @@ class Struck:
 def program() -> NoReturn:
     """`main` as a whole process."""
     lean()
-    _leave(main())
+    leave(main())
 
 
 def lean() -> None:
@@ -53,7 +53,7 @@ def lean() -> None:
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
 
 
-def _leave(code: int) -> NoReturn:
+def leave(code: int) -> NoReturn:
     """End now: all is told and every session closed. Nobody waits for threads whose servers still answer what nobody wants to know, and what was read is not taken apart."""
     atexit._run_exitfuncs()  # noqa: SLF001 - libraries tidy up behind themselves
     for stream in (sys.stdout, sys.stderr):
