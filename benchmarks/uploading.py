@@ -5,6 +5,7 @@ TASK is JSON: file, name, server, pin, places, verify. vCenter is called while i
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from bfinfra.cli.main import lean, leave
 
 lean()
+gc.enable()  # as `apply` does
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter.door import Door
 from bfinfra.model.secret import Secret

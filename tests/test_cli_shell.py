@@ -58,6 +58,13 @@ def test_libraries_tidy_up_behind_themselves():
     assert done.stdout.splitlines()[-1] == "tidy"
 
 
+@pytest.mark.parametrize(("words", "lasts"), [("plan", False), ("drift", False), ("validate", False), ("apply --yes", True), ("destroy --yes", True), ("token rotate --yes", True)])
+def test_garbage_is_looked_for_by_commands_that_may_last(words, lasts):
+    code = "import atexit, gc; from bfinfra.cli import program; atexit.register(lambda: print(gc.isenabled())); program()"
+    done = subprocess.run([sys.executable, "-c", code, *words.split(), "nosuch.yaml"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, f"{lasts}\n")
+
+
 def test_a_terminal_without_the_letters_gets_their_numbers():
     done = subprocess.run([sys.executable, "-m", "bfinfra", "apply", "--help"], capture_output=True, check=False,
                           env={"PYTHONIOENCODING": "ascii"})

@@ -47,7 +47,8 @@ def program() -> NoReturn:
 
 
 def lean() -> None:
-    """Go without what costs a command time and does nothing for it: what start-up makes lives to the end, so garbage is looked for seldom."""
+    """Go without what costs a command time and does nothing for it: what it makes lives to its end, so garbage is not looked for. Commands that last enable that."""
+    gc.disable()
     gc.set_threshold(200_000, 100, 100)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no package that happens to lie beside looks at what is validated, nor is it looked for
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module

@@ -32,6 +32,7 @@ def operate(args: argparse.Namespace) -> int:
     how = How(Mould(args.image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or "")
     stop = Stop()
     gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
+    gc.enable()
     with stoppable(stop):
         return run(how, stop.flag)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ def rotate(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, **how: Any) -> int:
+    gc.enable()  # it may last for hours
     allow, screen, stop = ask.allowed(args), Screen.of(args), Stop()
     site, setting = where.site(args)
     with contextlib.ExitStack() as stack:
