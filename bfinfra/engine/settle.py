@@ -97,11 +97,12 @@ class Settle:
             elif isinstance(answer, Readiness) and answer.why != entry.why:
                 entry.why = answer.why
                 said.append(Settling(at=time.time(), key=key, why=answer.why))
-        now = time.monotonic()
-        youngest = max((entry.since for key, entry in self._waiting.items() if key.kind == kind), default=now)
-        self._pause[kind] = min(self._pause[kind] * GROWTH, max(LATE, SHARE * (now - youngest)), LONGEST_PAUSE)
-        last = min((entry.since for key, entry in self._waiting.items() if key.kind == kind), default=now) + self._limit(kind)
-        self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))  # no deadline is overslept
+        since = {key: entry.since for key, entry in self._waiting.items() if key.kind == kind}
+        if since.keys() <= answers.keys():  # else some came while these were looked at: they are due at once
+            now = time.monotonic()
+            self._pause[kind] = min(self._pause[kind] * GROWTH, max(LATE, SHARE * (now - max(since.values(), default=now))), LONGEST_PAUSE)
+            last = min(since.values(), default=now) + self._limit(kind)
+            self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))  # no deadline is overslept
         return verdicts, said
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:

@@ -76,6 +76,16 @@ def test_one_that_comes_later_is_looked_at_at_once(clock):
     assert made.pause() < 0.2
 
 
+def test_one_that_comes_while_the_others_are_looked_at_does_not_wait_for_their_next_look(clock):
+    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), None)
+    made.add(BOX, final=True)
+    assert made.due(set()) == [("box", (BOX,))]
+    made.add(Key("box", "b"), final=True)
+    assert made.due({"box"}) == []
+    made.judge("box", {BOX: waiting("no nodes ready")})
+    assert made.due(set()) == [("box", (BOX, Key("box", "b")))]
+
+
 def test_a_deadline_is_not_overslept(clock):
     made = settle.Settle(None, None, {"box": Slow}, None, Patience(), 61)
     made.add(BOX, final=True)
