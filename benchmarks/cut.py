@@ -7,31 +7,33 @@ bfinfra's child makes the same call as a deployment. govc ends there; its user s
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import platform
 import socket
-import ssl
 import struct
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import given
 import upload
-from upload import MIB, PLACES
+import vcsims
+from upload import MIB
+from vcsims import Vcsim
 
 SHARE = 0.9
 
 
 class Proxy:
-    """Listens on `server`, leads to `behind`. `arm` counts anew; `sent`: bytes from clients since then."""
+    """Leads from the address of `server` to the one `behind`. `arm` counts anew; `sent`: bytes from clients since then."""
 
-    def __init__(self, behind: tuple[str, int]) -> None:
-        self._behind, self._listener, self._lock = behind, socket.create_server(("127.0.0.1", 0)), threading.Lock()
-        self.server = f"127.0.0.1:{self._listener.getsockname()[1]}"
+    def __init__(self, behind: Vcsim) -> None:
+        host, _, port = behind.direct.rpartition(":")
+        self._behind, self._listener, self._lock = (host, int(port)), socket.create_server(("127.0.0.1", 0)), threading.Lock()
+        self.server = replace(behind, address=f"127.0.0.1:{self._listener.getsockname()[1]}")
         self.sent, self._cut = 0, 0.0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -70,10 +72,9 @@ class Proxy:
 @contextlib.contextmanager
 def world(folder: Path) -> Iterator[Proxy]:
     """A vcsim that says of itself the proxy's address."""
-    with upload.vcsim(folder) as server:
-        host, _, port = server.rpartition(":")
-        proxy = Proxy((host, int(port)))
-        upload.govc(server, "option.set", "vcsim.server.url", f"https://{proxy.server}")
+    with vcsims.vcsim(*upload.WORLD, folder=folder) as server:
+        proxy = Proxy(server)
+        upload.govc(server, "option.set", "vcsim.server.url", f"https://{proxy.server.address}")
         yield proxy
 
 
@@ -88,18 +89,14 @@ def by_govc(proxy: Proxy, path: Path, name: str) -> int:
 
 def by_bfinfra(proxy: Proxy, path: Path, name: str) -> int:
     """As above."""
-    host, _, port = proxy.server.rpartition(":")
-    pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
-    places = {what: upload.govc(proxy.server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2] for what, where in PLACES.items()}
-    task = {"file": str(path), "name": name, "server": proxy.server, "pin": pin, "places": places, "verify": False}
-    upload.by_bfinfra(task, path.parent / "bytecode")
+    upload.by_bfinfra(upload.task_of(proxy.server, path), name)
     return 1
 
 
 def main() -> None:
     asked = given.numbers(__doc__, mib=256, disks=(1, 3))
     size = asked.mib
-    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; govc and vcsim of {upload.GOVMOMI}; cut once, at {SHARE:.0%} of the bytes")
+    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; govc and vcsim of {vcsims.GOVMOMI}; cut once, at {SHARE:.0%} of the bytes")
     print(f"{'file':>10}{'disks':>7}  {'':<10}{'started':>8}{'sent':>12}{'sent again':>14}")
     with tempfile.TemporaryDirectory() as name, world(Path(name)) as proxy:
         for disks in asked.disks:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import shutil
 import statistics
 import subprocess
@@ -40,7 +39,6 @@ from bfinfra.backends.vcenter import hosts, inventory, machines
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK
 
 ROOT = Path(__file__).resolve().parents[1]
-GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
 SIZES, TRIPS = (10, 300, 1000, 10000), (0, 20)  # servers, milliseconds
 MOST_FOR_ANSIBLE = 300
 LONGEST = 600  # seconds of one process
@@ -128,7 +126,7 @@ def show(servers: int, trip: int, found: dict[str, Runs]) -> None:
 def main(sizes: Sequence[int]) -> None:
     ansible = subprocess.run([ANSIBLE, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0] if ANSIBLE and PYTHON else "no Ansible"
     print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, pyVmomi {version('pyvmomi')}, lxml {version('lxml')}; "
-          f"{GOVMOMI}; {ansible}; {platform.machine()}, {os.cpu_count()} processors")
+          f"{vcsims.GOVMOMI}; {ansible}; {platform.machine()}, {os.cpu_count()} processors")
     print(f"{'servers':<15}{'':<24}{'median':>8}{'fastest':>11}{'of the bare read':>16}{'trips':>9}{'CPU/server':>14}{'peak':>11}")
     with tempfile.TemporaryDirectory() as name:
         env = startup.environment(Path(name) / "bytecode")

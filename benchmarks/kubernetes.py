@@ -26,13 +26,12 @@ from typing import Any, NamedTuple
 
 import yaml
 from given import numbers
+from vcsims import PEERS, binary
 
 import bfinfra
 from bfinfra.sandbox.makers.token import make_token
 
 ROOT = Path(__file__).resolve().parents[1]
-PEERS = Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers")
-KUBECTL = str(Path(os.environ.get("BFINFRA_PEERS_BIN") or PEERS / "bin") / "kubectl")
 CLUSTERS, ACCOUNTS, OF_TOKENS = 50, 16, 4
 EACH = ACCOUNTS + OF_TOKENS
 PARTS = ("apply", "again", "destroy")
@@ -130,14 +129,14 @@ def bfinfra_does(folder: Path, part: str) -> Run:
 
 
 def kubectl(folder: Path, *words: str, given: str = "") -> str:
-    command = [KUBECTL, "--kubeconfig", str(folder / "admin.kubeconfig"), *words]
+    command = [binary("kubectl"), "--kubeconfig", str(folder / "admin.kubeconfig"), *words]
     return subprocess.run(command, input=given, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def words_of(folder: Path, part: str) -> list[str]:
     file = str(folder / "secrets.json")
     verb = ["delete", "--wait=false", "-f", file] if part == "destroy" else ["apply", "--server-side", "-f", file]
-    return [KUBECTL, "--kubeconfig", str(folder / "admin.kubeconfig"), *verb]
+    return [binary("kubectl"), "--kubeconfig", str(folder / "admin.kubeconfig"), *verb]
 
 
 def kubectl_does(folder: Path, part: str) -> Run:

@@ -9,14 +9,11 @@ byte, as vcsim sees it. vcsim takes the SHA-1 of what is uploaded and throws it 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 import platform
-import re
-import ssl
 import statistics
 import subprocess
 import sys
@@ -31,6 +28,7 @@ from typing import Any, NamedTuple
 
 import given
 import vcsims
+from vcsims import Vcsim
 
 from bfinfra.backends import tls
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
@@ -38,11 +36,9 @@ from bfinfra.sandbox.makers.ova import member
 from bfinfra.sandbox.makers.vmdk import make_vmdk
 
 ROOT = Path(__file__).resolve().parents[1]
-USER, PASSWORD = "administrator@vsphere.local", "of-the-benchmark-1!"
 MIB = 1 << 20
-GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (ROOT / "tests/peers/go.mod").read_text())[:1])
 ROUNDS = 3
-WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "1", "-host", "1", "-standalone-host", "0", "-vm", "0", "-gpus", "2"]
+WORLD = ["-shim", "-cluster", "1", "-host", "1", "-standalone-host", "0", "-vm", "0", "-gpus", "2"]
 PLACES = {"host": "/DC0/host/DC0_C0/DC0_C0_H0", "pool": "/DC0/host/DC0_C0/Resources", "folder": "/DC0/vm", "datastore": "/DC0/datastore/LocalDS_0", "network": "/DC0/network/VM Network"}
 WAYS = {"bfinfra": (), "govc": (), "bfinfra, digests checked": ("verify",), "sha256sum, then govc": ("sha256sum",)}
 
@@ -82,41 +78,32 @@ def make(path: Path, size: int, disks: int = 1) -> None:
     body.unlink()
 
 
-@contextlib.contextmanager
-def vcsim(folder: Path) -> Iterator[str]:
-    """Its host:port; its datastores are in the folder."""
-    command = [vcsims.binary("vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", PASSWORD]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "TMPDIR": str(folder)}) as process:
-        try:
-            assert process.stdout is not None
-            found = next((m[1] for line in process.stdout if (m := re.match(r"URL=https://.*@([\d.:]+)/sdk", line))), None)
-            if found is None:
-                raise SystemExit(f"vcsim does not start; build it with: script/peers build (looked for {vcsims.BIN})")
-            yield found
-        finally:
-            process.terminate()
+def govc(server: Vcsim, *words: str) -> str:
+    command = [vcsims.binary("govc"), *words]
+    return subprocess.run(command, env={**os.environ, **server.govc}, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
 
 
-def govc(server: str, *words: str) -> str:
-    env = {**os.environ, "GOVC_URL": f"https://{server}/sdk", "GOVC_USERNAME": USER, "GOVC_PASSWORD": PASSWORD, "GOVC_INSECURE": "1", "GOVC_PERSIST_SESSION": "false"}
-    return subprocess.run([vcsims.binary("govc"), *words], env=env, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
-
-
-def by_govc(server: str, path: Path, name: str) -> None:
+def by_govc(server: Vcsim, path: Path, name: str) -> None:
     govc(server, "import.ova", "-name", name, "-ds", "LocalDS_0", "-pool", PLACES["pool"], "-host", PLACES["host"], "-folder", PLACES["folder"], "-net", "VM Network", str(path))
 
 
-def by_bfinfra(task: dict[str, Any], bytecode: Path) -> float:
+def task_of(server: Vcsim, path: Path) -> dict[str, Any]:
+    """What uploading.py is told, but for the VM's name."""
+    places = {what: govc(server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2] for what, where in PLACES.items()}
+    return {"file": str(path), "server": server.address, "pin": server.pin, "places": places}
+
+
+def by_bfinfra(task: dict[str, Any], name: str, *, verify: bool = False) -> float:
     """The child's peak of resident memory in MiB."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    env = {**left, "PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": PASSWORD}
-    done = subprocess.run([sys.executable, str(ROOT / "benchmarks/uploading.py"), json.dumps(task)], env=env, check=True, stdout=subprocess.PIPE, text=True)
+    env = {**left, "PYTHONPYCACHEPREFIX": str(Path(task["file"]).parent / "bytecode"), "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])), "BENCHMARK_PASSWORD": vcsims.PASSWORD}
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks/uploading.py"), json.dumps({**task, "name": name, "verify": verify})], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
 
 
-def transferred(server: str) -> float:
+def transferred(server: Vcsim) -> float:
     """Seconds of all uploads since the last call, as vcsim took them."""
-    with urllib.request.urlopen(f"https://{server}/_ctl/uploads", context=tls.unverified()) as answer:
+    with urllib.request.urlopen(f"https://{server.address}/_ctl/uploads", context=tls.unverified()) as answer:
         return sum(json.load(answer) or ())
 
 
@@ -130,11 +117,9 @@ class Run(NamedTuple):
     peak: float
 
 
-def measured(server: str, path: Path, size: int) -> Iterator[Run]:
+def measured(server: Vcsim, path: Path, size: int) -> Iterator[Run]:
     """Round by round, the first of which only warms up; the VM goes after each."""
-    host, _, port = server.rpartition(":")
-    pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
-    places = {what: govc(server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2] for what, where in PLACES.items()}
+    task = task_of(server, path)
     for number in range(1 + ROUNDS):
         for way, words in WAYS.items():
             name, peak = f"vm-{size}-{number}", 0.0
@@ -144,8 +129,7 @@ def measured(server: str, path: Path, size: int) -> Iterator[Run]:
             if way.endswith("govc"):
                 by_govc(server, path, name)
             else:
-                task = {"file": str(path), "name": name, "server": server, "pin": pin, "places": places, "verify": "verify" in words}
-                peak = by_bfinfra(task, path.parent / "bytecode")
+                peak = by_bfinfra(task, name, verify="verify" in words)
             seconds, after = time.perf_counter() - began, os.times()
             transfer = transferred(server)
             assert json.loads(govc(server, "vm.info", "-json", name))["virtualMachines"], f"{way}: no VM"
@@ -168,8 +152,8 @@ def table(size: int, rows: list[Run]) -> None:
 def main() -> None:
     sizes = given.numbers(__doc__, mib=(512, 2048)).mib
     libraries = ", ".join(f"{name} {version(name)}" for name in ("pyVmomi", "httpx2"))
-    with tempfile.TemporaryDirectory() as name, vcsim(Path(name)) as server:
-        print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")
+    with tempfile.TemporaryDirectory() as name, vcsims.vcsim(*WORLD, folder=Path(name)) as server:
+        print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; govc and vcsim of {vcsims.GOVMOMI}; {platform.machine()}, {os.cpu_count()} processors; {ROUNDS} rounds")
         print(f"{'file':>10}  {'':<26}{'median':>9}{'fastest':>10}{'transfer':>14}{'processor':>11}{'of govc':>12}{'transfer':>12}{'processor':>12}{'peak':>12}")
         for size in sizes:
             path = Path(name) / f"of-{size}.ova"

@@ -18,7 +18,9 @@ from typing import IO
 import fleet
 
 HERE = Path(__file__).parent
-BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers") / "bin")
+PEERS = Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers")
+BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or PEERS / "bin")
+GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (HERE.parent / "tests/peers/go.mod").read_text())[:1])
 USER = "administrator@vsphere.local"
 PASSWORD = "of-the-benchmark-1!"
 
@@ -58,10 +60,11 @@ class Vcsim:
 
 
 @contextlib.contextmanager
-def vcsim(*words: str) -> Iterator[Vcsim]:
-    """Runs until the block is left."""
+def vcsim(*words: str, folder: Path | None = None) -> Iterator[Vcsim]:
+    """Runs until the block is left. `folder`: where its datastores are."""
     command = [binary("vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", *words, "-username", USER.partition("@")[0], "-password", PASSWORD]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    env = {**os.environ, "TMPDIR": str(folder)} if folder else None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
         try:
             yield _started(process)
         finally:
