@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -165,11 +166,11 @@ def _watched(argv: list[str], cwd: Path, env: dict[str, str]) -> dict[str, bytes
     with subprocess.Popen(argv, cwd=cwd, env=env) as process:
         while process.poll() is None:
             for pid in _family(process.pid):
-                for what in ("cmdline", *(["environ"] if pid != process.pid else [])):
-                    try:
-                        told[f"process {pid}, {what}"] = Path(f"/proc/{pid}/{what}").read_bytes() or told.get(f"process {pid}, {what}", b"")
-                    except OSError:
-                        continue  # it has ended
+                with contextlib.suppress(OSError):  # it has ended
+                    line = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    told[f"process {pid}, cmdline"] = line or told.get(f"process {pid}, cmdline", b"")
+                    if pid != process.pid and line not in (b"", told[f"process {process.pid}, cmdline"]):  # between fork and exec a child still is what forked
+                        told[f"process {pid}, environ"] = Path(f"/proc/{pid}/environ").read_bytes() or told.get(f"process {pid}, environ", b"")
             time.sleep(0.005)
     assert process.returncode == 0
     return told
@@ -177,10 +178,12 @@ def _watched(argv: list[str], cwd: Path, env: dict[str, str]) -> dict[str, bytes
 
 def _family(pid: int) -> Iterator[int]:
     yield pid
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            below = file.read_text().split()
-        except OSError:
-            continue
+    threads: list[Path] = []
+    with contextlib.suppress(OSError):  # it has ended
+        threads += Path(f"/proc/{pid}/task").iterdir()
+    for thread in threads:
+        below: list[str] = []
+        with contextlib.suppress(OSError):
+            below += (thread / "children").read_text().split()
         for each in below:
             yield from _family(int(each))
