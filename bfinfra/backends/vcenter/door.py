@@ -9,6 +9,7 @@ import httpx2
 
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.transport import Seam
+from bfinfra.backends.vcenter.line import Line
 from bfinfra.model import process
 from bfinfra.model.site import VCenterSettings
 
@@ -25,9 +26,9 @@ class Door:
         self._settings = settings
         self._seam = seam
         self._site = site
-        self._http: httpx2.Client | None = None
+        self._line: Line | None = None
         self._lock = threading.Lock()
-        self._versions = Ahead(lambda: self.http().get("/sdk/vimServiceVersions.xml"), "door")
+        self._versions = Ahead(lambda: self.line().get("/sdk/vimServiceVersions.xml"), "door")
 
     def knock(self) -> None:
         """Connect now, and ask for the versions; who needs them first hears what came of it."""
@@ -37,16 +38,17 @@ class Door:
         """The server's list of versions. Raises RemoteError."""
         return self._versions.take()
 
-    def http(self) -> httpx2.Client:
-        """The SOAP client."""
+    def line(self) -> Line:
+        """The wire of SOAP."""
         with self._lock:
-            if self._http is None:
-                self._http = self._seam.client(f"https://{self._settings.server}", self._settings.trust, headers={"User-Agent": agent(self._site)})
-            return self._http
+            if self._line is None:
+                address = f"https://{self._settings.server}"
+                self._line = Line(self._seam.transport(address, self._settings.trust), address, agent(self._site), self._seam.timeout)
+            return self._line
 
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
-            http, self._http = self._http, None
-        if http is not None:
-            http.close()
+            line, self._line = self._line, None
+        if line is not None:
+            line.close()

@@ -99,7 +99,7 @@ class SoapSession:
 
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)
-        stub = soap.Stub(self._door.http(), self.server, soap.negotiate(self._door.versions(), self.server))
+        stub = soap.Stub(self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server))
         content = soap.service_instance(stub).RetrieveContent()
         if not isinstance(content, vim.ServiceInstanceContent) or content.sessionManager is None:
             raise faults.malformed("this doesn't answer as a vCenter does", self.server, "it names no services")

@@ -1,4 +1,4 @@
-"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2. Faults come out as bfinfra's errors."""
+"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as bfinfra's errors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, queries, refs, tree
+from bfinfra.backends.vcenter.line import Line
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -21,13 +22,13 @@ LARGEST = 1 << 20  # bytes of a list of versions
 
 
 class Stub(SoapStubAdapterBase):
-    """pyVmomi's stub adapter on an httpx2 client. Safe to use from several threads."""
+    """pyVmomi's stub adapter on vCenter's line. Safe to use from several threads."""
 
-    def __init__(self, http: httpx2.Client, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None) -> None:
+    def __init__(self, line: Line, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None) -> None:
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
         self.path = path
-        self.http = http
+        self.line = line
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
@@ -38,7 +39,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
-        answer = self.http.post(self.path, content=content, headers=self._headers())
+        answer = self.line.post(self.path, content, self._headers())
         if answer.status_code not in (200, 500):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -49,7 +50,7 @@ class Stub(SoapStubAdapterBase):
     def read(self, mo: Any, method: str, parameters: str) -> Element:
         """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
         what = f"{method} on {safe(refs.moid(mo))}"
-        with self.http.stream("POST", self.path, content=queries.envelope(mo, method, parameters), headers=self._headers()) as answer:
+        with self.line.stream(self.path, queries.envelope(mo, method, parameters), self._headers()) as answer:
             if answer.status_code == 500:
                 raise faults.of_fault(self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what), f"{what} failed", self.server)
             if answer.status_code != 200:
