@@ -41,23 +41,27 @@ class Ahead(Generic[T]):
 
 
 class Shared(Generic[T]):
-    """What several want to know as a survey begins, done once: `begin` joins what is under way, and `take` gives each what it began, once."""
+    """What several want to know as a survey begins, done once: who begins joins what another began, and takes it once. Who begins again begins anew."""
 
     def __init__(self, do: Callable[[], T], name: str) -> None:
         self._do = do
         self._name = name
-        self._under_way: Future[T] | None = None
+        self._latest: Future[T] | None = None
         self._begun: dict[str, Future[T]] = {}
+        self._joined: set[str] = set()
         self._lock = threading.Lock()
 
     def begin(self, who: str) -> None:
-        """Begin, or join; who has taken from what is under way begins anew."""
+        """Begin, or join what was begun, under way or done; who joined it before begins anew."""
         with self._lock:
-            if self._under_way is None or self._under_way.done() or self._begun.get(who) is self._under_way:
+            begun = self._latest
+            if begun is None or who in self._joined:
                 thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
-                self._under_way = thread.submit(self._do)
+                self._latest = begun = thread.submit(self._do)
                 thread.shutdown(wait=False)
-            self._begun[who] = self._under_way
+                self._joined.clear()
+            self._joined.add(who)
+            self._begun[who] = begun
 
     def take(self, who: str) -> T:
         """What came of it; done anew where `who` has begun nothing, or has taken it before. Raises what `do` raises."""

@@ -23,7 +23,37 @@ def test_who_begins_while_it_is_under_way_shares_it_and_takes_it_once():
     assert (shared.take("one"), len(done)) == (1, 2)
 
 
-def test_nobody_joins_what_is_over_or_what_it_began_itself():
+def test_who_begins_when_it_is_done_and_taken_joins_all_the_same():
+    """Threads of one kind may be through before the next kind of the same survey begins."""
+    done = []
+
+    def do():
+        done.append(len(done))
+        return done[-1]
+
+    shared = Shared(do, "test")
+    shared.begin("one")
+    assert shared.take("one") == 0
+    shared.begin("other")
+    assert (shared.take("other"), len(done)) == (0, 1)
+
+
+def test_who_joined_it_begins_anew_whoever_else_has_not_taken_it():
+    done = []
+
+    def do():
+        done.append(len(done))
+        return done[-1]
+
+    shared = Shared(do, "test")
+    shared.begin("one")
+    shared.begin("other")
+    assert shared.take("one") == 0
+    shared.begin("one")
+    assert (shared.take("one"), shared.take("other")) == (1, 0)
+
+
+def test_who_begins_twice_begins_two_even_side_by_side():
     begun, go = threading.Semaphore(0), threading.Event()
 
     def do():
@@ -37,6 +67,3 @@ def test_nobody_joins_what_is_over_or_what_it_began_itself():
     assert begun.acquire(timeout=60)
     assert begun.acquire(timeout=60)
     go.set()
-    over = shared.take("one")
-    shared.begin("other")
-    assert shared.take("other") is not over
