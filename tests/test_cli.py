@@ -79,6 +79,19 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
     assert capsys.readouterr().err.startswith("usage: bfinfra")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["aply"], "argument COMMAND: there is no 'aply'; did you mean apply?; see bfinfra --help"),
+        (["xyz"], "argument COMMAND: there is no 'xyz'; there are: adopt, apply, "),
+        (["plan", "--output", "jsn", "site.yaml"], "bfinfra plan: error: argument --output: there is no 'jsn'; did you mean json?"),
+    ],
+)
+def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, said, capsys):
+    assert main(words) == 1
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("argv", [["apply"], ["plan", "--colour", "x.yaml"], ["apply", "x", "--parallelism", "0"], ["apply", "x", "--deadline", "soon"],
                                   ["plan", "--output", "xml", "x"], ["completion", "tcsh"], ["destroy", "--he", "x"]])
 def test_wrong_arguments_end_with_1_because_2_means_drift(argv, capsys):

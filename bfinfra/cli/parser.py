@@ -25,6 +25,12 @@ class Parser(argparse.ArgumentParser):
         self.print_usage()
         self.exit(1, f"{self.prog}: error: {message}\n")
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            from bfinfra.model.suggest import nearest
+
+            raise argparse.ArgumentError(action, f"there is no {str(value)!r}; {nearest(str(value), map(str, action.choices))}; see {self.prog} --help")
+
     def print_usage(self, file: object = None) -> None:
         """Always where errors go."""
         import sys
