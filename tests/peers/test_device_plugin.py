@@ -26,8 +26,8 @@ ALL = f"daemonsets,deployments,services,configmaps,secrets,serviceaccounts,resou
 
 
 @pytest.fixture
-def site(peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
-    """specs/peers/device-plugin.yaml with names of the test's own, and a free port for the webhook."""
+def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
+    """specs/peers/device-plugin.yaml with names of the test's own, and a free port for the webhook. Its webhooks are the cluster's: one test at a time."""
     own = uuid.uuid4().hex[:8]
     found = SiteFile(SPECS / "peers/device-plugin.yaml", tmp_path)
     found.given["site"] += f"-{own}"
