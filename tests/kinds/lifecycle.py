@@ -38,7 +38,7 @@ LATE = ("cryptography.x509", "encodings.idna")  # what an apply imports when it 
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload([  # everything that an apply imports, once: most of a child's time would go there
-    "bfinfra.app", "bfinfra.sandbox", __name__, *LATE,
+    __name__, *LATE,
     *(each.name for part in PARTS for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")),
 ])
 

@@ -26,7 +26,7 @@ from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreac
 
 LEASE = ("state", "error", "info")
 SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
-APART = 0.08  # seconds from one import's beginning to the next's, as long as one alone needs the interpreter: ten at once would all be as late as the last, and meet again after each task
+APART = 0.08  # seconds from one import's beginning to the next's, as long as one by itself takes until vCenter works on it: ten at once slow each other down, and meet again after each task
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
 

@@ -1,4 +1,4 @@
-"""When imports begin that are asked for at once: one shortly after the other, and the last is no later for it."""
+"""When imports begin that are asked for at once, on a clock that only sleeping moves."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from bfinfra.model.errors import Denied
 
 
 class Clock:
-    """A clock that only sleeping moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
+    now = 0.0
 
     def monotonic(self) -> float:
         return self.now
@@ -36,7 +33,7 @@ def begin(clock):
     began: list[float] = []
 
     def read(_: object) -> None:
-        began.append(clock.now - 1000)
+        began.append(clock.now)
         raise Denied("no")
 
     imports = Imports(SimpleNamespace(read=read), None, None, lambda: "")
