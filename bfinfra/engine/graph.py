@@ -12,11 +12,7 @@ from bfinfra.model.refs import Key, edges, kinds_named
 
 def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
     """Dotted field → key, for every reference of a spec or state; where nobody bears the name, the first kind it may name."""
-    found = {}
-    for edge in edges(value):
-        keys = [Key(kind, edge.name) for kind in edge.kinds]
-        found[edge.field] = next((key for key in keys if key in known), keys[0])
-    return found
+    return {edge.field: next((key for key in edge.keys if key in known), edge.keys[0]) for edge in edges(value)}
 
 
 def waits(wanted: Mapping[Key, Any], states: Mapping[Key, Any]) -> dict[Key, tuple[Key, ...]]:
@@ -25,13 +21,10 @@ def waits(wanted: Mapping[Key, Any], states: Mapping[Key, Any]) -> dict[Key, tup
     What is wanted waits for what it refers to; what goes waits until everything that refers to it has let go.
     """
     everything = {**dict.fromkeys(states), **dict.fromkeys(wanted)}
-    before: dict[Key, dict[Key, None]] = {key: {} for key in everything}
-    for key in everything:
-        going = key not in wanted
-        if not going:
-            before[key] |= {other: None for other in resolve(wanted[key], everything).values() if other in wanted}
-        for other in resolve(states.get(key), everything).values():
-            if other in everything and other not in wanted:
+    before = {key: dict.fromkeys(other for other in resolve(wanted.get(key), everything).values() if other in wanted) for key in everything}
+    if going := everything.keys() - wanted.keys():
+        for key in everything:
+            for other in going.intersection(resolve(states.get(key), everything).values()):
                 before[other][key] = None
     return {key: tuple(first) for key, first in before.items()}
 

@@ -10,7 +10,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
@@ -20,8 +20,7 @@ from bfinfra.model.records import dataclass
 EDGES = "_edges"  # where a Spec, which never changes, keeps its references: they are asked for at each stage
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """The address of a resource: `kind/name`."""
 
     kind: str
@@ -53,18 +52,30 @@ class Ref:
         object.__setattr__(self, "kinds", kinds)
         object.__setattr__(self, "optional", optional)
 
+    def edge(self, field: str, name: str) -> Edge:
+        """The reference that `name` in this field is."""
+        return Edge(field, tuple(Key(kind, name) for kind in self.kinds), self.optional)
+
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "x-names": list(self.kinds)}
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A reference found in a value: the dotted field (`workers.pool-1.class`), the kinds it may name, the name."""
+class Edge(NamedTuple):
+    """A reference found in a value: the dotted field (`workers.pool-1.class`), and what it may name: one name, of one kind or another."""
 
     field: str
-    kinds: tuple[str, ...]
-    name: str
+    keys: tuple[Key, ...]
     optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """What stands in the field."""
+        return self.keys[0].name
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that it may be the name of."""
+        return tuple(key.kind for key in self.keys)
 
 
 def edges(value: Any) -> tuple[Edge, ...]:
@@ -109,7 +120,7 @@ def _of_object(value: Any, path: str) -> Iterator[Edge]:
     for name, (hint, ref) in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
         found, here = getattr(value, name, None), f"{path}.{name}" if path else name
         if isinstance(found, str) and ref:  # most of them, and told without looking at the hint again
-            yield Edge(here, ref.kinds, found, ref.optional)
+            yield ref.edge(here, found)
         else:
             yield from _of_hint(found, hint, here)
 
@@ -119,7 +130,7 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
         return
     if isinstance(value, str):
         if ref := _ref(hint):
-            yield Edge(path, ref.kinds, value, ref.optional)
+            yield ref.edge(path, value)
     elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         yield from _of_object(value, path)
     elif isinstance(value, Mapping):
@@ -133,7 +144,7 @@ def _of_keys(value: Mapping[Any, Any], hint: Any, path: str) -> Iterator[Edge]:
     """Names may as well be what a mapping is by: storage policies with their limits."""
     for part in _parts(hint):
         if ref := _ref((typing.get_args(part) or (None,))[0]):
-            yield from (Edge(f"{path}.{name}", ref.kinds, name, ref.optional) for name in value)
+            yield from (ref.edge(f"{path}.{name}", name) for name in value)
 
 
 def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterator[Edge]:

@@ -20,7 +20,7 @@ def check(specs: Mapping[Key, Any], blocks: Blocks) -> Iterator[Problem]:
     graph: dict[Key, dict[Key, Edge]] = {key: {} for key in specs}
     for key, spec in specs.items():
         for edge in edges(spec):
-            there = [target for kind in edge.kinds if (target := Key(kind, edge.name)) in blocks]
+            there = [target for target in edge.keys if target in blocks]
             if len(there) == 1:
                 graph[key][there[0]] = edge
             elif there or not edge.optional:

@@ -121,7 +121,7 @@ def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
 
 def _composed(composer: _Composer) -> _Composer:
     try:
-        for event in yaml.parse(composer.source.text, Loader=LOADER):
+        for event in iter(LOADER(composer.source.text).get_event, None):  # as `yaml.parse`, which asks for each of them twice
             if take := _TAKES.get(type(event)):
                 take(composer, event)
     except yaml.MarkedYAMLError as error:

@@ -30,8 +30,11 @@ class Standing:
 
 def test_an_annotated_name_is_an_edge_wherever_it_stands():
     found = edges(Everything(cluster="a", many=("b",), named={"one": Inner(token="t")}))
-    both = ("tanzu_cluster", "kubernetes_cluster")
-    assert found == (Edge("cluster", both, "a"), Edge("many.0", both, "b"), Edge("named.one.token", ("bitfusion_token",), "t"))
+    assert found == (
+        Edge("cluster", (Key("tanzu_cluster", "a"), Key("kubernetes_cluster", "a"))),
+        Edge("many.0", (Key("tanzu_cluster", "b"), Key("kubernetes_cluster", "b"))),
+        Edge("named.one.token", (Key("bitfusion_token", "t"),)),
+    )
 
 
 def test_states_have_edges_too():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Change, Later
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.render.safe import safe, width
@@ -16,7 +16,7 @@ from bfinfra.render.values import clock, duration, shown, utc
     (128 * 2**30, "bytes", "128GiB"), (1500, "bytes", "1500B"), (48000, "MHz", "48GHz"), (2100, "MHz", "2100MHz"), (600, "seconds", "10m"),
     (90, "seconds", "90s"), (0, "seconds", "0s"), ([1, "a"], "", "[1, a]"), ({"a": None}, "", "{a: (none)}"), ("a\nb", "", '"a\\nb"'),
     (Later(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"), (Secret("env", "PASSWORD"), "", "{env: PASSWORD}"),
-    (Key("vm", "x"), "", "{kind: vm, name: x}"), ({3, 1}, "", "[1, 3]"),
+    (Change("gpus", 1, 2), "", "{field: gpus, now: 1, wanted: 2}"), ({3, 1}, "", "[1, 3]"),
 ])
 def test_a_value_reads_as_a_site_would_write_it(value, unit, text):
     assert shown(value, unit) == text
