@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50,
           "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
+GRAIN = 4 << 20  # vSphere gives a machine memory in multiples of it
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
 
 
@@ -60,7 +61,14 @@ def seconds_text(number: int) -> str:
     return next((f"{number // TIME[unit]}{unit}" for unit in ("h", "m") if number and number % TIME[unit] == 0), f"{number}s")
 
 
+def _granted(memory: int) -> int:
+    if not memory or memory % GRAIN:
+        raise ValueError(f"vSphere gives a machine memory in multiples of 4MiB, and {bytes_text(memory)} is none; write it with a binary unit, such as 128GiB")
+    return memory
+
+
 Bytes = Annotated[int, quantity(BINARY, "128GiB"), Field(ge=0), _written(bytes_text), _schema("128GiB", BINARY)]
+MachineMemory = Annotated[Bytes, AfterValidator(_granted)]
 Megahertz = Annotated[int, quantity(HERTZ, "48GHz"), Field(ge=0), _written(megahertz_text), _schema("48GHz", HERTZ)]
 Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
 

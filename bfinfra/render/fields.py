@@ -16,12 +16,12 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
+from bfinfra.model.units import Bytes, MachineMemory, Megahertz, PciId, Seconds
 from bfinfra.render.style import Units
 
-UNITS = ((Bytes, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
+UNITS = ((Bytes, "bytes"), (MachineMemory, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
 NAMES = (
-    (Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
+    (Bytes, "size, such as 128GiB"), (MachineMemory, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
     (PciId, "PCI id, such as 0x10de"), (str, "text"), (int, "number"), (float, "number"), (bool, "true or false"),
     (Secret, "secret reference"), (LocalFile, "file"), (Any, "anything"),
 )

@@ -199,7 +199,6 @@ def test_a_vgpu_is_a_share_by_a_profile_that_the_host_offers():
         ({"resource_pool": "nope"}, "resource_pool"),
         ({"networks": {"Network 1": {"network": "nope"}}}, "networks.Network 1.network"),
         ({"disk": "1GiB"}, "disk"),
-        ({"memory": "1000000KiB"}, "memory"),
         ({"properties": {"hostnam": "x", "password": {"env": "PW"}}}, "properties.hostnam"),
         ({"properties": {"password": {"env": "PW"}}}, "properties"),
         ({"properties": {"hostname": "x", "password": "literal"}}, "properties.password"),

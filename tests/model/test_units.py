@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds, bytes_short, bytes_text, megahertz_text, seconds_text
+from bfinfra.model.units import Bytes, MachineMemory, Megahertz, PciId, Seconds, bytes_short, bytes_text, megahertz_text, seconds_text
 
 
 @pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("1.5 TiB", 3 << 39), ("10Gi", 10 << 30), ("1GB", 10**9), ("7", 7), (7, 7)])
@@ -15,6 +15,17 @@ def test_bytes(text, number):
 def test_what_is_no_quantity_is_refused(text):
     with pytest.raises(ValidationError):
         TypeAdapter(Bytes).validate_python(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("4MiB", 4 << 20), (4 << 20, 4 << 20)])
+def test_memory_of_a_machine(text, number):
+    assert TypeAdapter(MachineMemory).validate_python(text) == number
+
+
+@pytest.mark.parametrize(("written", "told"), [(128, "128B"), ("130MiB", "130MiB"), ("128GB", "125000000KiB"), (0, "0B")])
+def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked(written, told):
+    with pytest.raises(ValidationError, match=f"multiples of 4MiB, and {told} is none; write it with a binary unit"):
+        TypeAdapter(MachineMemory).validate_python(written)
 
 
 def test_other_units():

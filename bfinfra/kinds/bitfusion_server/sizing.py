@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from bfinfra.model.units import GRAIN
+
 GIB = 1 << 30
-GRAIN = 4 << 20  # vSphere takes memory in multiples of 4 MiB
 PER_GPU = 4  # virtual CPUs
 
 

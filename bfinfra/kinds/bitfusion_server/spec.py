@@ -15,7 +15,7 @@ from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Fingerprint, Trust
-from bfinfra.model.units import Bytes
+from bfinfra.model.units import Bytes, MachineMemory
 
 PORT = 56001  # where a server answers its clients
 
@@ -119,7 +119,7 @@ class Spec(kind.Spec):
     """Memory of each GPU, where bfinfra can't know it."""
     cpus: Annotated[int, Field(ge=1, le=768)] | None = None
     """Virtual CPUs; default 4 for each GPU, at least 4."""
-    memory: Bytes | None = None
+    memory: MachineMemory | None = None
     """Default 1.5 × the GPUs' memory. All of it is reserved: passthrough needs that."""
     mmio: Bytes | None = None
     """Size of the 64-bit MMIO window; default twice the next power of two that holds the GPUs' memory."""

@@ -123,8 +123,6 @@ def _host(spec: Spec, around: Around) -> HostDetail:
 
 def _memory(spec: Spec, card_memory: int | None) -> int | None:
     if spec.memory is not None:
-        if spec.memory % sizing.GRAIN:
-            raise Refusal(f"vSphere can't give a VM {bytes_text(spec.memory)}", field="memory", why="it must be a multiple of 4MiB", next="round it up")
         return spec.memory
     if card_memory is None:
         raise Refusal("the GPUs' memory is not known", field="memory", why="so no default can be computed", next="write gpu_memory or memory")

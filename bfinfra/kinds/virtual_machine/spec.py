@@ -13,7 +13,7 @@ from bfinfra.model.kind import Part
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.units import Bytes, bytes_text
+from bfinfra.model.units import Bytes, MachineMemory, bytes_text
 
 SIZES = {"control_plane": (4, 16 << 30), "worker": (4, 24 << 30)}
 """What the document asks of a node of a cluster of up to 50: CPUs, and memory in bytes."""
@@ -92,7 +92,7 @@ class Spec(kind.Spec):
     """Folder for machines that it is in; empty = the datacenter's own."""
     cpus: Annotated[int, Field(ge=1, le=768)]
     """Virtual CPUs."""
-    memory: Bytes
+    memory: MachineMemory
     """Memory."""
     reserve: bool = False
     """Reserve all memory; so it is anyway with PVRDMA or vGPUs, which want it."""
@@ -121,8 +121,6 @@ class Spec(kind.Spec):
             raise ValueError("properties: only an OVF item of a library has some")
         if sum(each.type == "pvrdma" for each in self.adapters) > 1:
             raise ValueError("adapters: a machine has at most one PVRDMA adapter")
-        if self.memory % (4 << 20):
-            raise ValueError("memory: must be a multiple of 4 MiB")
         return self
 
     @property
