@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Wi
 BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50,
           "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
-GRAIN = 4 << 20  # vSphere gives a machine memory in multiples of it
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
+GRAIN = 4 << 20  # bytes; vSphere gives a machine memory in multiples of it
 
 
 def quantity(units: dict[str, int], example: str) -> Any:
@@ -63,7 +63,7 @@ def seconds_text(number: int) -> str:
 
 def _granted(memory: int) -> int:
     if not memory or memory % GRAIN:
-        raise ValueError(f"vSphere gives a machine memory in multiples of 4MiB, and {bytes_text(memory)} is none; write it with a binary unit, such as 128GiB")
+        raise ValueError(f"vSphere gives a machine memory in multiples of {bytes_text(GRAIN)}, and {bytes_text(memory)} is none; write it with a binary unit, such as 128GiB")
     return memory
 
 

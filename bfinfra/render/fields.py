@@ -16,12 +16,12 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.units import Bytes, MachineMemory, Megahertz, PciId, Seconds
+from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
 from bfinfra.render.style import Units
 
-UNITS = ((Bytes, "bytes"), (MachineMemory, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
+UNITS = ((Bytes, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
 NAMES = (
-    (Bytes, "size, such as 128GiB"), (MachineMemory, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
+    (Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
     (PciId, "PCI id, such as 0x10de"), (str, "text"), (int, "number"), (float, "number"), (bool, "true or false"),
     (Secret, "secret reference"), (LocalFile, "file"), (Any, "anything"),
 )
@@ -62,7 +62,7 @@ def unit(spec: type[BaseModel], field: str) -> str:
 def type_text(hint: Any) -> str:
     """A type as people say it: `size, such as 128GiB`, `name of a tanzu_cluster`, `list of text`."""
     for known, name in NAMES:
-        if hint == known:
+        if _is(hint, known):
             return name
     if typing.get_origin(hint) is typing.Annotated:
         ref = next((m for m in hint.__metadata__ if isinstance(m, Ref)), None)
@@ -72,6 +72,12 @@ def type_text(hint: Any) -> str:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return "fields"
     return _composed(hint)
+
+
+def _is(hint: object, known: object) -> bool:
+    """Whether a hint is a known type, or a narrower one: `Annotated[Bytes, Field(gt=0)]`."""
+    parts = typing.get_args(known)
+    return hint == known or bool(parts and typing.get_origin(hint) is typing.Annotated and typing.get_args(hint)[: len(parts)] == parts)
 
 
 def _composed(hint: Any) -> str:
@@ -109,7 +115,7 @@ def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]
 
 def _unit(hint: Any, path: tuple[str, ...]) -> str:
     """Walk a dotted path through models, mappings and lists."""
-    found = next((unit for known, unit in UNITS if hint == known), "")
+    found = next((unit for known, unit in UNITS if _is(hint, known)), "")
     if found:
         return found
     origin, args = typing.get_origin(hint), typing.get_args(hint)

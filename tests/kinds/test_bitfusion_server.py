@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
+from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached
@@ -209,6 +210,12 @@ def test_a_vgpu_is_a_share_by_a_profile_that_the_host_offers():
 )
 def test_what_is_unknown_or_unfit_is_refused_at_its_field(how, field):
     assert refused(**how).field == field
+
+
+def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():
+    with pytest.raises(ValidationError) as raised:
+        spec(memory="1000000KiB")
+    assert [error["loc"] for error in raised.value.errors()] == [("memory",)]
 
 
 def test_a_host_that_is_not_there_is_refused():

@@ -154,6 +154,12 @@ def test_a_machine_is_made_of_one_thing(given):
         spec(**given)
 
 
+def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():
+    with pytest.raises(ValidationError) as raised:
+        spec(memory="1000000KiB")
+    assert [error["loc"] for error in raised.value.errors()] == [("memory",)]
+
+
 @pytest.mark.parametrize(("changes", "reserved"), [
     ({}, False), ({"reserve": True}, True), ({"vgpus": ["grid_v100d-16c"]}, True), ({"adapters": [{"network": "n", "type": "pvrdma"}]}, True),
 ])

@@ -11,7 +11,7 @@ from bfinfra.model.kind import Kind, Part, Source, Spec, State
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.units import Bytes, MachineMemory, Megahertz, PciId, Seconds
+from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds
 from bfinfra.render import fields, kinds
 
 
@@ -19,7 +19,7 @@ class Limits(Part):
     cpu: Megahertz | None = None
     """Most that the virtual machines
     in it may take."""
-    memory: MachineMemory = 2**30
+    memory: Bytes = 2**30
     """Likewise."""
 
 
@@ -33,7 +33,7 @@ class SpaceSpec(Spec):
     """Name of the vSphere cluster."""
     limits: Limits = Limits()
     """Ceilings."""
-    storage: dict[str, Bytes] = Field(default_factory=dict)
+    storage: dict[str, Annotated[Bytes, Field(gt=0)]] = Field(default_factory=dict)
     """Policy → limit."""
     hosts: tuple[Annotated[str, Ref("gpu_host", "any_host")], ...] = ()
     """Hosts."""
