@@ -38,7 +38,7 @@ SERVER = """  {name}:
     host: {host}
     gpus: 1
     datastore: LocalDS_0
-    networks: {{Network 1: {{network: VM Network, address: {ip}/8, gateway: 10.0.0.1}}}}
+    networks: {{Network 1: {{network: VM Network, address: {ip}/8, gateway: 10.255.255.254}}}}
     properties:
       hostname: {name}.example.local
       customer_password: {{file: customer.password}}
@@ -69,7 +69,7 @@ def site_files(servers: int) -> dict[str, str]:
     for n in range(servers):
         host, cluster = host_of(n)
         hosts.setdefault(cluster, {})[host] = None
-        ip = f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255 or 1}"
+        ip = f"10.{n + 1 >> 16 & 255}.{n + 1 >> 8 & 255}.{n + 1 & 255}"
         written.setdefault(cluster, []).append(SERVER.format(name=f"bf-{n:05d}", host=host, ip=ip))
     clusters = {
         f"{cluster}.yaml": "".join(["gpu_host:\n", *(HOST.format(host=h, cluster=cluster) for h in hosts[cluster]), "bitfusion_server:\n", *written[cluster]])
@@ -97,7 +97,7 @@ def _machines(site: Site, package: ova.Ova) -> Iterator[dict[str, Any]]:
 
 def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any]:
     mark = Mark(site.name, str(key))
-    values = properties.checked(key.name, spec, package, state.Facts())
+    values = properties.checked(key.name, spec, package, state.Facts(), None)
     digests = {name: digest(value.reveal()) for name, value in values.items() if isinstance(value, Secret)}
     return {
         "Name": key.name, "Host": spec.host, "UUID": state.identity(site.name, key.name), "Network": "VM Network",

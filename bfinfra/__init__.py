@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bfinfra.app import (
-        Outcome,
         Rotation,
         Setting,
         addresses,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from bfinfra.model.drift import Cause, Drifted, Report
     from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
     from bfinfra.model.events import Ended, Ending, Event
+    from bfinfra.model.outcome import Outcome
     from bfinfra.model.plan import Action, Item, Plan
     from bfinfra.model.refs import Key
     from bfinfra.model.site import Site
@@ -48,7 +48,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "app": (
-        "Outcome", "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember",
+        "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember",
         "rotate", "tokens",
     ),
     "engine.apply": ("Options",),
@@ -56,6 +56,7 @@ _HOMES = {
     "model.drift": ("Cause", "Drifted", "Report"),
     "model.errors": ("BfinfraError", "Problem", "RemoteError", "SiteError"),
     "model.events": ("Ended", "Ending", "Event"),
+    "model.outcome": ("Outcome",),
     "model.plan": ("Action", "Item", "Plan"),
     "model.refs": ("Key",),
     "model.site": ("Site",),

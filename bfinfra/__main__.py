@@ -1,7 +1,17 @@
-"""`python -m bfinfra`."""
+"""`python -m bfinfra`, and the command `bfinfra`."""
 
-import sys
+from __future__ import annotations
 
-from bfinfra.cli import program
+import importlib
+import signal
 
-sys.exit(program())
+
+def program() -> None:
+    """The command line as a whole process. A Ctrl-C among its imports ends it as any other program, before anything was begun."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    importlib.import_module("bfinfra.cli").program()
+
+
+if __name__ == "__main__":
+    program()

@@ -19,11 +19,14 @@ from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, SiteError, Warned
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Action, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
 from bfinfra.model.site import Site
+from bfinfra.model.stop import Stop
+from bfinfra.model.suggest import nearest
 from bfinfra.model.trust import Trust
 from bfinfra.spec.load import load as load_files
 from bfinfra.spec.load import missing_references
@@ -38,46 +41,25 @@ if TYPE_CHECKING:
     from bfinfra.engine.saved import Saved
     from bfinfra.kinds.bitfusion_token import State as Token
     from bfinfra.kinds.flexdirect_host.health import Examined
-    from bfinfra.model.events import Ended, Ending, Sink
+    from bfinfra.model.events import Sink
     from bfinfra.model.finding import Finding
     from bfinfra.sandbox import Running
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How an apply ended. `requests`: what went over the wire; `writes`: how many of them write, and what was written here; `endings` by key, in the order of the plan."""
-
-    plan: Plan
-    endings: Mapping[Key, Ended]
-    seconds: float
-    requests: int = 0
-    writes: int = 0
-    declined: bool = False
-
-    @property
-    def ending(self) -> Ending:
-        """The whole run's: failed before stopped before still waiting before done."""
-        from bfinfra.model.events import Ending
-
-        found = {ended.ending for ended in self.endings.values()}
-        order = (Ending.FAILED, Ending.BLOCKED, Ending.STOPPED, Ending.WAITING)
-        worst = next((ending for ending in order if ending in found), Ending.DONE)
-        return Ending.FAILED if worst is Ending.BLOCKED else worst
-
-
-@dataclass(frozen=True)
 class Setting:
-    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with servers."""
+    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with servers, who may stop it."""
 
     sandbox: Running | None = None
     fillings: tuple[Filling, ...] = ()
     patience: Patience = field(default_factory=Patience)
+    stop: Stop = field(default_factory=Stop)
 
     def seam(self, *, read_only: bool = True, patience: float | None = None) -> Seam:
         """The one way to its servers. `patience`: seconds for an answer."""
         from bfinfra.backends.transport import Seam
 
-        return Seam(read_only=read_only, route=self.sandbox.lookup if self.sandbox else None, fillings=self.fillings, patience=patience)
+        return Seam(read_only=read_only, route=self.sandbox.lookup if self.sandbox else None, fillings=self.fillings, patience=patience, check=self.stop.check)
 
 
 @dataclass(frozen=True)
@@ -147,7 +129,7 @@ def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
-    seam = Transport(fillings=around.fillings)  # never led into the sandbox: whom it tells is outside of any world
+    seam = Transport(fillings=around.fillings, check=around.stop.check)  # never led into the sandbox: whom it tells is outside of any world
     try:
         around.patience.read(lambda: post(seam, hook, message(found)))
     finally:
@@ -262,7 +244,7 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     seen = BitfusionToken().observe(wanted, {})
-    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", seen.facts[name]) for name in wanted}
+    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", str(seen.facts[name])) for name in wanted}
     return {name: seen.states.get(name) or unread[name] for name in wanted}
 
 
@@ -288,7 +270,12 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
-    key = Key.parse(address)
+    from bfinfra.kinds._homes import CLUSTERS
+
+    clusters = [key for key in site.resources if key.kind in CLUSTERS]
+    key = next((key for key in clusters if address in (str(key), key.name)), None)
+    if key is None:
+        raise BfinfraError(Problem(f"{address} is no cluster of this site", next=nearest(address, (str(key) if "/" in address else key.name for key in clusters)) or "it has none"))
     with _bound(site, around, site.resources, read_only=True) as bound:
         states = _seen(bound, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
@@ -382,7 +369,7 @@ def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None,
     """Every kind with the backends that its constructor names; of `wanted` the survey begins with that. Sessions are closed whatever happens."""
     from bfinfra.backends.ahead import Ahead
 
-    if missing := missing_references(site):
+    if missing := missing_references(site, SOURCES if wanted == {} else None):
         raise SiteError(*missing)
     seam = around.seam(read_only=read_only)
     provide = provided(site, seam)

@@ -14,7 +14,7 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Seam
 
-MAYBE = " | None"  # of a backend that a kind can do without, where the site has no vCenter
+MAYBE = " | None"  # of a backend that a kind can do without
 
 
 def bound_to(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
@@ -26,7 +26,12 @@ def bound_to(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
             raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
                                     next="add vcenter: with server, username, password and trust"))
         return None
-    return cls(**{k: provide(v.removesuffix(MAYBE)) if site.vcenter or not v.endswith(MAYBE) else None for k, v in backends.items()})
+    return cls(**{k: provide(v.removesuffix(MAYBE)) if not v.endswith(MAYBE) or _named(v.removesuffix(MAYBE), site) else None for k, v in backends.items()})
+
+
+def _named(backend: str, site: Site) -> bool:
+    """Whether the site names what a backend speaks to."""
+    return any(key.kind == "linux_host" for key in site.resources) if backend == "LinuxHosts" else site.vcenter is not None
 
 
 def provided(site: Site, seam: Seam) -> Callable[[str], Any]:

@@ -9,7 +9,7 @@ from peers.found import NotUp, find
 
 from bfinfra.model import redact
 
-pytest_plugins = ["bfinfra.testing", "peers.left_out", "contract.plugin"]
+pytest_plugins = ["bfinfra.testing", "peers.left_out", "recorded.plugin", "contract.plugin"]
 
 
 def pytest_addoption(parser: Any) -> None:

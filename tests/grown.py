@@ -19,8 +19,7 @@ VCENTER = {"server": "vc.small.test", "username": "admin@small.test", "password"
 OF_ALL = "RetrievePropertiesEx of all that there is"
 SECRET = {"env": "VCENTER_PASSWORD"}
 PROPERTIES = {
-    "customer_password": SECRET, "vcenter_url": "https://vc.small.test", "vcenter_guid": "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61",
-    "vcenter_username": "admin@small.test", "vcenter_password": SECRET, "vcenter_thumbprint": ":".join(["7E"] * 20),
+    "customer_password": SECRET, "vcenter_username": "admin@small.test", "vcenter_password": SECRET,
 }
 POD = {
     "apiVersion": "v1", "kind": "Pod", "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "pytorch-mock:latest", "command": ["true"]}]},

@@ -24,6 +24,7 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
+from bfinfra.sandbox.world import Registry
 
 PEERS = ["sandbox", pytest.param("kube-apiserver", marks=pytest.mark.peers)]
 
@@ -73,13 +74,27 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 
 
 @pytest.fixture
-def sandbox_api(pki: Pki) -> Iterator[Api]:
+def kubelet_folders() -> dict[str, str]:
+    """Nodes of the sandbox whose kubelets have another folder; a test's own to fill."""
+    return {}
+
+
+@pytest.fixture
+def server_version() -> str:
+    """Of the sandbox's API server; a test's own to choose."""
+    return "v1.20.2"
+
+
+@pytest.fixture
+def sandbox_api(pki: Pki, kubelet_folders: dict[str, str], server_version: str) -> Iterator[Api]:
     faults = Faults()
     listeners = Listeners(pki, faults, Tally())
     server = Gpus()
-    running = RunningCluster("c", "v1.20.2", Clock(pace=0), Outside(ca_pem=pki.ca_pem, gpu_server=lambda _: server))
+    running = RunningCluster("c", server_version, Clock(pace=0), Outside(
+        ca_pem=pki.ca_pem, gpu_server=lambda _: server, kubelet_folders=kubelet_folders, registries={"closed.test": Registry("u", "p")},
+    ))
     running.start()
-    running.add_node("worker", cpus=32, memory=2**36, version="v1.20.2")
+    running.add_node("worker", cpus=32, memory=2**36, version=server_version)
     running.cluster.ensure({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "bf-k8s"}, "provisioner": "csi"})
     port = listeners.open("localhost:6443", running.cluster.door)
     yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults)

@@ -8,13 +8,15 @@ import re
 import signal
 import stat
 import sys
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from bfinfra import app, sandbox
-from bfinfra.cli.main import UNUSED, Terminated, main
+from bfinfra.cli import signals
+from bfinfra.cli.main import UNUSED, main
 from bfinfra.engine import checks
 from bfinfra.engine.journal import Journal
 from bfinfra.model.drift import Cause, Drifted, Report
@@ -285,7 +287,7 @@ def test_graph_as_tree_dot_and_json(site, capsys):
     main(["graph", "--dot", str(site)])
     assert capsys.readouterr().out.startswith('digraph "poc" {')
     main(["graph", "--output", "json", str(site)])
-    assert json.loads(capsys.readouterr().out)["resources"] == [{"address": str(SPACE), "waits_for": []}]
+    assert json.loads(capsys.readouterr().out)["resources"] == [{"address": str(SPACE), "waits_for": [], "because": {}}]
 
 
 def test_kinds_and_one_of_them(capsys):
@@ -303,6 +305,12 @@ def test_the_schema_is_json_and_can_be_written(tmp_path, capsys):
     assert main(["schema", "--out", str(tmp_path / "s.json")]) == 0
     assert json.loads((tmp_path / "s.json").read_text())["$schema"]
     assert "yaml-language-server" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nothing", "gpu_host/esx1"])
+def test_what_is_no_cluster_has_no_kubeconfig(site, capsys, address):
+    assert main(["kubeconfig", str(site), address]) == 1
+    assert f"{address} is no cluster of this site" in capsys.readouterr().err
 
 
 def test_a_kubeconfig_is_printed_or_written_for_its_owner_only(site, tmp_path, monkeypatch, capsys):
@@ -352,26 +360,35 @@ def test_a_file_that_is_not_there_is_named(site, planned, capsys):
     assert "missing.yaml" in capsys.readouterr().err
 
 
-def test_an_interruption_while_reading_ends_with_130(site, monkeypatch, capsys):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(("number", "code", "said"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")])
+def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site, monkeypatch, capsys):
+    heard = []
 
-    monkeypatch.setattr(app, "plan", interrupted)
-    assert main(["plan", str(site)]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
+    def reading(*_, around, **__):
+        os.kill(os.getpid(), number)
+        heard.append(around.stop.flag.wait(60))
+        around.stop.check()
+        heard.append("another request")
 
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_of_which_a_library_makes_its_own_error_is_still_a_signal(number, code, site, monkeypatch, capsys):
-    def swallowed(*_, **__):
-        try:
-            os.kill(os.getpid(), number)
-        except (KeyboardInterrupt, Terminated) as error:
-            raise ValueError("SchemaError: expected text of the form") from error
-
-    monkeypatch.setattr(app, "plan", swallowed)
+    monkeypatch.setattr(app, "plan", reading)
     assert main(["plan", str(site)]) == code
-    assert "SchemaError" not in capsys.readouterr().err
+    assert heard == [True]
+    assert capsys.readouterr().err == said
+
+
+def test_who_is_interrupted_waits_for_no_server_that_says_nothing(site, monkeypatch, capsys):
+    answered = threading.Event()
+
+    def reading(*_, around, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        answered.wait(60)
+        around.stop.check()
+
+    monkeypatch.setattr(app, "plan", reading)
+    monkeypatch.setattr(signals, "GRACE", 0.01)
+    assert main(["plan", str(site)]) == 130
+    assert not answered.is_set()
+    answered.set()
 
 
 def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, planned, monkeypatch, capsys):

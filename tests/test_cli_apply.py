@@ -5,22 +5,25 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import signal
 import sys
+import threading
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
 
 from bfinfra import app
-from bfinfra.cli import main
-from bfinfra.cli.signals import Stop, stoppable
+from bfinfra.cli import ask, main, writing
+from bfinfra.cli.signals import conduct
 from bfinfra.engine import guard, saved
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Ending, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import Change, Disruption, Done, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.stop import Stop
 
 SPACE, OLD, HOST = Key("supervisor_namespace", "cnasg"), Key("supervisor_namespace", "old"), Key("gpu_host", "esx-01")
 SITE = "site: poc\nsupervisor_namespace:\n  cnasg: {cluster: compute}\n"
@@ -55,6 +58,7 @@ class World:
         self.meanwhile = lambda options: None
 
     def __call__(self, site, *, approve, options, on_event, around, **how):
+        self.stop = around.stop
         self.how = {"site": site, "options": options, "around": around, **how}
         self.allow = approve(self.plan)
         if self.allow is None:
@@ -276,7 +280,7 @@ def test_the_first_signal_starts_nothing_new_and_ends_with_its_code(number, code
 
     def interrupt(options):
         os.kill(os.getpid(), number)
-        seen.append(options.stop.is_set())
+        seen.append(options.stop.wait(60))
 
     made.meanwhile = interrupt
     before = signal.getsignal(number)
@@ -287,11 +291,44 @@ def test_the_first_signal_starts_nothing_new_and_ends_with_its_code(number, code
 
 
 def test_the_second_signal_leaves_at_once():
-    left = []
-    with stoppable(Stop(), left.append):
+    stop, done = Stop(), threading.Event()
+
+    def writes():
+        stop.begin_writing()
         os.kill(os.getpid(), signal.SIGINT)
+        stop.flag.wait(60)
         os.kill(os.getpid(), signal.SIGTERM)
-    assert left == [143]
+        done.wait(60)
+        return 0
+
+    assert conduct(writes, stop) == 143
+    done.set()
+
+
+def test_a_signal_before_the_first_write_writes_nothing(site, world, monkeypatch, capsys):
+    made = world(CREATE)
+
+    def struck(found, screen):
+        os.kill(os.getpid(), signal.SIGINT)
+        made.stop.flag.wait(60)
+
+    monkeypatch.setattr(writing, "_announce", struck)
+    assert main(["apply", "--yes", site]) == 130
+    assert made.allow is None
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_question_nobody_answers_is_left_by_a_signal(site, world, monkeypatch, capsys):
+    made = world(CREATE)
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as keyboard:
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        monkeypatch.setattr(ask, "TICK", 0.01)
+        monkeypatch.setattr(ask.select, "select", lambda *given: (os.kill(os.getpid(), signal.SIGTERM), made.stop.flag.wait(60), ([], [], []))[-1])
+        assert main(["apply", site]) == 143
+    os.close(ours)
+    assert made.allow is None
 
 
 def test_a_reader_that_goes_away_does_not_stop_an_apply(site, world, monkeypatch, capsys):

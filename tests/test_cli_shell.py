@@ -39,11 +39,18 @@ def test_a_closed_pipe_is_quiet():
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_a_closed_stream_is_quiet(closed):
+@pytest.mark.parametrize(("closed", "code", "said"), [
+    (">&-", 1, "the output is lost: standard output is closed\n"), ("2>&-", 0, ""), (">&- 2>&-", 1, ""),
+])
+def test_output_that_is_lost_is_an_error(closed, code, said):
     done = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m bfinfra completion fish {closed}"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("complete ") is (closed == "2>&-")
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_without_a_standard_input_nobody_can_confirm(tmp_path):
+    (tmp_path / "site.yaml").write_text("site: poc\n")
+    done = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m bfinfra destroy site.yaml <&-"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, "there is no terminal to ask on" in done.stderr) == (1, True)
 
 
 def test_a_full_disk_is_told():
@@ -113,3 +120,10 @@ def test_every_command_and_option_stands_in_the_script(shell, capsys):
             assert word in script or word == "@files"
     assert "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'make the world as the site says'" in script or shell == "zsh"
     assert script.startswith("#compdef bfinfra") or shell == "fish"
+
+
+def test_a_current_folder_that_is_gone_is_said(tmp_path):
+    (tmp_path / "gone").mkdir()
+    script = f"rmdir ../gone; exec '{sys.executable}' -m bfinfra validate site.yaml"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path / "gone")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "error: the current folder is gone")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kinds.lifecycle import apply, endings, made, plan, world
+from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, world
+from rights.given import other
 
 import bfinfra.sandbox
 from bfinfra import app
+from bfinfra.engine.apply import Options
 from bfinfra.render import health as render
 from bfinfra.sandbox import Running
 
@@ -34,6 +38,34 @@ def test_its_plan_sets_every_machine_up_before_it_is_listed_and_health_says_what
     assert {each.machine: each.good for each in examined} == dict.fromkeys(("v100-1", "v100-2", "k80-1", "node-1", "node-2"), False)
     assert "0 of 5 machines are healthy enough" in render.text(examined)
     assert sandbox.tally()["written"] == 0
+
+
+def jobs_alone(tmp_path: Path) -> Path:
+    """The site without all that makes FlexDirect stand: its jobs, begun too early."""
+    (tmp_path / "site.yaml").write_text(re.sub(r"^linux_host:.*?(?=^kubernetes_cluster:)", "", SITE.read_text(), flags=re.DOTALL | re.MULTILINE))
+    (tmp_path / "manifests").symlink_to(SPECS / "manifests")
+    return tmp_path / "site.yaml"
+
+
+def test_jobs_that_are_begun_before_flexdirect_stands_come_to_nothing(sandbox: Running, tmp_path: Path) -> None:
+    found = app.apply(app.load(jobs_alone(tmp_path), sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=1), around=app.Setting(sandbox=sandbox))
+    assert {each: text.partition(":")[0] for each, text in endings(found).items() if each.startswith("workload")} == dict.fromkeys(("workload/health", "workload/tf-cnn"), "still-waiting")
+    said = [each["message"] for each in events(sandbox)]
+    assert any('MountVolume.SetUp failed for volume "bitfusionio" : hostPath type check failed: /etc/bitfusionio is not a directory' in each for each in said), said
+
+
+def test_a_job_whose_servers_do_not_listen_yet_fails_and_says_so(sandbox: Running, tmp_path: Path) -> None:
+    for node in ("node-1", "node-2"):
+        for path, text in (("/usr/bin/flexdirect", "x"), ("/etc/bitfusionio/lic/host_id", "one\n"), ("/etc/bitfusionio/servers.conf", "10.174.21.8\n")):
+            sandbox.change({"machine": node, "path": path, "text": text})
+    found = endings(apply(jobs_alone(tmp_path), sandbox))
+    assert found["workload/health"] == "done"
+    assert "none of the servers responded" in found["workload/tf-cnn"]
+
+
+def events(sandbox: Running) -> list[Any]:
+    found: list[Any] = other(sandbox, "k8s.kubeconfig").call("GET", "/api/v1/namespaces/training/events")["items"]
+    return found
 
 
 @pytest.mark.peers

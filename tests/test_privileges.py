@@ -107,10 +107,17 @@ def test_govc_commands_make_each_role_before_they_give_it(capsys):
     assert len(made) == 7
 
 
+def test_commands_are_for_a_named_account_as_the_sites_own_would_lose_its_rights(capsys):
+    assert main(["privileges", str(POC), "--as", "govc"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "add --account" in told.err
+
+
 def test_to_look_without_policies_vcenters_own_role_is_enough(capsys):
     path = SPECS / "kinds" / "gpu_host.yaml"
-    text = said(capsys, path, "--as", "govc", "--for", "plan")
-    assert text == "govc permissions.set -principal admin@small.test -role ReadOnly -propagate=true /\n"
+    text = said(capsys, path, "--as", "govc", "--account", "svc@aiml.local", "--for", "plan")
+    assert text == "govc permissions.set -principal svc@aiml.local -role ReadOnly -propagate=true /\n"
 
 
 def test_a_manifest_holds_roles_and_their_bindings(capsys):

@@ -11,12 +11,13 @@ import re
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import apply, endings, made, plan, world
+from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, world
 from pyVmomi import vim
 from rights.given import administrator
 
 import bfinfra.app as app
 import bfinfra.sandbox
+from bfinfra.engine.apply import Options
 from bfinfra.model.finding import Health
 
 SPECS = Path(__file__).parents[1] / "specs"
@@ -30,7 +31,7 @@ TEXT = INSIDES.sub(BY_KUBECONFIG, WHOLE.read_text())
 def rdg(tmp_path_factory):
     """The guide's world without waiting times, its cluster there from the start, the site applied to it."""
     state = tmp_path_factory.mktemp("rdg")
-    (state / "world.yaml").write_text(WORLD.read_text().replace("gpus: 1, kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
+    (state / "world.yaml").write_text(WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
     site = written(state, TEXT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
@@ -69,6 +70,7 @@ def test_a_second_apply_writes_nothing(rdg):
 
 CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("    mtu: 9000\n    uplinks", "    mtu: 1500\n    uplinks", "distributed_switch/roce", {"mtu"}),
+    ("    mtu: 9000\n    hosts:", "    mtu: 1500\n    hosts:", "vmkernel_adapter/pvrdma", {"mtu"}),
     ("sc2esx27: [vmnic2]}", "sc2esx27: [vmnic3]}", "distributed_switch/roce", {"hosts.sc2esx27"}),
     ("vlan: 31, ports: 16", "vlan: 32, ports: 16", "port_group/high-speed", {"vlan"}),
     ("sc2esx26: 192.168.0.26/24", "sc2esx26: 192.168.0.126/24", "vmkernel_adapter/pvrdma", {"hosts.sc2esx26"}),
@@ -128,6 +130,22 @@ def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(rdg):
     assert world(rdg) == rdg.before
 
 
+def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "world.yaml").write_text(WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
+    inside = re.search(r"^namespace:.*", TEXT, re.DOTALL | re.MULTILINE)
+    assert inside
+    bare = re.sub(r"^nvidia_device_plugin:.*?(?=^mpi_operator:)", "", inside[0], flags=re.DOTALL | re.MULTILINE)
+    site = written(tmp_path, f"site: pvrdma-rdg\n{BY_KUBECONFIG}{bare}")
+    running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
+    try:
+        options = Options(patience=QUICK, deadline=2)
+        outcome = app.apply(app.load(site, sandbox=running), approve=lambda _: EVERYTHING, options=options, around=app.Setting(sandbox=running))
+        assert "tensorflow-benchmarks-worker-0 finds no node: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu." in endings(outcome)["mpi_job/tensorflow-benchmarks"]
+    finally:
+        bfinfra.sandbox.stop(tmp_path / "sandbox")
+
+
 @pytest.mark.peers
 def test_the_whole_site_makes_its_cluster_on_its_machines_and_goes(tmp_path, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
@@ -143,8 +161,9 @@ def test_the_whole_site_makes_its_cluster_on_its_machines_and_goes(tmp_path, mon
         writes = whole.tally()["written"]
         assert set(endings(apply(WHOLE, whole)).values()) == {"kept"}
         assert whole.tally()["written"] == writes
-        smaller = written(tmp_path, WHOLE.read_text().replace("workers: [sckubw01, sckubw02, sckubw03, sckubw04]", "workers: [sckubw01, sckubw02, sckubw03]"))
-        (pending,) = plan(smaller, whole).pending
+        fewer = WHOLE.read_text().replace("workers: [sckubw01, sckubw02, sckubw03, sckubw04]", "workers: [sckubw01, sckubw02, sckubw03]")
+        smaller = written(tmp_path, fewer.replace("    workers: 4\n", "    workers: 3\n"))  # each worker wants a GPU, and each node has one
+        pending = next(item for item in plan(smaller, whole).pending if item.key.kind == "kubeadm_cluster")
         assert [step.title() for step in pending.steps] == ["empty sckubw04 and take them out of the cluster", "record on sckubm01, sckubw01, sckubw02, sckubw03 what is done"]
         gone = apply(WHOLE, whole, destroy=True)
         assert made(gone), endings(gone)

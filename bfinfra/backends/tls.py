@@ -145,6 +145,18 @@ def shown(address: tuple[str, int], name: str) -> bytes:
         return tls.getpeercert(binary_form=True) or b""
 
 
+def trusted(address: tuple[str, int], name: str, trust: Trust) -> tuple[bytes, tuple[str, ...]]:
+    """The certificate (DER) of a server that is trusted, and whom it is for; nobody where only a pin vouches for it.
+
+    OSError, Untrusted. Nothing is sent to it.
+    """
+    with socket.create_connection(address, timeout=10) as plain, context(trust, "", name).wrap_socket(plain, server_hostname=name) as tls:
+        der = tls.getpeercert(binary_form=True) or b""
+        if trust.sha256:
+            check_pin(der, trust.sha256, name)
+        return der, tuple(str(each[1]) for each in (tls.getpeercert() or {}).get("subjectAltName", ()))
+
+
 def objection(address: tuple[str, int], name: str, trust: Trust, extra_pem: str = "") -> str:
     """Why a server's certificate is not trusted, or "". OSError. Nothing is sent to it."""
     try:

@@ -52,14 +52,18 @@ class Seam:
     """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and certificates stay.
 
     `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing request before it
-    leaves the process. `patience`: seconds for an answer where the usual time is too long.
+    leaves the process. `patience`: seconds for an answer where the usual time is too long. `check` is called before each request
+    but a logout, and raises where the run was asked to end.
     """
 
     def __init__(self, *, read_only: bool = False, route: Route | None = None, fillings: Sequence[Filling] = (),
-                 patience: float | None = None) -> None:
+                 patience: float | None = None, check: Callable[[], None] = lambda: None) -> None:
         self.read_only = read_only
+        self.check = check
         self.timeout = httpx2.Timeout(patience, connect=patience / 2) if patience else TIMEOUT
         self.tally = Tally()
+        self.met: set[str] = set()
+        """The servers that have answered, host:port."""
         self._route = route
         self._fillings = tuple(fillings)
         self._open: list[httpx2.BaseTransport] = []
@@ -95,7 +99,7 @@ class Seam:
         inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
         for filling in self._fillings:
             inner = filling(inner)
-        outer = _Outermost(inner, self.tally, server, read_only=self.read_only, public=public)
+        outer = _Outermost(inner, self, server, public=public)
         with self._lock:
             self._open.append(outer)
         return outer
@@ -123,14 +127,14 @@ class Seam:
             return host, port
         if found := self._route(host, port):
             return found
-        raise Unreachable("the sandbox has no such address", server=f"{host}:{port}", next="it appears when its machine or cluster runs")
+        raise Unreachable("the sandbox has no such address", server=f"{host}:{port}", next="it appears when its machine or cluster runs", met=False)
 
     def connect(self, host: str, port: int, timeout: float) -> None:
         """A bare TCP connect within `timeout` seconds; Unreachable where nobody listens."""
         try:
             socket.create_connection(self.where(host, port), timeout).close()
         except OSError as error:
-            raise _unreachable(f"{host}:{port}", error) from None
+            raise _unreachable(f"{host}:{port}", error, met=False) from None
 
     def close(self) -> None:
         """Close every connection of every client."""
@@ -215,28 +219,30 @@ class _Stream(httpcore2.NetworkStream):
 class _Outermost(httpx2.BaseTransport):
     """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
 
-    def __init__(self, inner: httpx2.BaseTransport, tally: Tally, server: str, *, read_only: bool, public: bool = False) -> None:
+    def __init__(self, inner: httpx2.BaseTransport, seam: Seam, server: str, *, public: bool = False) -> None:
         self._inner = inner
-        self._tally = tally
+        self._seam = seam
         self._server = server
-        self._read_only = read_only
         self._public = public
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         writing = writes.writes(request)
         name = writes.name(request)
-        if writing and self._read_only:
+        if writing and self._seam.read_only:
             raise WriteRefused(name, self._server)
-        self._tally.count(name, writing=writing)
+        if not writes.ends_session(name):
+            self._seam.check()
+        self._seam.tally.count(name, writing=writing)
 
         def translated() -> contextlib.AbstractContextManager[None]:
-            return _as_remote(self._server, name, writing=writing)
+            return _as_remote(self._server, name, writing=writing, met=self._server in self._seam.met)
 
         if request.url.scheme != "https":  # an absolute address may say something else than the client's base
             raise Untrusted(f"{name} would go over {request.url.scheme}", server=self._server, next="this is a defect of bfinfra; please report it")
         hide(request.headers.get("authorization", "").partition(" ")[2])
         with translated():
             response = self._inner.handle_request(request)
+        self._seam.met.add(self._server)
         for cookie in response.headers.get_list("set-cookie"):
             hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
         if not self._public and response.status_code in REDIRECTS and (place := response.headers.get("location")):
@@ -293,22 +299,22 @@ def _as_httpx() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _as_remote(server: str, name: str, *, writing: bool) -> Iterator[None]:
+def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-        raise _unreachable(server, error) from None
+        raise _unreachable(server, error, met=met) from None
     except limits.Overstepped as error:
         made = Unanswered if writing else Malformed
         raise made(f"the answer to {name} {error.what}", server=server, why=error.why, next=error.next) from None
     except httpx2.TransportError as error:
         if writing:
             raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None
-        raise Unreachable(f"no whole answer to {name}", server=server, why=_reason(error)) from None
+        raise Unreachable(f"no whole answer to {name}", server=server, why=_reason(error), met=met) from None
 
 
-def _unreachable(server: str, error: BaseException) -> Unreachable:
-    return Unreachable("no connection", server=server, why=_reason(error), next="check the address, and that the server runs and no firewall is between")
+def _unreachable(server: str, error: BaseException, *, met: bool) -> Unreachable:
+    return Unreachable("no connection", server=server, why=_reason(error), next="check the address, and that the server runs and no firewall is between", met=met)
 
 
 def _reason(error: BaseException) -> str:

@@ -14,7 +14,7 @@ SOAP_READS = frozenset(
     HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmCheckRequirements
     PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
     QueryConfigTarget QueryEvents QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties
-    RetrievePropertiesEx RetrieveServiceContent SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
+    RetrievePropertiesEx RetrieveServiceContent RetrieveUserGroups SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
     """.split()  # noqa: SIM905 - forty names read better as a text
 )
 POST_READS = re.compile(
@@ -25,7 +25,7 @@ FINDS = re.compile(
     rb"/api/(content/library(/item)?\?action=find|vcenter/ovf/library-item/[^/?]+\?action=filter"
     rb"|cis/tagging/tag\?action=list-tags-for-category|cis/tagging/tag-association\?action=list-attached-objects-on-tags)"
 )
-LOGOUTS = re.compile(r"/(api/session|rest/com/vmware/cis/session)")
+LOGOUTS = re.compile(r"Logout|DELETE /(api/session|rest/com/vmware/cis/session)")
 STREAMS = re.compile(r"/(exec|attach|portforward)$")  # Kubernetes opens these by GET, and they act
 SOAP_METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
 
@@ -52,4 +52,9 @@ def writes(request: httpx2.Request) -> bool:
         return method not in SOAP_READS
     if request.method == "POST":
         return not (POST_READS.fullmatch(path) or FINDS.fullmatch(request.url.raw_path))
-    return not (request.method == "DELETE" and LOGOUTS.fullmatch(path))
+    return not ends_session(f"{request.method} {path}")
+
+
+def ends_session(name: str) -> bool:
+    """Whether the request of that name only logs out."""
+    return bool(LOGOUTS.fullmatch(name))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import select
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,12 +14,14 @@ from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.stop import Stop
 from bfinfra.render.safe import safe
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
+TICK = 0.1  # seconds between looks at whether the run shall end
 PRECIOUS = ("bitfusion_server", "supervisor_namespace", "namespace", "tanzu_cluster")
 """Machines with GPUs, namespaces and clusters: their end is typed by name."""
 
@@ -37,16 +42,16 @@ def must_be_able(args: argparse.Namespace) -> None:
                                    f"look with: bfinfra plan{' --destroy' if args.verb == 'destroy' else ''} SITE; then run with --yes"))
 
 
-def allowance(found: Plan, allow: Allow, verb: str) -> Allow | None:
+def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
     """Ask for `yes`, and for the name of everything precious that goes or is disrupted; None where the answer is anything else."""
     if not found.pending or found.problems or found.unreadable:
         return allow
     typed = [item for item in found.pending if _grave(item, allow)]
     for item in typed:
         print(f"\n{_what(item)}", file=sys.stderr)
-        if _answer(f"Type {safe(item.key.name)} to allow it: ") != item.key.name:
+        if _answer(f"Type {safe(item.key.name)} to allow it: ", stop) != item.key.name:
             return None
-    if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ") != "yes":
+    if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ", stop) != "yes":
         return None
     goes = frozenset(item.key for item in found.pending if item.action in (Action.DELETE, Action.REPLACE) or any(s.destructive for s in item.steps))
     return replace(allow, delete=allow.delete | goes, disrupt=allow.disrupt | {item.key for item in typed})
@@ -68,8 +73,12 @@ def _what(item: Item) -> str:
     return f"This means a {item.disruption} for {safe(item.key)}{': ' + why if why else ''}."
 
 
-def _answer(question: str) -> str:
+def _answer(question: str, stop: Stop) -> str:
+    """What is typed, a line. Interrupted where the run is asked to end instead."""
     print(question, end="", file=sys.stderr, flush=True)
+    with contextlib.suppress(io.UnsupportedOperation):  # what is no file never waits
+        while not select.select([sys.stdin], [], [], TICK)[0]:
+            stop.check()
     return sys.stdin.readline().strip()
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
+import functools
 import gc
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from bfinfra.cli.parser import build
-from bfinfra.cli.pipes import hush
+from bfinfra.cli.pipes import Unheard, closed, hush
 
 if TYPE_CHECKING:
     import argparse
@@ -23,21 +26,6 @@ if TYPE_CHECKING:
 PIPE = 128 + signal.SIGPIPE
 UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")))
 """What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses it, and it takes a tenth of a second to import."""
-
-
-class Terminated(BaseException):
-    """SIGTERM came while nothing was being written."""
-
-
-class Struck:
-    """The signal that came while nothing was being written; 0: none. Libraries in C make another error of what a handler raises."""
-
-    number = 0
-
-    def take(self, number: int, _frame: object) -> None:
-        """End what only reads; sessions are closed on the way out."""
-        self.number = number
-        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
 
 def program() -> NoReturn:
@@ -70,31 +58,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build().parse_args(argv)
     except SystemExit as leave:
         return int(leave.code or 0)
-    struck = Struck()
+    from bfinfra.cli.signals import conduct
+    from bfinfra.model.stop import Stop
+
+    args.stop = Stop()
     try:
-        with _taken(struck):
-            code = _run(args, struck)
-            sys.stdout.flush()
-            return code
-    except BrokenPipeError:
+        return conduct(functools.partial(_run, args), args.stop)
+    except BrokenPipeError as error:
         hush()
-        return PIPE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 128 + signal.SIGINT
-    except Terminated:
-        return 128 + signal.SIGTERM
+        if error.errno != errno.EBADF:
+            return PIPE
+        print("the output is lost: standard output is closed", file=sys.stderr)
+        return 1
 
 
-def _run(args: argparse.Namespace, struck: Struck) -> int:
+def _run(args: argparse.Namespace) -> int:
     try:
         module = importlib.import_module(f"bfinfra.cli.{args.module}")
-        return int(getattr(module, args.run)(args))
+        code = int(getattr(module, args.run)(args))
+        sys.stdout.flush()
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - people get a sentence, whatever went wrong
-        if struck.number:
-            struck.take(struck.number, None)
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
             _trace(error)
             return 1
@@ -102,6 +87,7 @@ def _run(args: argparse.Namespace, struck: Struck) -> int:
 
         Screen.of(args).error(_said(error))
         return 1
+    return code
 
 
 def _trace(error: Exception) -> None:
@@ -119,25 +105,25 @@ def _said(error: Exception) -> BfinfraError:
 
     if isinstance(error, BfinfraError):
         return error
+    if isinstance(error, FileNotFoundError) and not error.filename and _adrift():
+        return BfinfraError(Problem("the current folder is gone", why="it was deleted while a shell stood in it", next="cd to a folder that is there"))
     if isinstance(error, OSError):
         return BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or "")))
     return BfinfraError(Problem(f"this should not happen: {type(error).__name__}: {error}",
                                 next="run it again with BFINFRA_TRACEBACK=1 and report what it prints"))
 
 
-@contextlib.contextmanager
-def _taken(struck: Struck) -> Iterator[None]:
-    before = {number: signal.signal(number, struck.take) for number in (signal.SIGINT, signal.SIGTERM)}
+def _adrift() -> bool:
+    """Whether the current folder was deleted."""
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return not Path.cwd()
+    except FileNotFoundError:
+        return True
 
 
 def _printable() -> None:
-    """A terminal that lacks a letter gets its number instead of an error; what a closed stream should get goes nowhere, and into no socket that is opened in its place."""
-    sys.stdout, sys.stderr = (stream or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") for stream in (sys.stdout, sys.stderr))
+    """A terminal that lacks a letter gets its number instead of an error; a stream that is closed leaves its number to no socket."""
+    sys.stdin, sys.stdout, sys.stderr = sys.stdin or closed(os.O_RDONLY), sys.stdout or Unheard(), sys.stderr or closed(os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

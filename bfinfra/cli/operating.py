@@ -22,7 +22,6 @@ def operate(args: argparse.Namespace) -> int:
         from bfinfra.operator.running import How, run
     except ModuleNotFoundError as error:
         raise BfinfraError(Problem("the operator's libraries are not installed", why=f"there is no {error.name}", next="pip install 'bfinfra[operator]'")) from None
-    from bfinfra.cli.signals import Stop, stoppable
     from bfinfra.operator.job import Mould
 
     address, _, port = args.metrics.rpartition(":")
@@ -30,11 +29,11 @@ def operate(args: argparse.Namespace) -> int:
     if not port.isdecimal() or not name:
         raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
     how = How(Mould(args.image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or "")
-    stop = Stop()
     gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
     gc.enable()
-    with stoppable(stop):
-        return run(how, stop.flag)
+    args.stop.serves = True
+    args.stop.begin_writing()
+    return run(how, args.stop.flag)
 
 
 def crd(_: argparse.Namespace) -> int:
@@ -64,17 +63,15 @@ def site(args: argparse.Namespace) -> int:
 
 def job(args: argparse.Namespace) -> int:
     """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again finds nothing else."""
-    from bfinfra.cli.signals import Stop, stoppable
     from bfinfra.operator.approval import Approval
     from bfinfra.operator.work import Order, work
 
-    stop = Stop()
-    order = Order(Approval(args.approval), args.approved, destroy=args.destroy, known=tuple(args.known), stood=args.stood, stop=stop.flag)
-    with stoppable(stop):
-        found = work(Path(args.site), order)
+    args.stop.begin_writing()
+    order = Order(Approval(args.approval), args.approved, destroy=args.destroy, known=tuple(args.known), stood=args.stood, stop=args.stop.flag)
+    found = work(Path(args.site), order)
     Path(args.result).write_text(found.text())
     print(f"{found.outcome}{f': {found.why}' if found.why else ''}")
-    return stop.code if stop.number else 0
+    return 0
 
 
 def _definition() -> dict[str, Any]:

@@ -216,7 +216,8 @@ def _world(parser: Parser) -> Parser:
 
 def _run(parser: Parser, about: str) -> Parser:
     _site(parser, about)
-    parser.add_argument("--yes", action="store_true", help="don't ask; what deletes or disrupts still wants --allow-…")
+    parser.add_argument("--yes", action="store_true", help="don't ask: apply still wants --allow-… for what deletes or disrupts, "
+                        "destroy deletes all that the site made and restarts hosts whose settings it puts back")
     parser.add_argument("--parallelism", type=_positive, default=10, metavar="N", help="resources at a time (default 10)")
     parser.add_argument("--deadline", type=_time, metavar="TIME", help="how long to wait for each resource, such as 30m; else its kind's own")
     return parser

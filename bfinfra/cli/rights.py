@@ -23,6 +23,9 @@ def privileges(args: argparse.Namespace) -> int:
     site, _ = where.site(args)
     found = app.privileges(site, [use for use in Use if use in (args.uses or Use)])
     account = args.account or (site.vcenter and site.vcenter.username) or "ACCOUNT"
+    if args.form == "govc" and not args.account:
+        raise BfinfraError(Problem("the commands give rights to an account, and none is named", why="the site's own may be an administrator, who would have fewer then",
+                                   next="add --account bfinfra@vsphere.local, or whichever account shall run bfinfra"))
     if args.form == "govc":
         print(render.govc(found, account))
     elif args.form == "rbac":

@@ -16,9 +16,9 @@ from bfinfra.render.style import PLAIN, Style
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import Outcome
     from bfinfra.model.errors import BfinfraError
     from bfinfra.model.events import Event
+    from bfinfra.model.outcome import Outcome
     from bfinfra.model.plan import Plan
 
 

@@ -1,47 +1,53 @@
-"""The first signal stops an apply gently, the second at once."""
+"""A command runs in a thread beside this one, which hears signals: no handler ever raises into anybody's code."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import field
-from threading import Event as Flag
-from types import FrameType
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 
-from bfinfra.model.records import dataclass
+from bfinfra.model.stop import Stop
 
+GRACE = 1.0  # seconds in which what only reads may log out
+OVER = 0  # what is told where no signal came: the command ended
 SHOW_CURSOR = "\x1b[?25h"
 
 
-@dataclass
-class Stop:
-    """`flag` is what the engine looks at; `number` the signal that came, 0 before."""
+def conduct(command: Callable[[], int], stop: Stop) -> int:
+    """The command's exit code; 130 or 143 where SIGINT or SIGTERM came before its end. Raises what the command raises.
 
-    flag: Flag = field(default_factory=Flag)
-    number: int = 0
-
-    @property
-    def code(self) -> int:
-        """The exit code of a stopped run: 130 for SIGINT, 143 for SIGTERM."""
-        return 128 + self.number
+    The first signal lets a run that writes end its steps; one that only reads has GRACE seconds. The second leaves at once.
+    """
+    told: SimpleQueue[int] = SimpleQueue()
+    beside = ThreadPoolExecutor(1, thread_name_prefix="command")
+    with _heard(told):
+        ended = beside.submit(command)
+        ended.add_done_callback(lambda _: told.put(OVER))
+        beside.shutdown(wait=False)
+        number = told.get()
+        if number == OVER:
+            return ended.result()
+        writes = stop.ask(number)
+        if writes:
+            print("\nstopping: what runs is finished, nothing new is started; once more stops now", file=sys.stderr, flush=True)
+        with contextlib.suppress(Empty):
+            number = told.get(timeout=None if writes else GRACE) or number
+        if not ended.done():
+            _restore()
+        elif stop.serves:
+            return ended.result()
+    if not writes and number == signal.SIGINT:
+        print("interrupted", file=sys.stderr)
+    return 128 + number
 
 
 @contextlib.contextmanager
-def stoppable(stop: Stop, leave: Callable[[int], None] = os._exit) -> Iterator[None]:
-    """While writing: the first SIGINT or SIGTERM sets the flag, the second leaves the process."""
-
-    def handle(number: int, _: FrameType | None) -> None:
-        if stop.flag.is_set():
-            _restore()
-            leave(128 + number)
-        stop.number = number
-        stop.flag.set()
-        print("\nstopping: what runs is finished, nothing new is started; once more stops now", file=sys.stderr, flush=True)
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+def _heard(told: SimpleQueue[int]) -> Iterator[None]:
+    """Each signal's number is told; a queue's put may be called at any instant, even from within itself."""
+    before = {number: signal.signal(number, lambda number, _: told.put(number)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

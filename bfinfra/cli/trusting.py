@@ -24,7 +24,7 @@ def trust(args: argparse.Namespace) -> int:
     """1 where a server is not trusted."""
     named = len(args.sites) == 1 and not Path(args.sites[0]).exists()
     if named:
-        found, machines = [app.certificate(args.sites[0], around=app.Setting(sandbox=where.sandbox(args) if args.world else None))], []
+        found, machines = [app.certificate(args.sites[0], around=app.Setting(sandbox=where.sandbox(args) if args.world else None, stop=args.stop))], []
     else:
         site, setting = where.site(args)
         found, machines = app.certificates(site, around=setting), app.host_keys(site, around=setting)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 def site(args: argparse.Namespace) -> tuple[Site, Setting]:
     """The loaded site, and where it is run."""
     from bfinfra import app
+    from bfinfra.engine.retry import Patience
 
     running = sandbox(args)
-    return app.load(*args.sites, sandbox=running), app.Setting(sandbox=running)
+    return app.load(*args.sites, sandbox=running), app.Setting(sandbox=running, stop=args.stop, patience=Patience(halt=args.stop.flag))
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:

@@ -12,7 +12,6 @@ from bfinfra import app
 from bfinfra.cli import ask, where
 from bfinfra.cli.pipes import unread
 from bfinfra.cli.screen import Screen
-from bfinfra.cli.signals import Stop, stoppable
 from bfinfra.engine import saved
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -65,7 +64,7 @@ def rotate(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, **how: Any) -> int:
     gc.enable()  # it may last for hours
-    allow, screen, stop = ask.allowed(args), Screen.of(args), Stop()
+    allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
     site, setting = where.site(args)
     with contextlib.ExitStack() as stack:
         display = Display(stack)
@@ -76,7 +75,7 @@ def _run(args: argparse.Namespace, **how: Any) -> int:
                 if args.yes:
                     _announce(found, screen)
                 display.opens = screen.progress(found)
-                stack.enter_context(stoppable(stop))
+                stop.begin_writing()
             return given
 
         options = Options(parallelism=args.parallelism, deadline=args.deadline, stop=stop.flag)
@@ -86,7 +85,7 @@ def _run(args: argparse.Namespace, **how: Any) -> int:
         return 1
     with unread():
         screen.outcome(outcome, display.events)
-    return stop.code if stop.number else EXITS.get(outcome.ending, 1)
+    return EXITS.get(outcome.ending, 1)
 
 
 def _announce(found: Plan, screen: Screen) -> None:
@@ -99,7 +98,7 @@ def _confirmed(found: Plan, allow: Allow, args: argparse.Namespace, screen: Scre
     if found.problems or found.unreadable:  # the guard says them
         return allow
     screen.plan_to_people(found)
-    return ask.allowance(found, allow, args.verb)
+    return ask.allowance(found, allow, args.verb, args.stop)
 
 
 class Display:

@@ -18,7 +18,7 @@ from bfinfra.model.finding import Finding, Health, bad, good, warning
 from bfinfra.model.refs import Key
 
 KINDS = ("kubernetes_cluster", "supervisor_namespace", "tanzu_cluster")
-OLDEST, TESTED = (1, 18), ((1, 20), (1, 36))  # server-side apply begins with 1.18
+OLDEST, TESTED = (1, 16), ((1, 16), (1, 36))  # server-side apply is on from 1.16
 
 
 def certificates(ground: Ground) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def versions(ground: Ground) -> Iterator[Finding]:
         version = cluster.version()
         number = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if number < OLDEST:
-            yield bad(key, f"it runs {version}", "it knows no server-side apply", "upgrade it to 1.20 or newer")
+            yield bad(key, f"it runs {version}", "server-side apply is on from 1.16 on only", "upgrade it to 1.16 or newer")
         elif not TESTED[0] <= number <= TESTED[1]:
             yield warning(key, f"it runs {version}", f"bfinfra is tried with 1.{TESTED[0][1]} to 1.{TESTED[1][1]}", "try it with plan first")
         else:

@@ -12,7 +12,7 @@ from bfinfra.doctor.ground import Ground
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.units import bytes_short
-from bfinfra.spec.load import missing_references
+from bfinfra.spec.load import awaited_files, missing_references
 
 LEAST = 100 << 20  # bytes that journals and marks may take in a long run
 
@@ -22,7 +22,10 @@ def references(ground: Ground) -> Iterator[Finding]:
     found = missing_references(ground.site)
     for problem in found:
         yield bad(str(problem.where) or ground.site.name, problem.what, problem.why, problem.next)
-    if not found:
+    awaited = awaited_files(ground.site)
+    for problem in awaited:
+        yield warning(str(problem.where), problem.what, problem.why, problem.next)
+    if not found and not awaited:
         yield good(ground.site.name, "every reference of the site leads somewhere")
 
 
@@ -44,6 +47,8 @@ def packages(ground: Ground) -> Iterator[Finding]:
     """The appliances are whole: every digest that there is."""
     wanted = {(str(spec.ova.file.path), spec.ova.sha256 or ""): spec.ova for spec in ground.of("bitfusion_server").values()}
     for asked in wanted.values():
+        if not asked.file.path.exists():
+            continue  # `references` tells
         try:
             found = ova.read(asked.file.path)
             ova.verify(found, lambda _: None, sha256=asked.sha256 or "")

@@ -14,6 +14,7 @@ from typing import Any
 
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish
+from bfinfra.engine.recheck import moved
 from bfinfra.engine.retry import Patience
 from bfinfra.engine.settle import Settle, Verdict
 from bfinfra.engine.turn import Halted, Turn
@@ -55,6 +56,7 @@ class Apply:
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
         """What ended and was not looked at yet: hundreds that run needn't be asked each time that one of them ends."""
         patience = replace(options.patience, halt=options.stop)
+        self._wish, self._world, self._kinds, self._patience = wish, world, kinds, patience
         self._turn = Turn(wish, world, kinds, patience, self._tell)
         self._settle = Settle(wish, world, kinds, self._turn, patience, options.deadline)
         self._began: dict[Key, float] = {}
@@ -64,16 +66,29 @@ class Apply:
         """Until every item ended, or the stop flag is up and what ran has finished its step."""
         turns = ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply")
         polls = ThreadPoolExecutor(POLLS, thread_name_prefix="settle")  # its own: what is ready must not wait until a turn is over
-        with turns as pool, polls:
+        try:
             while self._blocked or self._running or self._settle or self._polling:
                 if self._options.stop.is_set() and not self._running:
                     break
-                self._start(pool, polls)
-                self._collect(pool)
+                self._start(turns, polls)
+                self._collect(turns)
+        finally:
+            turns.shutdown()
+            polls.shutdown(wait=not self._options.stop.is_set(), cancel_futures=True)  # who is stopped waits for no look
         for item in self._items.values():
             if item.key not in self.endings:
                 self._end(item, stopped(item))
+        if not self._options.stop.is_set():
+            self._look_once_more()
         return self.endings
+
+    def _look_once_more(self) -> None:
+        """What others moved while this ran has not ended well."""
+        changed = [item for item in self._items.values() if item.steps and self.endings[item.key].ending is Ending.DONE]
+        found = moved([item.key for item in changed], self._wish.wanted, self._world, self._kinds, self._turn, self._patience)
+        for item in changed:
+            if problem := found.get(item.key):
+                self._end(item, Verdict(Ending.FAILED, problem=problem))
 
     def why_blocked(self, item: Item) -> str:
         """What an item waits for, or ""."""
@@ -86,7 +101,10 @@ class Apply:
                 self._end(item, verdict)
             elif not self.why_blocked(item) and not self._options.stop.is_set():
                 del self._blocked[item.key]
-                self._begin(item, pool)
+                if item.held is None:
+                    self._begin(item, pool)
+                else:
+                    self._end(item, Verdict(Ending.WAITING, problem=item.held))
         if not self._options.stop.is_set():
             for kind, keys in self._settle.due(set(self._polling.values())):
                 future = polls.submit(self._settle.poll, kind, keys)
@@ -158,11 +176,15 @@ class Apply:
     def _broken(self, item: Item) -> Verdict | None:
         for key in item.waits_for:
             ended = self.endings.get(key)
-            if ended and ended.ending not in GOOD:
-                still = ended.ending is Ending.WAITING
-                return Verdict(Ending.WAITING if still else Ending.BLOCKED,
-                               problem=Problem(f"{item.key} waits for {key}", why=f"which {WENT[ended.ending]}"))
+            if ended and ended.ending not in GOOD and not self._needless(key, item):
+                still, why = ended.ending is Ending.WAITING, item.because.get(key)
+                said = Problem(f"{item.key} waits for {key}{f' ({why})' if why else ''}", why=f"which {WENT[ended.ending]}")
+                return Verdict(Ending.WAITING if still else Ending.BLOCKED, problem=item.held or said)
         return None
+
+    def _needless(self, key: Key, item: Item) -> bool:
+        """Whether an item waits for nothing of one that waits for a file: it stands, and the plan found it up to date."""
+        return item.held is None and self._items[key].held is not None
 
     def _end(self, item: Item, verdict: Verdict) -> None:
         assert verdict.ending is not None

@@ -15,7 +15,7 @@ from bfinfra.model.suggest import nearest
 
 def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Plan:
     """The plan for these alone, with the problems and the blind spots that are theirs, and those of all of these kinds in which they may stand."""
-    items = tuple(replace(item, waits_for=()) for item in found.items if item.key in keys)
+    items = tuple(replace(item, waits_for=(), because={}) for item in found.items if item.key in keys)
     problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
     unreadable = {where: why for where, why in found.unreadable.items() if where in {str(key) for key in keys} or where.partition("/")[0] in places}
     return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())

@@ -9,14 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.plan import Wish, decide, known, ours
 from bfinfra.engine.retry import Patience
 from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.errors import BfinfraError, Problem, Warned
-from bfinfra.model.kind import UNFINISHED, Trace, differences
-from bfinfra.model.plan import Action, Item, Plan, plain
+from bfinfra.model.errors import Awaited, BfinfraError, Problem, Warned
+from bfinfra.model.kind import UNFINISHED, Change, Trace, differences
+from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
@@ -39,11 +40,24 @@ def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collectio
     strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
     found = [Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key])) for key in sorted(strangers, key=str)]
     sides = _Sides(wish, world, kinds, known(wish, world))
-    for item in plan.pending:
+    unseen = _unseen(plan, kinds)
+    differing = [item for item in plan.items if item.key not in unseen and (item.steps or (item.held is not None and item.action is not Action.READ))]
+    for item in differing:
         found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
     standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
-    return Report(wish.site, tuple(found), len(plan.items) - len(plan.pending), problems, plan.unreadable, plan.warnings, standing)
+    return Report(wish.site, tuple(found), sum(not item.steps and item.held is None for item in plan.items), problems,
+                  {**plan.unreadable, **{str(key): why for key, why in unseen.items()}}, plan.warnings, standing)
+
+
+def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
+    """What can't be seen while the way to it waits for a file, and why."""
+    found: dict[Key, str] = {}
+    for item in plan.held:
+        behind = next((found[key] for key in item.waits_for if key in found), "")
+        if behind or kinds[item.key.kind].reaches:
+            found[item.key] = behind or str(item.held and item.held.what)
+    return found
 
 
 def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Report:
@@ -88,18 +102,27 @@ def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]
     elif item.action is Action.CREATE:
         known = str(key) in before
         yield Drifted(key=key, cause=Cause.VANISHED if known else Cause.MISSING,
-                      why="it stood there once" if known else "it was never applied, or somebody deleted it")
+                      why=("it stood there once" if known else "it was never applied, or somebody deleted it") + _held(item))
     elif state is None or state.mark is None:  # it is there anyway (a host), and nothing of it is applied yet
         yield from (Drifted(key=key, cause=Cause.UNAPPLIED, field=c.field, now=c.now, wanted=c.wanted) for c in item.changes)
     elif state.mark.applied is None:
         yield Drifted(key=key, cause=Cause.UNFINISHED, why="an apply was begun and did not end; the next one finishes it")
+    elif not item.steps:  # held: what the file changed takes another file, which isn't there
+        yield Drifted(key=key, cause=Cause.UNAPPLIED, why=f"the file changed{_held(item)}")
+        for change in _since_applied(key, spec, state.mark.applied, sides) or ():
+            yield Drifted(key=key, cause=Cause.DRIFT, field=change.field, applied=_at(state.mark.applied, change.field), now=change.now, wanted=change.wanted)
     else:
         yield from _fields(item, spec, state.mark.applied, sides)
 
 
+def _held(item: Item) -> str:
+    return f"; {item.held.what.removeprefix(str(item.key)).lstrip(': ')}" if item.held else ""
+
+
 def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> Iterator[Drifted]:
     file = [change.field for change in differences(applied, spec.applied())]
-    world_moved = _since_applied(item.key, spec, applied, sides) if file else {change.field for change in item.changes}
+    since = _since_applied(item.key, spec, applied, sides) if file else item.changes
+    world_moved = None if since is None else {change.field for change in since}
     for change in item.changes:
         if change.field == UNFINISHED:
             continue
@@ -111,21 +134,16 @@ def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) ->
         yield Drifted(key=item.key, cause=Cause.UNAPPLIED if file else Cause.DRIFT, why="; ".join(step.title() for step in item.steps))
 
 
-def _since_applied(key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> set[str] | None:
-    """The fields in which the world differs from what was applied: the same decision, with the file as it was then. None where that can't be said."""
+def _since_applied(key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> tuple[Change, ...] | None:
+    """The changes by which the world differs from what was applied: the same decision, with the file as it was then. None where that can't be said."""
     try:
-        then = Wish(sides.wish.site, {key: _as_applied(spec, applied)})
+        then = Wish(sides.wish.site, {key: spec_of(type(spec), applied, spec)})
         steps = decide(key, then, sides.world, sides.kinds, sides.everything)
+    except Awaited as awaited:
+        steps = awaited.steps
     except (ValidationError, BfinfraError):
         return None
-    return {change.field for step in steps for change in step.changes}
-
-
-def _as_applied(spec: Any, applied: Mapping[str, Any]) -> Any:
-    """The spec of then: what is written alike today is taken as it is, so that files and secrets are found where they were."""
-    now = plain(spec.applied())
-    same = {name: getattr(spec, name) for name in applied if now.get(name) == applied[name]}
-    return type(spec).model_validate({**applied, **same})
+    return Item(key, Action.UPDATE, steps).changes
 
 
 def _related(one: str, other: str) -> bool:

@@ -57,7 +57,8 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
         found.append(Problem(f"{item.key} holds what is not this site's: {', '.join(item.contents)}",
                              why=f"to {item.action} it would take them along", next=f"move them, or allow it with --allow-delete {item.key}"))
     elif goes and not (allow.every_delete or item.key in allow.delete):
-        found.append(Problem(f"the plan would {item.action} {item.key}", next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
+        why = "; ".join(s.title() for s in item.steps if s.disruption is Disruption.REPLACE)
+        found.append(Problem(f"the plan would {item.action} {item.key}", why=why, next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
     elif not goes and (destroyed := [s.title() for s in item.steps if s.destructive]) and not (allow.every_delete or item.key in allow.delete):
         found.append(Problem(f"the plan would destroy a part of {item.key}", why="; ".join(destroyed), next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
     harsh = [s for s in item.steps if s.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE) and not s.asked]

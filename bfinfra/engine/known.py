@@ -9,11 +9,10 @@ from typing import Any
 from bfinfra.engine import graph
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.peers import Everyone, Peers
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-
-Things = Mapping[Key, Any]
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Known:
     """For decisions between which nothing changes."""
 
     site: str
-    wanted: Things
-    states: Things
+    wanted: Specs
+    states: Specs
     facts: Mapping[Key | str, Any]
     _kinds: dict[str, Peers] = field(default_factory=dict)
 

@@ -8,14 +8,15 @@ from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.engine import graph
-from bfinfra.engine.known import Things
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import OUTAGE, Patience
 from bfinfra.engine.understood import understood
 from bfinfra.model.errors import RemoteError, Unreachable
 from bfinfra.model.kind import Kind, Need, Seen
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
 
+FIRST = 3.0  # seconds that a survey waits for a server that it never met; one that has answered is waited for like any other outage
 Kinds = Mapping[str, Kind[Any, Any]]
 
 
@@ -41,19 +42,20 @@ class World:
             self.unreadable.pop(key, None)
         self.states |= {Key(kind, name): state for name, state in seen.states.items() if state is not None}
         self.facts |= dict.fromkeys((Key(kind, name) for name in names) if names else (kind,), seen.facts)
-        self.unreadable |= {Key(kind, name) if name else kind: why for name, why in seen.unreadable.items()}
+        self.unreadable |= {Key(kind, name) if name else kind: str(why) for name, why in seen.unreadable.items()}
 
 
-def begun(kind: Kind[Any, Any], name: str, wanted: Things | None) -> Any:
+def begun(kind: Kind[Any, Any], name: str, wanted: Specs | None) -> Any:
     """The kind, once it has begun to ask for what a survey of `wanted` reads whatever other kinds see; nothing of None."""
     if wanted is not None:
         kind.begin(_of_kind(name, wanted))
     return kind
 
 
-def survey(kinds: Kinds, wanted: Things, patience: Patience, world: World | None = None) -> World:
+def survey(kinds: Kinds, wanted: Specs, patience: Patience, world: World | None = None) -> World:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
     world = World() if world is None else world
+    patience = replace(patience, first=min(FIRST, patience.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
     try:
         for level in graph.levels(kinds):
@@ -64,29 +66,40 @@ def survey(kinds: Kinds, wanted: Things, patience: Patience, world: World | None
                 except RemoteError as error:
                     world.unreadable[name] = str(error)
                     if isinstance(error, Unreachable):  # nothing can be applied now: the later kinds don't wait for it as long again
-                        patience = replace(patience, attempts=1)
+                        patience = replace(patience, attempts=1, lasts=0, first=0)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # all have answered, but where somebody interrupts: then no server is waited for
     return world
 
 
-def ask(kind: Kind[Any, Any], name: str, wanted: Things, world: World, patience: Patience) -> Seen:
+def ask(kind: Kind[Any, Any], name: str, wanted: Specs, world: World, patience: Patience) -> Seen:
     """One kind's bulk read, tried again after what passes."""
     specs = _of_kind(name, wanted)
     needs = needs_of(name, kind, wanted, world)
+    partly: list[Seen] = []
 
     def look() -> Seen:
+        partly.clear()
         with understood(name):
-            return kind.observe(specs, needs)
+            seen = kind.observe(specs, needs)
+        if passing := next((why for why in seen.unreadable.values() if isinstance(why, OUTAGE) and getattr(why, "met", True)), None):
+            partly.append(seen)
+            raise passing
+        return seen
 
-    return patience.read(look)
+    try:
+        return patience.read(look)
+    except OUTAGE:
+        if partly:
+            return partly[0]
+        raise
 
 
-def _of_kind(name: str, wanted: Things) -> dict[str, Any]:
+def _of_kind(name: str, wanted: Specs) -> dict[str, Any]:
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(name: str, kind: Kind[Any, Any], wanted: Things, world: World) -> dict[Key, Need]:
+def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: World) -> dict[Key, Need]:
     """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at that."""
     named = frozenset() if kind.alone else (kinds_named(kind.Spec) | kinds_named(kind.State)) - {name}
     if not named:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bfinfra.engine import graph
+from bfinfra.engine import conflicts, graph
+from bfinfra.engine.applied import as_applied
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, World
 from bfinfra.engine.understood import understood
-from bfinfra.model.errors import Malformed, Problem, Refusal
-from bfinfra.model.kind import Disruption, State, Step, adopted, differences
+from bfinfra.model.errors import Awaited, Malformed, Problem, Refusal, Warned
+from bfinfra.model.kind import Disruption, State, Step, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -24,7 +26,7 @@ class Wish:
     """What an apply aims at: the site's name, its resources (none = destroy), and what may be adopted."""
 
     site: str
-    wanted: Mapping[Key, Any]
+    wanted: Specs
     adopt: frozenset[Key] = field(default_factory=frozenset)
 
     @classmethod
@@ -35,19 +37,29 @@ class Wish:
 
 def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     """Every resource decided, in an order in which they may start; all refusals at once."""
-    before, everything = graph.waits(wish.wanted, ours(wish, world)), known(wish, world)
-    items, problems, unreadable = [], [], dict(world.unreadable)
+    states = ours(wish, world)
+    before, everything = graph.waits(wish.wanted, states, standing(site, wish, states, kinds)), known(wish, world)
+    items, problems, unreadable = dict[Key, Item](), [], dict(world.unreadable)
     for key in graph.sort(before):
         if why := _unreadable(key, before[key], wish, world, unreadable):
             unreadable[key] = why
             continue
         try:
-            items.append(replace(_item(key, wish, world, kinds, everything), waits_for=before[key]))
+            item = _item(key, wish, world, kinds, everything)
+            items[key] = _ordered(item, before[key], _behind(item, before[key], items))
+        except Awaited as awaited:
+            item = _awaiting(key, awaited, wish, world, kinds)
+            items[key] = _ordered(item, before[key], located(site, key, awaited)[0])
         except Refusal as refusal:
             problems += located(site, key, refusal)
         except Malformed as error:
             unreadable[key] = str(error)
-    return Plan(wish.site, tuple(items), tuple(problems), {str(k): why for k, why in unreadable.items()}, site.warnings)
+    going = {key for key, item in items.items() if item.action is Action.DELETE}
+    found = [*conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable), *conflicts.still_named(wish.wanted, going)]
+    problems += [each.located(site.place) for each in found if each.stops]
+    warnings = (*site.warnings, *(Warned(each.located(site.place)) for each in found if not each.stops))
+    unread = {str(key): why for key, why in unreadable.items()}
+    return Plan(wish.site, tuple(items.values()), tuple(problems), unread, warnings)
 
 
 def ours(wish: Wish, world: World) -> dict[Key, Any]:
@@ -56,6 +68,15 @@ def ours(wish: Wish, world: World) -> dict[Key, Any]:
         key: state for key, state in world.states.items()
         if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site)
     }
+
+
+def standing(site: Site, wish: Wish, states: Specs, kinds: Kinds) -> Specs:
+    """As which specs what stands was applied, and what else the file has; where no mark tells, as the file says. Nothing where nothing goes."""
+    if states.keys() <= wish.wanted.keys():
+        return {}
+    found = {key: as_applied(kinds[key.kind].Spec, state.mark, site.resources.get(key)) for key, state in states.items()}
+    others = {key: spec for key, spec in site.resources.items() if key not in wish.wanted}
+    return others | {key: spec for key, spec in found.items() if spec is not None}
 
 
 def known(wish: Wish, world: World) -> Known:
@@ -70,7 +91,7 @@ def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known |
     """
     kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
     if key in wish.adopt and state is not None and state.mark is None:
-        state = adopted(state, Mark(wish.site, str(key)))
+        state = replace(state, mark=Mark(wish.site, str(key)).open)
     if kind.makes and state is not None:
         _check_owner(key, spec, state, wish)
     around = (everything or known(wish, world)).around(key, spec)
@@ -92,6 +113,31 @@ def _item(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known) -
     going = action in (Action.DELETE, Action.REPLACE)
     item = Item(key, action, steps, contents=state.contents if going and state is not None else ())
     return replace(item, follows=_follows(item, wish.wanted.get(key), state)) if steps else item
+
+
+def _ordered(item: Item, before: Mapping[Key, str], held: Problem | None) -> Item:
+    """The item with what must be done first, why where no field says so, and what holds it back."""
+    because = {other: why for other, why in before.items() if why}
+    return replace(item, waits_for=tuple(before), because=because, held=held)
+
+
+def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) -> Problem | None:
+    """What an item waits for that waits for a file; what stands and is up to date waits for nothing."""
+    if item.action is Action.KEEP and not item.steps:
+        return None
+    first = next((key for key in before if key in items and items[key].held), None)
+    if first is None:
+        return None
+    why = f" ({before[first]})" if before[first] else ""
+    return Problem(f"{item.key} waits for {first}{why}")
+
+
+def _awaiting(key: Key, awaited: Awaited, wish: Wish, world: World, kinds: Kinds) -> Item:
+    """What is to be done to a resource whose file isn't there yet; with which steps may not be known."""
+    state, makes = world.states.get(key), kinds[key.kind].makes
+    if awaited.steps:
+        return Item(key, derive(wish.wanted.get(key), state, awaited.steps, makes=makes), awaited.steps)
+    return Item(key, Action.READ if not makes else Action.CREATE if state is None else Action.UPDATE)
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
@@ -133,9 +179,10 @@ def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
                       next=f"{'write' if spec is not None else 'write it with'} protect: false and apply that first")
 
 
-def _unreadable(key: Key, before: tuple[Key, ...], wish: Wish, world: World, unreadable: Mapping[Any, str]) -> str:
+def _unreadable(key: Key, before: Mapping[Key, str], wish: Wish, world: World, unreadable: Mapping[Any, str]) -> str:
+    """Also where what a field names can't be read; what only has to stand before decides nothing."""
     if why := world.why_unreadable(key):
         return why
-    needed = [other for other in before if key in wish.wanted and other in unreadable]
+    needed = [other for other, why in before.items() if not why and key in wish.wanted and other in unreadable]
     return f"{needed[0]} can't be read" if needed else ""
 

@@ -1,4 +1,4 @@
-"""The only place that tries again. The class of an error decides; jitter and Retry-After decide when."""
+"""The only place that tries again. The class of an error decides whether and how long; jitter and Retry-After decide when."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ READ = (Unreachable, Busy, Unanswered, Expired)
 """A read may be repeated as it is."""
 LOOK = (*READ, Exists, Conflict)
 """A write is never repeated: the world is looked at again, and decided anew."""
+OUTAGE = (Unreachable, Busy, Unanswered)
+"""What time mends: it is waited for. Of all else a few attempts say as much as many."""
+SHORT_PAUSE = 0.5  # seconds, while a server is tried that was never met
 LONGEST_PAUSE = 60.0  # seconds; a server that asks for more is not waited for
 
 A = TypeVar("A")
@@ -25,11 +28,17 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Patience:
-    """How often, and how long between. `sleep` takes seconds; once `halt` is set nothing is waited for or tried again."""
+    """How long, how often at least, and how long between.
+
+    An outage is tried for at least `lasts` seconds and `attempts` times; a server that was never met in this run for at least `first` seconds, where
+    that is set; anything else `attempts` times. `sleep` takes seconds; once `halt` is set nothing is waited for or tried again.
+    """
 
     attempts: int = 6
     pause: float = 0.5
-    longest: float = 15.0
+    longest: float = 5.0
+    lasts: float = 90.0
+    first: float | None = None
     sleep: Callable[[float], None] = time.sleep
     halt: Flag = field(default_factory=Flag)
 
@@ -49,6 +58,7 @@ class Patience:
 
     def _tried(self, what: Callable[[], A], classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None = None) -> A:
         """What answers at once needs no tenacity; what fails is its first attempt."""
+        began = time.monotonic()
         try:
             return what()
         except classes as error:
@@ -59,9 +69,9 @@ class Patience:
                 raise failed.pop()
             return what()
 
-        return self._retrying(classes, before_sleep)(again)
+        return self._retrying(classes, before_sleep, began)(again)
 
-    def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None) -> Retrying:
+    def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None, began: float) -> Retrying:
         import tenacity  # noqa: PLC0415 - start-up is a feature
 
         jitter = tenacity.wait_random_exponential(multiplier=self.pause, max=self.longest)
@@ -69,10 +79,23 @@ class Patience:
         def pause(state: RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
             asked = error.retry_after if isinstance(error, Busy) else None
+            if self._unmet(error):
+                return min(jitter(state), SHORT_PAUSE)
             return jitter(state) if asked is None else min(asked, LONGEST_PAUSE)
 
+        def enough(state: RetryCallState) -> bool:
+            return self.halt.is_set() or self._enough(state.outcome.exception() if state.outcome else None, state.attempt_number, time.monotonic() - began)
+
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(classes), wait=pause, before_sleep=before_sleep, reraise=True,
-            stop=tenacity.stop_any(tenacity.stop_after_attempt(self.attempts), tenacity.stop_when_event_set(self.halt)),
+            retry=tenacity.retry_if_exception_type(classes), wait=pause, before_sleep=before_sleep, reraise=True, stop=enough,
             sleep=tenacity.sleep_using_event(self.halt) if self.sleep is time.sleep else self.sleep,
         )
+
+    def _enough(self, error: BaseException | None, attempts: int, seconds: float) -> bool:
+        """Whether to give up after so many attempts within so many seconds, the last of which raised the error."""
+        if self.first is not None and self._unmet(error):
+            return seconds >= self.first
+        return attempts >= self.attempts and (seconds >= self.lasts or not isinstance(error, OUTAGE))
+
+    def _unmet(self, error: BaseException | None) -> bool:
+        return self.first is not None and isinstance(error, Unreachable) and not error.met

@@ -116,7 +116,7 @@ class Settle:
         if time.monotonic() - entry.since < limit:
             return None
         return Verdict(Ending.WAITING, problem=Problem(f"{key} is not ready after {limit:.0f} s", why=answer.why,
-                                                       next="nothing is wrong with that; the next apply waits on"))
+                                                       next="the next apply waits on; mend what it waits for, if that does not come by itself"))
 
     def _limit(self, kind: str) -> float:
         return self._deadline if self._deadline is not None else self._kinds[kind].deadline

@@ -11,11 +11,11 @@ from typing import Any
 
 from bfinfra.model.kind import Kind, Spec
 
-INSIDE = frozenset({"bitfusion_device_plugin", "mpi_job", "mpi_operator", "namespace", "network_path", "registry_credential", "tanzu_cluster", "token_secret", "workload"})
+INSIDE = frozenset({"bitfusion_device_plugin", "mpi_job", "mpi_operator", "namespace", "network_path", "nvidia_device_plugin", "registry_credential", "tanzu_cluster", "token_secret", "workload"})
 """Kinds whose objects are in clusters and nowhere else: where no cluster stands there is none of them."""
 SOURCES = frozenset({"bitfusion_token", "kubernetes_cluster", "linux_host"})
 """Kinds that are only read: there is nothing of them but what a file says."""
-ON_MACHINES = frozenset({"bitfusion_client", "flexdirect_host", "flexdirect_pool", "kubeadm_cluster", "nvidia_container_toolkit", "vgpu_license"})
+ON_MACHINES = frozenset({"bitfusion_client", "flexdirect_host", "flexdirect_pool", "kubeadm_cluster", "loaded_image", "nvidia_container_toolkit", "vgpu_license"})
 """Kinds whose objects are on Linux machines and nowhere else: where a file names none there is none of them."""
 
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.kinds import _capabilities
 from bfinfra.kinds._homes import CLUSTERS, DnsLabel, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds._sights import Object, Sights, place_of
 from bfinfra.kinds._trails import of_field
-from bfinfra.model import kind, rights
+from bfinfra.model import conflict, kind, rights
+from bfinfra.model.conflict import Taken
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Around, Change, Later, Need, Seen, Trace
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import Use, may
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 Content = Mapping[str, Mapping[str, bytes]]
 """Secret name → key → value."""
+Unchanged = Callable[[Sequence[Object]], bool]
 FEW = 12  # Secrets that are asked for one by one rather than listed
 
 
@@ -44,9 +49,26 @@ class Spec(kind.Spec):
     namespaces: Annotated[tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)]
     """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there anyway."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The Secrets in its namespaces."""
+        for index, namespace in enumerate(self.namespaces):
+            for secret in self.names(name):
+                yield conflict.thing(f"namespaces.{index}", f"Secret/{secret} in {namespace}", "cluster", self.cluster)
+
     @abstractmethod
     def names(self, name: str) -> tuple[str, ...]:
         """The Secrets in each namespace, for the resource `name`."""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its Secrets."""
+        return (_capabilities.secret(each, where, self.cluster, site) for where in self._spaces(site) for each in self.names(name))
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The namespaces."""
+        return (_capabilities.namespace(each, self.cluster, site) for each in self._spaces(site))
+
+    def _spaces(self, site: Specs) -> Iterator[str]:
+        return (_capabilities.space(each, self.cluster, site) for each in self.namespaces)
 
 
 @dataclass(frozen=True)
@@ -143,6 +165,10 @@ class Copies(kind.Kind[S, T]):
     def content(self, step: Write) -> Content:
         """The content again, read from the step's source just before it is written. Raises BfinfraError."""
 
+    def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
+        """Whether the Secrets of these names are there and hold what was last written, where it isn't known what is wanted."""
+        return False
+
     def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked for one by one."""
         contents, unreadable = self._expected(wanted, needs)
@@ -158,7 +184,8 @@ class Copies(kind.Kind[S, T]):
                 fits = spec is not None and spec.cluster == key.name
                 if (others or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
-                    states[name] = _state(found, answers.homes[key], contents.get(name))
+                    unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
+                    states[name] = _state(found, answers.homes[key], contents.get(name), unchanged)
         return Seen(states, unreadable={**answers.unreadable, **unreadable})
 
     def trail(self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
@@ -232,9 +259,12 @@ class Copies(kind.Kind[S, T]):
 
 
 def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
-    name: str, spec: Spec | None, state: State | None, around: Around, *, what: str, source: Any
+    name: str, spec: Spec | None, state: State | None, around: Around, *, what: str, source: Any, later: Later | None = None
 ) -> Sequence[kind.Step]:
-    """Write where it lacks or is wrong, then remove where it isn't wanted any more. `source`: where `content` finds it."""
+    """Write where it lacks or is wrong, then remove where it isn't wanted any more.
+
+    `source`: where `content` finds it; `later`: after what it is known.
+    """
     if spec is None:
         return () if state is None else tuple(_removals(name, state, {}, what))
     spaces = [real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces)]
@@ -246,7 +276,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
         copy = copies.get(space)
         wrong = copy is None or not copy.right
         if copy is None or wrong or copy.mark is None or copy.mark.applied != spec.applied():
-            own = (Change(f"content in {space}", None if copy is None else "another one", f"as in {what}"),) if wrong else ()
+            own = (Change(f"content in {space}", _found(copy, names), later or f"as in {what}"),) if wrong else ()
             found.append(Write(
                 what=what, cluster=spec.cluster, namespace=space, home=here.home if here else around.needs["cluster"].get("endpoint"),
                 names=names, standing=tuple(sorted(copy.names & set(names))) if copy else (), source=source,
@@ -255,6 +285,14 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     if state is not None:
         found += _removals(name, state, dict.fromkeys(spaces, names) if here else {}, what)
     return found
+
+
+def _found(copy: Copy | None, names: Sequence[str]) -> str | None:
+    """What stands instead, for people; None where there is nothing of it."""
+    if copy is None:
+        return None
+    gone = [name for name in names if name not in copy.names]
+    return f"without {', '.join(gone)}" if gone else "other content"
 
 
 def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[kind.Step]:
@@ -274,18 +312,18 @@ def _places_of(name: str, spec: Spec | None, key: Key, needs: Mapping[Key, Need]
     return [(space, secret) for space in spaces for secret in spec.names(name)]
 
 
-def _state(objects: Sequence[Object], home: Home, content: Content | None) -> State:
+def _state(objects: Sequence[Object], home: Home, content: Content | None, unchanged: Unchanged) -> State:
     spaces: dict[str, list[Object]] = {}
     for obj in objects:
         if not obj["metadata"].get("deletionTimestamp"):
             spaces.setdefault(obj["metadata"]["namespace"], []).append(obj)
-    copies = {space: _copy(found, content) for space, found in sorted(spaces.items())}
+    copies = {space: _copy(found, content, unchanged) for space, found in sorted(spaces.items())}
     return State(mark=common([mark_of(o) for o in objects]), cluster=home.key.name, home=home.endpoint, copies=copies, namespaces=tuple(copies))
 
 
-def _copy(objects: Sequence[Object], content: Content | None) -> Copy:
+def _copy(objects: Sequence[Object], content: Content | None, unchanged: Unchanged) -> Copy:
     held = {obj["metadata"]["name"]: values_of(obj) for obj in objects}
-    right = content is not None and all(
+    right = unchanged(objects) if content is None else all(
         name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
     )
     bearing = [obj for obj in objects if content is None or obj["metadata"]["name"] in content]

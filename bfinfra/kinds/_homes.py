@@ -46,7 +46,7 @@ class Answers(Generic[T]):
 
     homes: Mapping[Key, Home]
     found: Mapping[Key, T]
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Mapping[str, RemoteError] = field(default_factory=dict)
 
 
 class Places:
@@ -76,8 +76,8 @@ class Places:
                 failed[key] = error
         if failed and (not found or not others):
             raise next(iter(failed.values()))
-        unreadable = {f"(all in {key})": str(error) for key, error in failed.items()}
-        unreadable |= {name: str(failed[key]) for name, key in placed.items() if key in failed}
+        unreadable = {f"(all in {key})": error for key, error in failed.items()}
+        unreadable |= {name: failed[key] for name, key in placed.items() if key in failed}
         return Answers(where, found, unreadable)
 
     def saw(self, name: str, key: Key) -> None:

@@ -10,11 +10,14 @@ from pydantic import Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost
 from bfinfra.kinds._belonging import refuse_others
+from bfinfra.kinds._capabilities import SETTINGS, anywhere
 from bfinfra.kinds._host_notes import Note
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
@@ -39,9 +42,24 @@ class Spec(kind.Spec):
     def setting(self) -> str:
         """Its name on the host."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The setting of each host: it has one value."""
+        for index, host in enumerate(self.hosts):
+            yield conflict.thing(f"hosts.{index}", f"{self.setting} of {host}", type(self).__module__)
+
     @abstractmethod
     def wanted(self, host: str, around: Around) -> str | Later:
         """The value as text."""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That it is set, and what that is good for."""
+        yield from (Capability(SETTINGS, each) for each in self.hosts)
+        for use in self.serves():
+            yield from anywhere(use, self.hosts)
+
+    def serves(self) -> tuple[str, ...]:
+        """What machines on the hosts need it for."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -203,15 +221,7 @@ def steps(spec: Spec | None, state: State | None, around: Around, classes: Steps
     return found
 
 
-def _check(spec: Spec, around: Around) -> None:
-    """A setting of a host has one value."""
-    for peer, (other, _) in around.peers.items():
-        if other is not None and other.setting == spec.setting and (both := [host for host in spec.hosts if host in other.hosts]):
-            raise Refusal(f"{around.mark.address.partition('/')[0]}/{peer} sets {spec.setting} on {', '.join(both)} as well", field="hosts", next="name these hosts in one of the two")
-
-
 def _settle(spec: Spec, state: State | None, around: Around, classes: Steps) -> Iterator[kind.Step]:
-    _check(spec, around)
     mark = around.mark.seal(spec.applied())
     changed = kind.changes(spec, state.mark if state else None)
     for host in spec.hosts:

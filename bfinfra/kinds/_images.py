@@ -14,6 +14,8 @@ class Made(kind.State):
     pushed: str = ""
     tool: str = ""
     """What builds here, "" where nothing does."""
+    due: str = ""
+    """Image and content that it is to be built of, "" where that is known to nobody but its own decision."""
     why: str = ""
     """Why nothing does."""
 

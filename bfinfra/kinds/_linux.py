@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 from bfinfra.model import kind as kinds
-from bfinfra.model.errors import BfinfraError, Refusal, RemoteError
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.awaited import held
+from bfinfra.model.errors import BfinfraError, RemoteError
+from bfinfra.model.kind import Around, Need, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -104,11 +106,25 @@ def standing(kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site:
     return {name: on for name, on in stands.items() if on}
 
 
-def check_alone(kind: str, hosts: Iterable[str], around: Around) -> None:
-    """Refusal where another resource of the kind names one of these machines."""
-    for peer, (other, _) in around.peers.items():
-        if other is not None and (both := sorted(set(other.hosts) & set(hosts))):
-            raise Refusal(f"{kind}/{peer} is on {', '.join(both)} too", field="hosts", next="name each machine once")
+def while_away(around: Around, stood: Iterable[str], decide: Callable[[Around], Sequence[Step]],
+               *needs: type[Step]) -> Sequence[Step]:
+    """The steps, also while the package is away: then machines are held against what most of them have.
+
+    `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps that take
+    the package, and are awaited with it. The facts have `packages` and `away`, by resource.
+    """
+    name = around.mark.address.partition("/")[2]
+    if name not in around.facts.away:
+        return decide(around)
+    field, problem = around.facts.away[name]
+    known = Counter(filter(None, stood)).most_common(1)
+    if not known:
+        raise held(problem, field)
+    facts = replace(around.facts, packages={**around.facts.packages, name: known[0][0]})
+    found = tuple(decide(replace(around, facts=facts)))
+    if any(isinstance(step, needs) for step in found):
+        raise held(problem, field, found)
+    return found
 
 
 def digest(path: Path) -> str:

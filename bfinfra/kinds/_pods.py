@@ -8,7 +8,9 @@ from typing import Any
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Need
 
-STUCK = ("ImagePullBackOff", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+PULLING = ("ErrImagePull", "ImagePullBackOff")
+"""Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5 minutes."""
+STUCK = ("InvalidImageName", "ErrImageNeverPull", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
 Object = Mapping[str, Any]
 
 
@@ -30,9 +32,33 @@ def job_of(pod: Object) -> str:
 
 def stuck(pod: Object) -> str:
     """Why a container of the pod won't start, or ""."""
-    statuses = [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
-    waits = [(s.get("state") or {}).get("waiting") or {} for s in statuses]
-    return next((f"{w['reason']}: {w.get('message') or ''}" for w in waits if w.get("reason") in STUCK), "")
+    return _waits(pod, STUCK)
+
+
+def pulling(pod: Object) -> str:
+    """Why the image of a container of the pod isn't there yet, or ""."""
+    return _waits(pod, PULLING)
+
+
+def unplaced(pod: Object) -> str:
+    """Why the scheduler finds no node for the pod, or ""."""
+    found: Object = next((c for c in (pod.get("status") or {}).get("conditions") or () if c.get("type") == "PodScheduled" and c.get("status") == "False"), {})
+    return str(found.get("message") or found.get("reason") or "")
+
+
+def ran(pod: Object) -> bool:
+    """Whether any container of the pod was started ever."""
+    found = [s for s in _statuses(pod) if s.get("restartCount") or {"running", "terminated"} & {*(s.get("state") or ()), *(s.get("lastState") or ())}]
+    return bool(found) or (pod.get("status") or {}).get("phase") not in (None, "Pending")
+
+
+def _waits(pod: Object, reasons: tuple[str, ...]) -> str:
+    waits = [(s.get("state") or {}).get("waiting") or {} for s in _statuses(pod)]
+    return next((f"{w['reason']}: {w.get('message') or ''}" for w in waits if w.get("reason") in reasons), "")
+
+
+def _statuses(pod: Object) -> list[Object]:
+    return [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
 
 
 def ends(pod: Object) -> list[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ known by its content: what our own Secrets hold, or held before. What else stand
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ from bfinfra.kinds._homes import Home, api_of
 from bfinfra.kinds._sights import Object, place_of
 from bfinfra.kinds.token_secret import FILES, FORMS, WRITTEN, Spec, TokenSecret, digest, files_of, history
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, SiteError
 from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Seen, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Places, may
@@ -134,6 +136,11 @@ class Rotation(TokenSecret):
         """The resource that replaces strays in a cluster: the first there with this token, else the first with it anywhere."""
         names = sorted(name for name, spec in self._specs.items() if spec.token == token)
         return next((name for name in names if self._specs[name].cluster == cluster), names[0] if names else "")
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
+        """None: stale copies are what it replaces."""
+        return iter(())
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.backends.bitfusion import read_token, token_of
-from bfinfra.kinds._linux import Answers, OnHosts, across, ask, check_alone, digest, first_word, machines, standing
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import SERVERS
+from bfinfra.kinds._enabled import ClientFiles, Place, read_files, token_files
+from bfinfra.kinds._linux import Answers, OnHosts, across, ask, digest, first_word, machines, standing, while_away
+from bfinfra.model import conflict, kind
+from bfinfra.model.awaited import Away, away
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
-from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
+from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Later, Need, Part, Readiness, Ready, Seen, differences, failed, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key, Ref
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 RECORD = "/var/lib/bfinfra/bitfusion_client"
 SHARED = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf"}
 PATIENCE = 120  # seconds for list_gpus
-Place = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
 
 
 class User(Part):
@@ -47,26 +50,10 @@ class User(Part):
         return f"{self.home or ('/root' if self.name == 'root' else f'/home/{self.name}')}/.bitfusion"
 
 
-class ClientFiles(Part):
-    """The client's files on a machine whose VM the plug-in enabled; they are read by SSH when they are needed, and kept nowhere else."""
-
-    host: Annotated[str, Ref("linux_host")]
-    """The enabled machine."""
-    authority: Place = "/etc/bitfusion/tls/ca.crt"
-    """Where it has the authority of the servers."""
-    servers: Place = "/etc/bitfusion/servers.conf"
-    """Where it has the list of the servers."""
-    client: Place = "/root/.bitfusion/client.yaml"
-    """Where it has a user's access."""
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """By the names that they have in a token."""
-        return {"ca.crt": self.authority, "servers.conf": self.servers, "client.yaml": self.client}
-
-
 class Spec(kind.Spec):
     """What a user writes for machines that are alike."""
+
+    awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines."""
@@ -93,10 +80,19 @@ class Spec(kind.Spec):
             raise ValueError(f"client_files.host: {self.client_files.host} is among hosts, and has the files already")
         return self
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: one client each."""
+        yield from (conflict.thing(f"hosts.{index}", f"the Bitfusion client on {host}", "machine") for index, host in enumerate(self.hosts))
+
     @property
     def asked(self) -> tuple[str, ...]:
         """Every machine that must answer."""
         return (*self.hosts, *((self.client_files.host,) if self.client_files else ()))
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The servers, where no token says which."""
+        if self.token is None:
+            yield SERVERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +123,8 @@ class Facts:
     machines: Mapping[str, Machine]
     packages: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, str]]
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """By resource: the package that isn't there yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +172,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
         asked = ask(self._hosts, there.values(), lambda machine: _look(machine.name, specs.values()))
         found = {host: _read(answers) for host, answers in asked.answers.items()}
         states = {name: across(State, on, needs) for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items()}
-        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _given(spec, asked.answers) or _token(spec, needs) for name, spec in specs.items()})
+        facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: _digests(spec, asked.answers, needs) for name, spec in specs.items()},
+                      {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))})
         return Seen(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
     @staticmethod
@@ -182,7 +181,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
         """Set up where something differs, on all such machines side by side; take off where it shall not be."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
-        return tuple(_decide(name, spec, state, around))
+        stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+        return while_away(around, stood, lambda around: tuple(_decide(name, spec, state, around)), SetUp)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """`bitfusion list_gpus` ends well for every user."""
@@ -213,7 +213,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
     def _set_up(self, step: SetUp) -> None:
         texts = self._texts(step)
         package, folders = step.package.rpartition("/")[2], [folder for _, folder in step.users] if texts else []
-        note = f"\npackage={package}\nfolders={','.join(folders)}"
+        digests = ",".join(f"{name}:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in sorted(texts.items()))
+        note = f"\npackage={package}\nfolders={','.join(folders)}" + (f"\ntoken={digests}" if step.token else "")
         common: dict[str, Any] = {"package": step.package, "package_sha256": step.package_sha256, "unfinished": True, "token": bool(texts), "group": step.group,
                                   "users": [{"name": name, "home": folder.removesuffix("/.bitfusion")} for name, folder in step.users],
                                   "mark_open": step.mark.open.encode() + note, "mark_sealed": step.mark.encode() + note}
@@ -223,14 +224,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
     def _texts(self, step: SetUp) -> dict[str, str]:
         """The token's files, or those of the machine that gives them."""
         if step.giver is None:
-            return {name: hide(text) if name == "client.yaml" else text for name, text in _texts(str(step.token)).items()} if step.token else {}
-        (found,) = self._hosts.read({step.giver: {name: ("cat", path) for name, path in step.given.items()}}).values()
-        if isinstance(found, BfinfraError):
-            raise found
-        try:
-            return token_of({name: answer.text.encode() for name, answer in found.items() if answer.ok}).files
-        except ValueError as error:
-            raise Rejected("the client's files can't be used", server=step.giver.server, why=str(error), next="enable that machine in the plug-in, or correct the paths") from None
+            return {name: hide(text) if name == "client.yaml" else text for name, text in token_files(str(step.token)).items()} if step.token else {}
+        return read_files(self._hosts, step.giver, step.given)
 
 
 def _look(host: str, specs: Any) -> dict[str, Sequence[str]]:
@@ -238,8 +233,8 @@ def _look(host: str, specs: Any) -> dict[str, Sequence[str]]:
     users = [user for spec in specs if host in spec.hosts for user in spec.users]
     look: dict[str, Sequence[str]] = {"record": ("cat", RECORD), "package": ("cat", f"{RECORD}.package"), "program": ("sha256sum", "/usr/bin/bitfusion"),
                                       "files": ("sha256sum", *SHARED.values(), *(f"{user.folder}/client.yaml" for user in users))}
-    given = [path for spec in specs if spec.client_files and host == spec.client_files.host for path in spec.client_files.paths.values()]
-    return look | {f"member {user.name}": ("id", "-Gn", user.name) for user in users if user.name != "root"} | {f"given {path}": ("sha256sum", path) for path in given}
+    given = {title: command for spec in specs if spec.client_files and host == spec.client_files.host for title, command in spec.client_files.commands.items()}
+    return look | {f"member {user.name}": ("id", "-Gn", user.name) for user in users if user.name != "root"} | given
 
 
 def _read(answers: Answers) -> Installed:
@@ -250,21 +245,14 @@ def _read(answers: Answers) -> Installed:
     files = {words[1].strip(): words[0] for words in lines if len(words) == 2 and len(words[0]) == 64}
     members = frozenset(f"{name.removeprefix('member ')} {group}" for name, answer in answers.items() if name.startswith("member ") and answer.ok for group in answer.text.split())
     return Installed(mark=Mark.decode(record), package=stamped[0] if len(stamped) == 2 and stamped[1] == program else "", program=bool(program), files=files, members=members,
-                     noted=dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("package=", "folders="))))
+                     noted=dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("package=", "folders=", "token="))))
 
 
-def _texts(path: str) -> dict[str, str]:
-    try:
-        return read_token(Path(path)).files
-    except ValueError as error:
-        raise BfinfraError(Problem("the token can't be read", path, str(error))) from None
-
-
-def _given(spec: Spec, answers: Mapping[str, Answers]) -> dict[str, str]:
-    """SHA-256 of each of the files that another machine gives; only those that are there."""
-    said = answers.get(spec.client_files.host, {}) if spec.client_files else {}
-    found = {name: first_word(said[f"given {path}"]) for name, path in (spec.client_files.paths if spec.client_files else {}).items() if f"given {path}" in said}
-    return {name: value for name, value in found.items() if value}
+def _digests(spec: Spec, answers: Mapping[str, Answers], needs: Mapping[Key, Need]) -> dict[str, str]:
+    """SHA-256 of the token's files, or of those that another machine gives."""
+    if spec.client_files:
+        return spec.client_files.digests(answers.get(spec.client_files.host, {}))
+    return _token(spec, needs)
 
 
 def _token(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
@@ -272,14 +260,15 @@ def _token(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
     need = needs.get(Key("bitfusion_token", spec.token or ""))
     if need is None or need.state is None:
         return {}
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in _texts(need.state.path).items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in token_files(need.state.path).items()}
 
 
 def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     on = state.on if state else {}
     _check(name, spec, on, facts, around)
-    token, package, mark = facts.tokens.get(name, {}), facts.packages[name], around.mark.seal(spec.applied())
+    token = facts.tokens.get(name) or (_noted_token(on.values()) if spec.token else {})
+    package, mark = facts.packages[name], around.mark.seal(spec.applied())
     files = {path: token[file] for file, path in SHARED.items() if file in token} | {f"{user.folder}/client.yaml": token["client.yaml"] for user in spec.users if token}
     wanted = {"package": package[:12], "files": {path: value[:12] for path, value in files.items()},
               "users": {user.name: "a member" for user in spec.users if spec.group and user.name != "root"}}
@@ -297,6 +286,13 @@ def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Itera
         yield _remove(state, leaving)
 
 
+def _noted_token(on: Iterable[Installed]) -> dict[str, str]:
+    """SHA-256 of the files of the token that most machines were given, while it is away; nothing where nobody noted it."""
+    known = Counter(filter(None, (found.noted.get("token", "") for found in on))).most_common(1)
+    pairs = (each.partition(":") for each in known[0][0].split(",")) if known else ()
+    return {name: digest for name, _, digest in pairs}
+
+
 def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, Any]:
     """One machine as it is, for people."""
     members = {user.name: "a member" for user in spec.users if f"{user.name} {spec.group}" in found.members}
@@ -306,9 +302,8 @@ def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, 
 def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
     if not facts.packages.get(name):
         raise Refusal(f"the package {spec.package.text} can't be read", field="package", next="download it, or correct the path")
-    check_alone("bitfusion_client", spec.hosts, around)
-    if spec.client_files and (absent := [path for file, path in spec.client_files.paths.items() if file not in facts.tokens.get(name, {})]):
-        raise Refusal(f"{spec.client_files.host} has no {', '.join(absent)}", field="client_files.host", why="it has no access to give", next="enable it in the plug-in, or correct the paths")
+    if spec.client_files:
+        spec.client_files.check(facts.tokens.get(name, {}))
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (around.mark.site, around.mark.address):

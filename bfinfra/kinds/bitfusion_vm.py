@@ -11,13 +11,16 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
 from bfinfra.kinds._belonging import refuse_others
+from bfinfra.kinds._capabilities import machine
 from bfinfra.kinds._machines import OF_ALL, SETTINGS
 from bfinfra.kinds._trails import of_machines
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Readiness, Report, Seen, Trace, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
@@ -50,6 +53,14 @@ class Spec(kind.Spec):
     settings: Annotated[dict[Option, str], Field(min_length=1)]
     """Options of the VM (extraConfig) as the plug-in sets them. They are not published: compare a VM before and after it is enabled by hand."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The VM's settings."""
+        yield conflict.thing("vm", f"the settings of the VM {self.vm}", "VM")
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its options."""
+        yield machine(self.vm)
+
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
@@ -80,6 +91,14 @@ class Stop(_OnMachine):
     rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
     disruption = Disruption.POWER_CYCLE
     why = "the plug-in's settings of a VM count from its next start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopFirst(Stop):
+    """shut down {vm}"""
+
+    asked = True
+    why = "this site makes and starts it, and nobody uses it yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +141,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
     makes = False
     alone = True
     deadline = 1800
-    acts = (Stop, Set, SetFirst, Start, PutBack)
+    acts = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
     reads = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
@@ -207,23 +226,27 @@ def _before(machine: Machine) -> Mapping[str, str]:
 def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
     if state is None:
         moid = Later(around.needs["vm"].key, "machine")
-        yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=kind.differences(None, spec.applied()))
+        changes = kind.differences(None, spec.applied())
+        yield StopFirst(vm=spec.vm, moid=moid, changes=changes)
+        yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
         yield Start(vm=spec.vm, moid=moid)
         return
     machine, sealed = state.machine, around.mark.seal(spec.applied())
     drift = [Change(f"settings.{key}", machine.extra.get(key) or None, value) for key, value in spec.settings.items() if machine.extra.get(key, "") != value]
     drift += [Change(f"settings.{key}", machine.extra.get(key) or None, value or None) for key, value in _gone(spec, state).items() if machine.extra.get(key, "") != value]
-    power = () if machine.on else (Change("power", "off", "on"),)
+    need = around.needs.get("vm")
+    ours = need is not None and need.spec is not None
+    told = need is not None and ours and need.state is not None and not need.state.machine.on  # the virtual machine itself is to be started
+    power = () if machine.on or told else (Change("power", "off", "on"),)
     at: dict[str, Any] = {"vm": spec.vm, "moid": machine.moid, "changes": kind.changes(spec, state.mark, (*drift, *power))}
     if drift and machine.on:
         yield Stop(**at)
     if drift or state.mark != sealed:
         before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
         notes = {SETTINGS: sealed.on(machine.instance_uuid).encode(), BEFORE: around.mark.seal(before).encode()}
-        need = around.needs.get("vm")
-        step = SetFirst if drift and not machine.on and need is not None and need.spec is not None else Set
+        step = SetFirst if drift and not machine.on and ours else Set
         yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
-    if drift or not machine.on:
+    if drift or power:
         yield Start(**at)
 
 

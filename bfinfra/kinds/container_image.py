@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
 from bfinfra.backends.images import Images, Recipe
+from bfinfra.kinds._capabilities import image
 from bfinfra.kinds._images import Made
 from bfinfra.kinds.client_image.spec import Name
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Need, Readiness, Ready, Report, Seen
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Use
@@ -32,6 +36,8 @@ class Spec(kind.Spec):
 
     name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
     name_rule = "letters, digits, dots, dashes and underscores, at most 100"
+
+    awaits: ClassVar = {"source": "get the folder, such as a clone of the repository"}
 
     image: Name
     """Name and tag of the image that is made. Built anew under the same tag it is not rolled out: pods keep what they pulled; give it another tag then."""
@@ -53,6 +59,10 @@ class Spec(kind.Spec):
             raise ValueError("expected a path in source, such as webhook/build/Dockerfile")
         return path
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The image's name: what is pushed later would take the place of what was before."""
+        yield conflict.thing("image", f"the image {self.image}", "image")
+
     @property
     def recipe(self) -> Recipe:
         """What it is built of."""
@@ -61,6 +71,10 @@ class Spec(kind.Spec):
     def content(self, files: str) -> str:
         """One digest of all that decides what comes out, but base images."""
         return hashlib.sha256(json.dumps([files, self.dockerfile, self.arguments], sort_keys=True).encode()).hexdigest()
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The image."""
+        yield image(self.image)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,12 +147,15 @@ class ContainerImage(kind.Kind[Spec, State]):
         """What is noted on this machine, and the folders of what is wanted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         tool, why = self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
+        sources = {name: absent(spec.source, spec.awaits["source"]) or self._images.source(spec.source.path, spec.dockerfile)
+                   for name, spec in specs.items()}
+        due = {name: f"{spec.image} {spec.content(files)}" for name, spec in specs.items() if isinstance(files := sources[name], str)}
         records, states = self._images.records(), {}
         for name in dict.fromkeys([*wanted, *(records if others else ())]):
             found = self._images.look(records[name], frozenset()) if name in records else None
             if found is not None and found.mark is not None:
-                states[name] = State(mark=found.mark, built=found.record.built, pushed=found.record.pushed, tool=tool.name if tool else "", why=why)
-        sources = {name: self._images.source(spec.source.path, spec.dockerfile) for name, spec in specs.items()}
+                states[name] = State(mark=found.mark, built=found.record.built, pushed=found.record.pushed,
+                                     tool=tool.name if tool else "", why=why, due=due.get(name, ""))
         return Seen(states, Facts(tool.name if tool else "", sources))
 
     @staticmethod
@@ -173,6 +190,10 @@ class ContainerImage(kind.Kind[Spec, State]):
 def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
     facts = around.facts or Facts()
     files = facts.sources.get(name, "")
+    if isinstance(files, Absent):
+        if state is not None and state.mark is not None and state.mark.applied == spec.applied():
+            return ()  # what was made of it stays
+        raise held(files, "source")
     if isinstance(files, Problem):
         raise Refusal(files.what, field="source", why=files.why, next=files.next)
     content, found = spec.content(files), list[kind.Step]()

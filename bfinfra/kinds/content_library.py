@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +10,13 @@ from pydantic import StringConstraints
 
 from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
 from bfinfra.backends.vcenter.content import Subscription as Follows
+from bfinfra.kinds._capabilities import library
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import READY, Around, Change, Need, Part, Readiness, Report, Seen, waiting
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
@@ -52,6 +54,10 @@ class Spec(kind.Spec):
     """Another library that it follows; without one it is local, filled by hand or by bitfusion_server."""
     description: str = ""
     """Free text; bfinfra keeps its mark in the last line under it."""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, for those who needn't say whether it is there anyway."""
+        yield library(name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import SETTINGS
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Need, Report, Seen, differences
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
@@ -47,6 +50,15 @@ class Spec(kind.Spec):
             if len(nics) > self.uplinks:
                 raise ValueError(f"hosts.{host}: {len(nics)} NICs are more than its uplinks, {self.uplinks}")
         return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The NICs of its hosts: a NIC is on one switch."""
+        for host, nics in self.hosts.items():
+            yield from (conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC") for index, nic in enumerate(nics))
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That its hosts are on it."""
+        return (Capability(SETTINGS, each) for each in self.hosts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from bfinfra.backends.flexdirect import servers as lists
+from bfinfra.kinds._capabilities import FLEXDIRECT, LISTS, on_machines
 from bfinfra.kinds._linux import HOST, OnHosts, ask, machines, virtual
 from bfinfra.kinds.flexdirect_host.spec import PORT
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
@@ -41,9 +44,22 @@ class Spec(kind.Spec):
     default: bool = False
     """Write it as servers.conf too: what a container uses that names no other."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The default of its hosts, where it is that."""
+        for index, host in enumerate(self.hosts if self.default else ()):
+            yield conflict.thing(f"hosts.{index}", f"the default pool of {host}", "machine")
+
     def files(self, name: str) -> tuple[str, ...]:
         """The files' names."""
         return (f"{name}_{lists.FILE}", *((lists.FILE,) if self.default else ()))
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its list on the CPU hosts."""
+        return on_machines(LISTS, self.hosts)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The program there, whose folder the list is in."""
+        return (Capability(FLEXDIRECT, f"{HOST}/{each}") for each in self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +191,7 @@ def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Itera
     servers = facts.servers[name]
     if isinstance(servers, str):
         raise Refusal(servers, field="servers", next="give it one, or name others")
-    _check(spec, state, around)
+    _check(state, around)
     mark = around.mark.seal(spec.applied())
     on = state.on if state else {}
     then: dict[str, Any] = {host: {file: list(servers) for file in spec.files(name)} for host in spec.hosts}
@@ -193,10 +209,7 @@ def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Itera
         yield Remove(names=", ".join(leaving), machines={host: state.machines[host] for host in leaving}, files={}, gone=leaving)
 
 
-def _check(spec: Spec, state: State | None, around: Around) -> None:
-    for peer, (other, _) in around.peers.items():
-        if other is not None and other.default and spec.default and (both := sorted(set(other.hosts) & set(spec.hosts))):
-            raise Refusal(f"flexdirect_pool/{peer} is the default on {', '.join(both)} too", field="default", next="make one of them the default")
+def _check(state: State | None, around: Around) -> None:
     found = [(host, file, each.mark) for host, files in (state.on if state else {}).items() for file, each in files.items()]
     if any(mark for _, _, mark in found):
         for host, file, mark in found:

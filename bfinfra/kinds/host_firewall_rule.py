@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 from bfinfra.kinds import _host_settings
+from bfinfra.kinds._capabilities import PVRDMA
 from bfinfra.kinds._host_notes import RIGHTS
 from bfinfra.kinds._host_settings import State, Steps
 from bfinfra.model import kind
@@ -36,6 +37,10 @@ class Spec(_host_settings.Spec):
     def wanted(self, host: str, around: Around) -> str:
         """On or off."""
         return WORDS[self.enabled]
+
+    def serves(self) -> tuple[str, ...]:
+        """PVRDMA's own rule."""
+        return (PVRDMA,) if self.ruleset == "pvrdma" else ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from bfinfra.kinds import _host_settings
+from bfinfra.kinds import _capabilities, _host_settings
 from bfinfra.kinds._host_notes import RIGHTS
 from bfinfra.kinds._host_settings import State, Steps
 from bfinfra.model import kind
@@ -32,10 +32,14 @@ class Spec(_host_settings.Spec):
         """The type."""
         return self.type
 
+    def serves(self) -> tuple[str, ...]:
+        """Machines with vGPUs don't start with another type."""
+        return (_capabilities.GRAPHICS,) if self.type == "sharedDirect" else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Set(_host_settings.Set):
-    """set the graphics type of {host} to {value}"""
+    """set the graphics type of {host} to {value}, for vGPUs that start once the host or its X.Org service has restarted"""
 
     rights = GRAPHICS
 

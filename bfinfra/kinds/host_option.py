@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import StringConstraints, model_validator
 
 from bfinfra.kinds import _host_settings
+from bfinfra.kinds._capabilities import PVRDMA
 from bfinfra.kinds._host_notes import RIGHTS
 from bfinfra.kinds._host_settings import Steps
 from bfinfra.model import kind
@@ -48,6 +49,10 @@ class Spec(_host_settings.Spec):
         need = around.needs["adapter"]
         devices: Mapping[str, str] = need.state.devices if need.state else {}
         return devices.get(host) or Later(need.key, f"device on {host}")
+
+    def serves(self) -> tuple[str, ...]:
+        """PVRDMA needs to know its adapter."""
+        return (PVRDMA,) if self.key == "Net.PVRDMAVmknic" else ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Need, Readiness, Ready, Seen
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, Places
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 class Spec(kind.Spec):
     """What a user writes for one cluster."""
+
+    awaits: ClassVar = {"kubeconfig": "make one with an account of the cluster, once the cluster is there"}
 
     kubeconfig: Secret
     """Reference whose value is a kubeconfig with a CA and a token or client certificate."""
@@ -46,6 +49,7 @@ class KubernetesCluster(kind.Source[Spec, State]):
     """Any Kubernetes cluster, by kubeconfig."""
 
     document = Document.ON_KUBERNETES
+    reaches = True
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -55,10 +59,15 @@ class KubernetesCluster(kind.Source[Spec, State]):
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
         states: dict[str, State] = {}
-        unreadable: dict[str, str] = {}
+        unreadable: dict[str, str | RemoteError] = {}
+        awaited: dict[str, Absent] = {}
         specs = {**self._named, **{name: spec for name, spec in wanted.items() if spec}} if others else wanted
         for name, spec in specs.items():
             if spec is None:
+                continue
+            file = spec.kubeconfig.file
+            if name in wanted and file and (problem := absent(file, spec.awaits["kubeconfig"])):
+                awaited[name] = problem
                 continue
             endpoint = Endpoint(kubeconfig=spec.kubeconfig, context=spec.context)
             try:
@@ -67,8 +76,15 @@ class KubernetesCluster(kind.Source[Spec, State]):
             except BfinfraError as error:
                 if isinstance(error, RemoteError) and len(specs) == 1:
                     raise  # the caller tries again
-                unreadable[name] = str(error)
-        return Seen(states, unreadable=unreadable)
+                unreadable[name] = error if isinstance(error, RemoteError) else str(error)
+        return Seen(states, awaited, unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """None; waits for a kubeconfig that isn't there yet."""
+        if spec is not None and (problem := (around.facts or {}).get(name)):
+            raise held(problem, "kubeconfig")
+        return ()
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:

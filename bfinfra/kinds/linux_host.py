@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds import _capabilities
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
 from bfinfra.model.kind import Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.secret import Secret
@@ -57,9 +60,18 @@ class Spec(kind.Spec):
         """Its SSH server."""
         return self.address if self.port == 22 else f"{self.address}:{self.port}"
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its address, where that is no name; several names for one machine are allowed."""
+        yield from conflict.address("address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address))
+
     def machine(self, name: str) -> Machine:
         """As the backend takes it."""
         return Machine(name, self.address, self.user, self.trust, self.port, self.key, self.password, self.sudo_password, self.root, self.python)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """A machine that nobody takes off and on any more."""
+        if self.vm is not None:
+            yield _capabilities.machine(self.vm)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,14 +10,17 @@ from pydantic import Field, StringConstraints
 
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.kinds._capabilities import namespace
 from bfinfra.kinds._homes import WHOLE, Answers, DnsLabel, Home, Places, home_of
 from bfinfra.kinds._trails import of_field
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Part, Readiness, Seen, Trace, differences, waiting
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
 PREFIX = "pod-security.kubernetes.io/"
+NAMED = "kubernetes.io/metadata.name"
+"""What namespaces are selected by. Kubernetes sets it from 1.21 on; before, nobody else does."""
 MODES = ("enforce", "audit", "warn")
 Level = Literal["privileged", "baseline", "restricted"]
 Label = Annotated[str, StringConstraints(pattern=r"^(([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)$", max_length=63)]
@@ -60,6 +65,14 @@ class Spec(kind.Spec):
     """Labels besides those of Pod Security."""
     pod_security: PodSecurity = PodSecurity()
     """What pods in the namespace may do."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its name in the cluster."""
+        yield conflict.thing("namespace" if self.namespace else "", f"the namespace {self.namespace or name}", "cluster", self.cluster)
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, under the name that it has in the cluster."""
+        yield namespace(self.namespace or name, self.cluster, site)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +244,8 @@ def _manifest(name: str, spec: Spec, around: Around) -> dict[str, Any]:
             raise Refusal(f"the label {label} is not free", field=f"labels.{label}", why="it belongs to the system or to bfinfra",
                           next="write pod_security: for Pod Security, and choose another name for your own")
     levels = {f"{PREFIX}{mode}": level for mode in MODES if (level := getattr(spec.pod_security, mode))}
-    metadata = {"name": spec.namespace or name, "labels": {**spec.labels, **levels}}
+    real = spec.namespace or name
+    metadata = {"name": real, "labels": {**spec.labels, **levels, NAMED: real}}
     return marked({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, around.mark.seal(spec.applied()))
 
 

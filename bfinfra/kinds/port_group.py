@@ -128,7 +128,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         if state.switch != spec.switch:
             raise Refusal(f"the port group is on the switch {state.switch}", field="switch", why="a port group can't move", next="give it another name there")
         found = kind.changes(spec, state.mark, _drift(spec, state.group))
-        plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, max(spec.ports, state.group.ports))
+        plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
@@ -165,6 +165,13 @@ def _switch(spec: Spec, around: Around) -> str | Later:
     if found is None:
         raise Refusal(f"there is no distributed switch {spec.switch}", field="switch", next=nearest(spec.switch, [switch.name for switch in facts.switches]))
     return found
+
+
+def _ports(spec: Spec, state: State) -> int:
+    """Fewer than there are only where these are the ones that the file had before: those that vCenter added are in use."""
+    applied = state.mark.applied if state.mark else None
+    before = None if applied is None else applied.get("ports", Spec.model_fields["ports"].default)
+    return spec.ports if state.group.ports == before else max(spec.ports, state.group.ports)
 
 
 def _drift(spec: Spec, group: PortGroup) -> tuple[Change, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,8 @@ from bfinfra.backends.vcenter.supervisors import Supervisors
 from bfinfra.kinds import _cluster_notes
 from bfinfra.kinds._belonging import refuse_others
 from bfinfra.kinds._cluster_notes import RIGHTS, Leave, OnCluster, Take
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, differences, failed, waiting
@@ -54,6 +55,10 @@ class Spec(kind.Spec):
     """Room for images; empty: vCenter's own, 200GiB, or what there is. Where the registry is there it must be so."""
     delete: bool = False
     """Whether destroy deletes it, with every image; else it stays as it is, whoever made it."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its supervisor: there is one registry."""
+        yield conflict.thing("cluster", f"the registry of {self.cluster}", "supervisor")
 
 
 @dataclass(frozen=True, kw_only=True)

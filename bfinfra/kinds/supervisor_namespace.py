@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
+from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Refusal, RemoteError
+from bfinfra.model.errors import Denied, Refusal, Rejected, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, Places, Use, holds, may
 from bfinfra.model.suggest import nearest
-from bfinfra.model.units import Bytes, Megahertz, bytes_text, megahertz_text
+from bfinfra.model.units import Limit, Megahertz, bytes_text, megahertz_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -40,9 +43,9 @@ class Limits(Part):
 
     cpu: Megahertz | None = None
     """Such as 48GHz."""
-    memory: Bytes | None = None
+    memory: Limit | None = None
     """Such as 384GiB."""
-    storage: Bytes | None = None
+    storage: Limit | None = None
     """Over all storage policies, such as 2TiB."""
 
 
@@ -55,6 +58,11 @@ class Access(Part):
     """`name@domain`."""
     role: Literal["view", "edit", "owner"]
     """view: look; edit: make clusters and workloads; owner: also delete the namespace."""
+
+    @property
+    def account(self) -> str:
+        """The user's or the group's."""
+        return self.user or self.group or ""
 
     @model_validator(mode="after")
     def _one(self) -> Access:
@@ -72,7 +80,7 @@ class Spec(kind.Spec):
     """Free text; bfinfra keeps its mark in the last line under it."""
     limits: Limits = Limits()
     """What all that runs in the namespace may use together."""
-    storage: dict[Policy, Bytes | None] = Field(default_factory=dict)
+    storage: dict[Policy, Limit | None] = Field(default_factory=dict)
     """Storage policy → the most that may be claimed of it; empty = no limit of its own. Policies of this site, or there anyway."""
     access: tuple[Access, ...] = ()
     """Who may do what in the namespace."""
@@ -95,6 +103,16 @@ class State(kind.State):
     policies: tuple[Policy, ...] = ()
     creator: str = ""
     endpoint: Endpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small letters, each with what
+    there is of this name, or with why that can't be asked.
+    """
+
+    catalog: Catalog
+    subjects: Mapping[str, Found | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +167,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
     def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
         self._namespaces = Namespaces(vcenter)
+        self._directory = vcenter.directory
         self._clusters = clusters
         self._catalog: Catalog | None = None
 
@@ -166,7 +185,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             spec = wanted.get(name)
             if others and (spec is None or spec.cluster != state.cluster):
                 states[name] = replace(state, contents=self._contents(state))
-        return Seen(states, catalog)
+        return Seen(states, Facts(catalog, self._subjects(wanted, states) if others else {}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -182,6 +201,14 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
         found = kind.changes(spec, state.mark, _drift(spec, state, around.mark))
         return (Update(name=name, settings=_settings(spec, around.mark), changes=found),) if found else ()
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+        """Access for somebody who isn't there."""
+        subjects = facts.subjects if facts else {}
+        for key, spec in wanted.items() if subjects else ():
+            for index, entry in enumerate(spec.access if isinstance(spec, Spec) else ()):
+                yield from _unknown(Spot(key, f"access.{index}.{'group' if entry.group else 'user'}"), entry, subjects.get(entry.account.lower()))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
@@ -211,6 +238,20 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             self._catalog = self._namespaces.catalog()
         return self._catalog
 
+    def _subjects(self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]) -> dict[str, Found | str]:
+        """One question for each account that the namespace doesn't let in yet, or that nobody may ask."""
+        due = {
+            entry.account.lower() for name, spec in wanted.items() if spec for entry in spec.access
+            if name not in states or not any((grant.account.lower(), grant.group) == (entry.account.lower(), bool(entry.group)) for grant in states[name].settings.access)
+        }
+        found: dict[str, Found | str] = {}
+        for account in sorted(due):
+            try:
+                found[account] = self._directory.find(account)
+            except (Denied, Rejected) as error:
+                found[account] = error.problems[0].why or error.problems[0].what
+        return found
+
     def _contents(self, state: State) -> tuple[str, ...]:
         """Clusters and workloads inside that are not this site's."""
         if state.endpoint is None:
@@ -225,6 +266,17 @@ def _named(spec: Spec, catalog: Catalog) -> bool:
     """Whether all that it names is there, its supervisor running."""
     home = catalog.supervisors.get(spec.cluster)
     return home is not None and home.running and set(spec.storage) <= set(catalog.policies) and set(spec.content_libraries) <= set(catalog.libraries)
+
+
+def _unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
+    """What is wrong with an account, if anything. `found`: None where it has access already."""
+    what, other = ("group", "user") if entry.group else ("user", "group")
+    if isinstance(found, str):
+        yield Conflict(at, f"vCenter doesn't say whether there is a {what} {entry.account}", why=found, next="check it by hand", stops=False)
+    elif found is not None and getattr(found, other) and not getattr(found, what):
+        yield Conflict(at, f"{entry.account} is a {other}", why=f"there is no {what} of this name", next=f"write: {other}: {entry.account}")
+    elif found is not None and not getattr(found, what):
+        yield Conflict(at, f"there is no {what} {entry.account}", why="none of vCenter's directories knows it", next=nearest(entry.account, found.groups if entry.group else found.users))
 
 
 def _own(name: str, description: str) -> bool:
@@ -246,7 +298,7 @@ def _settings(spec: Spec, mark: Mark) -> Settings:
     return Settings(
         description=below(spec.description, mark.seal(spec.applied())), cpu=spec.limits.cpu, memory=spec.limits.memory,
         total_storage=spec.limits.storage, storage=dict(sorted(spec.storage.items())),
-        access=tuple(sorted(Grant(entry.user or entry.group or "", entry.group is not None, entry.role) for entry in spec.access)),
+        access=tuple(sorted(Grant(entry.account, entry.group is not None, entry.role) for entry in spec.access)),
         vm_classes=tuple(sorted(spec.vm_classes)), libraries=tuple(sorted(spec.content_libraries)),
     )
 
@@ -274,7 +326,7 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
 
 def _check(name: str, spec: Spec, around: Around) -> None:
     """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts as there."""
-    catalog: Catalog = around.facts
+    catalog: Catalog = around.facts.catalog
     made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
     if spec.cluster not in catalog.supervisors and spec.cluster not in made["supervisor"]:
         raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",

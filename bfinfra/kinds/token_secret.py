@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from bfinfra.backends.bitfusion import Token, read_token
-from bfinfra.backends.kubernetes.marks import notes
+from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.kinds import _copies
+from bfinfra.kinds._capabilities import token
 from bfinfra.kinds._copies import Content, State, Write, values_of
+from bfinfra.kinds._homes import Home, home_of
 from bfinfra.kinds._sights import Object
 from bfinfra.model import kind
+from bfinfra.model.awaited import until
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import Around, Later, Need, Seen
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 
@@ -38,6 +44,9 @@ HISTORY = "bfinfra.io/token"
 WRITTEN = "bfinfra.io/tokenWrittenAt"
 """When what it holds was replaced, as the cluster's clock has it: pods that are older have what was there before."""
 KEPT = 8  # digests of each file
+SHOWN = 20  # namespaces that a line names
+OF_CLIENT = {"single": "bitfusion-secret", "three": "bitfusion-client-secret-client.yml"}
+"""Of each form, the Secret with client.yaml, which every token has otherwise."""
 FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three": THREE}
 
 
@@ -53,6 +62,11 @@ class Spec(_copies.Spec):
         """The Secrets of the form; their names are fixed."""
         return tuple(FORMS[self.form])
 
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its Secrets, and the token for a device plug-in."""
+        yield from super().provides(name, site)
+        yield from (token(self.form, each, self.cluster, site) for each in self._spaces(site))
+
 
 class TokenSecret(_copies.Copies[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
@@ -62,6 +76,7 @@ class TokenSecret(_copies.Copies[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         super().__init__(clusters, site)
+        self._stale: dict[str, tuple[str, ...]] = {}
         self._before: dict[tuple[Endpoint | Later, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]] = {}
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
@@ -71,6 +86,36 @@ class TokenSecret(_copies.Copies[Spec, State]):
             return None
         return _content(_read(need.state.path, need.state.digest), spec.names(name))
 
+    def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
+        """By the digests on each Secret of what was last written to it."""
+        held = {obj["metadata"]["name"]: obj for obj in objects}
+        return all(name in held and _as_noted(held[name]) for name in names)
+
+    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+        """Besides, in a survey: what others copied of it and never refresh. The facts: by name, the namespaces with a copy of a token before."""
+        self._stale = {}
+        seen = super().observe(wanted, needs, others=others)
+        return Seen(seen.states, dict(self._stale), seen.unreadable)
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool) -> list[Object]:
+        found = super()._read(home, wanted, needs, others=others)
+        for name, spec in wanted.items() if others else ():
+            if spec is None or FIRST not in spec.namespaces or not home_of(spec.cluster, [home.key]):
+                continue  # the webhook copies from there
+            with contextlib.suppress(BfinfraError):  # the survey itself says why the token or the cluster can't be read
+                if stale := _stale(self.expected(name, spec, needs), home.cluster.list("v1", "Secret", name=OF_CLIENT[spec.form]), self._site):
+                    self._stale[name] = stale
+        return found
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Mapping[str, tuple[str, ...]] | None) -> Iterator[Conflict]:
+        """Namespaces whose pods go on with a token before."""
+        for name, spaces in (facts or {}).items():
+            if (spec := wanted.get(key := Key(TokenSecret.address, name))) is not None:
+                listed = ", ".join(spaces[:SHOWN]) + (f" and {len(spaces) - SHOWN} more" if len(spaces) > SHOWN else "")
+                yield Conflict(Spot(key, "token"), f"copies of the token before it stand in {listed} of {spec.cluster}", why="the device plug-in's webhook makes them, and never refreshes them",
+                               next=f"bfinfra token rotate SITE {spec.token}", stops=False)
+
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
         """A step a namespace. The source is the token's path and digest."""
@@ -78,7 +123,8 @@ class TokenSecret(_copies.Copies[Spec, State]):
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
         applied = (state.mark.applied if state and state.mark else None) or {}
         token = spec.token if spec else applied.get("token", name)
-        found = _copies.steps(name, spec, state, around, what=f"token {token}", source=source)
+        later = until(need.spec.source.file) if need is not None and need.state is None and need.spec else None
+        found = _copies.steps(name, spec, state, around, what=f"token {token}", source=source, later=later)
         return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
 
     def run(self, step: kind.Step, report: kind.Report) -> None:
@@ -100,6 +146,15 @@ class TokenSecret(_copies.Copies[Spec, State]):
     def content(self, step: Write) -> Content:
         """The token, read again; refused where it isn't the one that the plan showed."""
         return _content(_read(step.source["path"], step.source["digest"]), step.names)
+
+
+def _stale(content: Content | None, secrets: Sequence[Object], site: str) -> tuple[str, ...]:
+    """The namespaces of unmarked Secrets that hold what our own hold or held, and not what is wanted."""
+    new = {digest(value) for values in (content or {}).values() for value in values.values()}
+    own = [obj for obj in secrets if (mark := mark_of(obj)) is not None and mark.site == site]
+    known = {each for obj in own for digests in history(obj).values() for each in digests}
+    held = {obj["metadata"]["namespace"]: {digest(value) for file, value in values_of(obj).items() if file in FILES} for obj in secrets if mark_of(obj) is None}
+    return tuple(sorted(space for space, digests in held.items() if digests and digests <= known and not digests <= new)) if new else ()
 
 
 def _read(path: str, digest: str) -> Token:
@@ -127,11 +182,21 @@ def digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()[:32]
 
 
-def history(obj: Object) -> dict[str, list[str]]:
-    """File → digests of what a Secret of ours holds, and of what is noted that it held."""
+def _as_noted(obj: Object) -> bool:
+    """Whether a Secret holds what is noted of it; of one without notes nothing can be said, and nothing is."""
+    noted, values = _noted(obj), values_of(obj)
+    return all(file in values and known and digest(values[file]) == known[0] for file, known in noted.items())
+
+
+def _noted(obj: Object) -> dict[str, list[str]]:
     try:
         noted = json.loads(notes(obj).get(HISTORY, "{}"))
     except ValueError:
         noted = {}
-    before = noted if isinstance(noted, dict) else {}
-    return {file: [*dict.fromkeys([digest(value), *(str(each) for each in before.get(file) or ())])] for file, value in values_of(obj).items() if file in FILES}
+    return {str(file): [str(each) for each in known or ()] for file, known in noted.items()} if isinstance(noted, dict) else {}
+
+
+def history(obj: Object) -> dict[str, list[str]]:
+    """File → digests of what a Secret of ours holds, and of what is noted that it held."""
+    before = _noted(obj)
+    return {file: [*dict.fromkeys([digest(value), *before.get(file, ())])] for file, value in values_of(obj).items() if file in FILES}

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bfinfra.kinds._linux import Answers, OnHosts, across, ask, check_alone, machines, service, service_state, standing
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import LICENSE, on_machines
+from bfinfra.kinds._linux import Answers, OnHosts, across, ask, machines, service, service_state, standing
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
@@ -55,10 +58,18 @@ class Spec(kind.Spec):
             raise ValueError("a machine stands there twice")
         return self
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: one license each."""
+        yield from (conflict.thing(f"hosts.{index}", f"the vGPU license on {host}", "machine") for index, host in enumerate(self.hosts))
+
     def values(self) -> dict[str, str]:
         """As gridd.conf has them."""
         found = {"ServerAddress": self.server, "ServerPort": str(self.port), "FeatureType": self.feature_type}
         return found | ({"BackupServerAddress": self.backup, "BackupServerPort": str(self.backup_port)} if self.backup else {})
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Licensed vGPUs: programs compute on them."""
+        return on_machines(LICENSE, self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +236,6 @@ def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
 
 
 def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
-    check_alone("vgpu_license", spec.hosts, around)
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (around.mark.site, around.mark.address):

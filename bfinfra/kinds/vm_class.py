@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.backends.vcenter.vm_classes import VmClasses
+from bfinfra.kinds._capabilities import vm_class
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Around, Change, Need, Part, Report, Seen
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Places, Use, holds
@@ -71,6 +74,10 @@ class Spec(kind.Spec):
         if (self.vgpus or self.devices) and self.memory_reservation != 100:
             raise ValueError("memory_reservation: 100 is needed with vgpus or devices: the memory of a machine with a GPU can't be swapped")
         return self
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself."""
+        yield vm_class(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +142,14 @@ class VmClass(kind.Kind[Spec, State]):
         return (Update(name=name, settings=settings, changes=found),) if found else ()
 
     @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: None) -> Iterator[Conflict]:
+        """Classes that go while namespaces of others offer them: vCenter refuses that, and their clusters make nodes of them."""
+        own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
+        for key, state in states.items():
+            if key.kind == "vm_class" and key not in wanted and (users := [name for name in state.settings.namespaces if name not in own]):
+                yield Conflict(Spot(key), f"it would be deleted, and {_counted(users)} it", why="these are not this site's", next="take it out there first")
+
+    @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """Classes are vCenter's own."""
         return {"classes": (ROOT,)}
@@ -148,6 +163,10 @@ class VmClass(kind.Kind[Spec, State]):
                 self._classes.update(name, settings)
             case Delete(name=name):
                 self._classes.delete(name)
+
+
+def _counted(namespaces: Sequence[str]) -> str:
+    return f"the namespace {namespaces[0]} offers" if len(namespaces) == 1 else f"the namespaces {', '.join(namespaces)} offer"
 
 
 def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:

@@ -10,12 +10,15 @@ from pydantic import AfterValidator, Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
 from bfinfra.kinds._belonging import refuse_others
+from bfinfra.kinds._capabilities import SETTINGS
 from bfinfra.kinds._host_notes import RIGHTS, Note
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Right, Use, holds
@@ -34,6 +37,8 @@ NETWORK = (holds("hosts", "Host.Config.Network"), *RIGHTS)
 def _address(text: str) -> str:
     if text != DHCP and ("/" not in text or ipaddress.ip_interface(text).version != 4):
         raise ValueError("expected an IPv4 address with its prefix, such as 192.168.0.24/24, or dhcp")
+    if why := conflict.unfit(text):
+        raise ValueError(why)
     return text
 
 
@@ -49,6 +54,26 @@ class Spec(kind.Spec):
     """Hosts, by their names in vCenter, and the address of each: 192.168.0.24/24, or dhcp."""
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
     """Largest frame, in bytes; not above the switch's."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its addresses, and its place on the port group of each host."""
+        for host, address in self.hosts.items():
+            yield conflict.thing(f"hosts.{host}", f"the VMkernel adapter of {host} on {self.port_group}", "VMkernel")
+            yield from conflict.address(f"hosts.{host}", address, on=(self.port_group, True))
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """Frames that are larger than the switch's."""
+        for key, spec in mine.items():
+            group = site.get(Key("port_group", spec.port_group))
+            home = Key("distributed_switch", group.switch if group else "")
+            if home in site and spec.mtu > site[home].mtu:
+                yield Conflict(Spot(key, "mtu"), f"frames of {spec.mtu} bytes don't pass a switch of {site[home].mtu}", (Spot(home, "mtu"),),
+                               next="raise the switch's mtu, or lower this one")
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That its hosts have it."""
+        return (Capability(SETTINGS, each) for each in self.hosts)
 
 
 @dataclass(frozen=True)

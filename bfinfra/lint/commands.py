@@ -11,7 +11,7 @@ from bfinfra.lint.pods import Container, Pod, text
 from bfinfra.lint.resources import MB, number
 from bfinfra.model.device_plugin import MEMORY, PERCENT, Release
 from bfinfra.model.errors import Place
-from bfinfra.model.remark import Remark, error
+from bfinfra.model.remark import Remark, error, refused
 
 DROPPED = ("/bin/bash", "-c")
 """Elements that the webhook leaves out, as it puts them in front itself."""
@@ -33,8 +33,8 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
 
 def _gpus(container: Container, kept: list[tuple[str, Place]], pod: Pod, release: Release) -> Iterator[Remark]:
     if not kept:
-        yield error(f"the container {container.name} has no command", container.at,
-                    "the webhook puts `bitfusion run` before a command; without one the pod stays unschedulable", "write the image's own command out")
+        yield refused(f"the container {container.name} has no command", container.at,
+                      "the webhook puts `bitfusion run` before a command; without one the pod stays unschedulable", "write the image's own command out")
         return
     if pod.switch == INJECTION or any(word.strip().startswith("bitfusion") for word, _ in kept):
         return

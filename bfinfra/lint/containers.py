@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bfinfra.lint.pods import Entries, Pod, child, entries, text
 from bfinfra.model.device_plugin import COUNTS, Release
-from bfinfra.model.remark import Remark, error
-from bfinfra.spec.yaml import Node
+from bfinfra.model.remark import Remark, error, refused
+from bfinfra.model.yaml import Node
 
 POPULATE = "populate"
 VOLUMES = ("bitfusion-distro", "bitfusion-opt", "client-dir", "client-from-secret", "servers-from-secret", "ca")
@@ -20,16 +20,16 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
     for volume in _listed(pod.spec, "volumes"):
         name = child(entries(volume), "name")
         if name is not None and text(name) in VOLUMES:
-            yield error(f"the volume {text(name)} clashes", name.at, "the webhook adds one of that name", "choose another name")
+            yield refused(f"the volume {text(name)} clashes", name.at, "the webhook adds one of that name", "choose another name")
 
 
 def _init(pod: Pod) -> Iterator[Remark]:
     for each in pod.init_containers:
         for name, entry in each.asks.items():
-            yield error(f"the initContainer {each.name} asks for {name}", entry.at, "the webhook changes containers only, and no node has such a resource",
+            yield refused(f"the initContainer {each.name} asks for {name}", entry.at, "the webhook changes containers only, and no node has such a resource",
                         "move what needs GPUs into a container")
         if each.name == POPULATE:
-            yield error(f"the name {POPULATE} is taken", each.at, "the webhook adds an initContainer of that name", "choose another name")
+            yield refused(f"the name {POPULATE} is taken", each.at, "the webhook adds an initContainer of that name", "choose another name")
         if any("bitfusion" in text(node) for node in each.command):
             yield error(f"the initContainer {each.name} runs before there is a client", each.at, f"the webhook puts {POPULATE}, which brings it, behind the pod's own",
                         "run it in a container")
@@ -45,7 +45,7 @@ def _order(pod: Pod, release: Release) -> Iterator[Remark]:
                     "the webhook writes what it made of it over the first", "put it first")
     for container in pod.containers if release.strict and having else ():
         if container.command and not COUNTS & container.asks.keys():
-            yield error(f"the container {container.name} has a command and asks for no GPU", container.fields["command"].at,
+            yield refused(f"the container {container.name} has a command and asks for no GPU", container.fields["command"].at,
                         f"release {release.version} refuses the pod: each container with a command must ask for {release.count}",
                         "leave its command to the image, or run it in a pod of its own")
 

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from bfinfra.lint.pods import Pod, text
 from bfinfra.model.device_plugin import CLIENT, FILTER, FILTERS, OS, STATUS, SWITCH, Release
-from bfinfra.model.remark import Remark, error, warning
+from bfinfra.model.remark import Remark, error, refused, warning
 from bfinfra.model.suggest import nearest
-from bfinfra.spec.yaml import Entry
+from bfinfra.model.yaml import Entry
 
+OF_PLUGIN = "bwki"
+"""Where the webhook runs, where nobody chose otherwise."""
 SYSTEM = ("kube-system", "kube-public")
 TYPED = frozenset(word for each in ("y", "yes", "true", "on", "n", "no", "false", "off", "null") for word in (each, each.capitalize(), each.upper())) | {"~"}
 """What YAML makes a boolean, or nothing, of where it stands without quotes; annotations are text."""
 OWN = ("auto-management/", "bitfusion-client/")
 
 
-def rules(pod: Pod, release: Release) -> Iterator[Remark]:
-    """All of them."""
+class Hidden(NamedTuple):
+    """Why the webhook isn't shown the pods of a namespace, and what to do; empty: it is."""
+
+    why: str = ""
+    next: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.why)
+
+
+def rules(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]:
+    """All of them. `hidden`: why the webhook isn't shown pods of this namespace; None where nobody knows."""
     yield from _unquoted(pod)
-    yield from _switch(pod, release)
+    yield from _switch(pod, release, hidden)
     yield from _outer(pod)
     yield from _unknown(pod, release)
     if pod.switch in release.switch:
@@ -32,19 +45,24 @@ def _unquoted(pod: Pod) -> Iterator[Remark]:
     for name, entry in pod.annotations.items():
         at, value = entry.node.at, text(entry.node)
         if entry.node.plainly and (value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None):
-            yield error(f"the annotation {name} is no text", at, "the API server refuses annotations that aren't text", f'write it in quotes: "{value}"')
+            yield refused(f"the annotation {name} is no text", at, "the API server refuses annotations that aren't text", f'write it in quotes: "{value}"')
 
 
-def _switch(pod: Pod, release: Release) -> Iterator[Remark]:
+def _switch(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]:
     if pod.switch not in release.switch:
         at = pod.annotations[SWITCH].place if SWITCH in pod.annotations else pod.at
         was = f"is {pod.switch!r}, which turns nothing on" if SWITCH in pod.annotations else "is missing"
-        yield error(f"the annotation {SWITCH} {was}", at, f"release {release.version} knows {', '.join(release.switch)}; any other pod stays as it is",
-                    f'write {SWITCH}: "yes" into the metadata of the pod')
+        yield refused(f"the annotation {SWITCH} {was}", at, f"release {release.version} knows {', '.join(release.switch)}; any other pod stays as it is",
+                      f'write {SWITCH}: "yes" into the metadata of the pod', stops=pod.asks)
     elif pod.namespace in SYSTEM:
-        yield error(f"pods in {pod.namespace} are left as they are", pod.at, next="use a namespace of your own")
+        yield refused(f"pods in {pod.namespace} are left as they are", pod.at, next="use a namespace of your own", stops=pod.asks)
+    elif hidden:
+        yield refused(f"pods in {pod.namespace} are not shown to the device plug-in's webhook", pod.at, hidden.why, hidden.next, stops=pod.asks)
+    elif hidden is None and pod.namespace == OF_PLUGIN:
+        yield warning(f"pods in {pod.namespace} are not shown to a webhook that bfinfra installed", pod.at,
+                      "it leaves the namespace out that the webhook itself runs in; one by upstream's own files changes them", "use a namespace of your own")
     if text(pod.annotations[STATUS].node if STATUS in pod.annotations else None).lower() == "injected":
-        yield error(f"the annotation {STATUS} says that it was done already", pod.annotations[STATUS].at, "the webhook skips such pods", "take it out")
+        yield refused(f"the annotation {STATUS} says that it was done already", pod.annotations[STATUS].at, "the webhook skips such pods", "take it out", stops=pod.asks)
 
 
 def _outer(pod: Pod) -> Iterator[Remark]:
@@ -68,8 +86,8 @@ def _client(pod: Pod, release: Release) -> Iterator[Remark]:
     for name, value in found.items():
         if not value:
             example = release.clients[0].os if name == OS else release.clients[0].version
-            yield error(f"the annotation {name} is missing", pod.annotations[SWITCH].at, "without it the webhook lets the pod pass as it is, and says nothing",
-                        f'write {name}: "{example}"')
+            yield refused(f"the annotation {name} is missing", pod.annotations[SWITCH].at, "without it the webhook lets the pod pass as it is, and says nothing",
+                          f'write {name}: "{example}"', stops=pod.asks)
     if all(found.values()) and (found[OS], found[CLIENT]) not in {(each.os, each.version) for each in release.clients}:
         known = ", ".join(sorted({f"{each.os}/{each.version}" for each in release.clients}))
         yield warning(f"release {release.version} brings no client {found[CLIENT]} for {found[OS]}", pod.annotations[CLIENT].place,

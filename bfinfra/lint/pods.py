@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bfinfra.model.device_plugin import GROUP, SWITCH
+from bfinfra.model.device_plugin import ALLOCATED, GROUP, SWITCH
 from bfinfra.model.errors import Place
 from bfinfra.model.records import dataclass
-from bfinfra.spec.yaml import Entry, Node
+from bfinfra.model.yaml import Entry, Node
 
 TEMPLATES = {
     "Deployment": ("spec", "template"), "ReplicaSet": ("spec", "template"), "StatefulSet": ("spec", "template"), "DaemonSet": ("spec", "template"),
@@ -69,6 +69,11 @@ class Pod:
         """Whether it has anything to do with Bitfusion."""
         named = any(name.startswith(("auto-management/", "bitfusion-client/")) for name in (*self.annotations, *self.outer))
         return named or any(each.asks for each in (*self.containers, *self.init_containers))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a container asks for what no node has, so that the webhook must see it."""
+        return any(each.asks.keys() - {ALLOCATED} for each in self.containers)
 
     @property
     def switch(self) -> str:

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from bfinfra.lint.pods import PREFIX, Container, Pod, text
 from bfinfra.model.device_plugin import ALLOCATED, COUNTS, MEMORY, PERCENT, RELEASES, Release
-from bfinfra.model.remark import Remark, error, warning
+from bfinfra.model.remark import Remark, error, refused, warning
 from bfinfra.model.suggest import nearest
-from bfinfra.spec.yaml import Entry
+from bfinfra.model.yaml import Entry
 
 QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([munkMGTPE]|[KMGTPE]i|e\d+)?")
 FACTORS = {"": Decimal(1), "m": Decimal(10) ** -3, "u": Decimal(10) ** -6, "n": Decimal(10) ** -9} | {
@@ -19,7 +19,7 @@ FACTORS = {"": Decimal(1), "m": Decimal(10) ** -3, "u": Decimal(10) ** -6, "n": 
 MB = 1_000_000  # bytes, as the webhook counts
 
 
-def rules(pod: Pod, release: Release, total: int) -> Iterator[Remark]:
+def rules(pod: Pod, release: Release, total: int | None) -> Iterator[Remark]:
     """All of them, container by container."""
     for container in (*pod.containers, *pod.init_containers):
         yield from _names(container, release)
@@ -45,14 +45,14 @@ def _names(container: Container, release: Release) -> Iterator[Remark]:
             others = [each for each in RELEASES.values() if name in each.asked]
             where = f"it belongs to release {', '.join(each.version for each in others)}" if others else ""
             instead = release.count if others and name in {each.count for each in others} else ""
-            yield error(f"release {release.version} doesn't know {name}", entry.at, where, f"write {instead}" if instead else
+            yield refused(f"release {release.version} doesn't know {name}", entry.at, where, f"write {instead}" if instead else
                         nearest(name, release.asked) or f"it knows {', '.join(release.asked)}")
 
 
 def _pairs(container: Container, *, changed: bool) -> Iterator[Remark]:
     """`changed`: the webhook writes both anew before the API server looks at them; it never sees the templates of Deployments and Jobs, which are looked at, too."""
     limits, requests = container.resources("limits"), container.resources("requests")
-    say, saved = (warning, "; here the webhook, which counts the request, makes both alike") if changed else (error, "")
+    say, saved = (warning, "; here the webhook, which counts the request, makes both alike") if changed else (refused, "")
     for name, entry in container.asks.items():
         if name not in limits:
             yield say(f"{name} has no limit", entry.at, f"of such resources the API server wants the limit, and takes it as the request{saved}", "write it under limits")
@@ -60,17 +60,17 @@ def _pairs(container: Container, *, changed: bool) -> Iterator[Remark]:
             yield say(f"request and limit of {name} differ", entry.at, f"the API server refuses that{saved}", "write it under limits only")
 
 
-def _numbers(container: Container, release: Release, total: int) -> Iterator[Remark]:
+def _numbers(container: Container, release: Release, total: int | None) -> Iterator[Remark]:
     asks = container.asks
     if not any(name in release.asked for name in asks):
         return
     if not COUNTS & asks.keys():
         first = next(entry for name, entry in asks.items() if name in release.asked)
-        yield error(f"the container {container.name} asks for a share, and for no GPU", first.at, "the webhook refuses that", f"add {release.count}: 1")
+        yield refused(f"the container {container.name} asks for a share, and for no GPU", first.at, "the webhook refuses that", f"add {release.count}: 1")
     yield from _whole(asks, release.count, 1, 0)
     yield from _whole(asks, PERCENT, 1, 100)
     if MEMORY in asks and MEMORY in release.parts:
-        yield from _memory(asks, total)
+        yield from _megabytes(asks[MEMORY]) if release.counts_megabytes else _memory(asks, total)
 
 
 def _whole(asks: Mapping[str, Entry], name: str, least: int, most: int) -> Iterator[Remark]:
@@ -79,17 +79,30 @@ def _whole(asks: Mapping[str, Entry], name: str, least: int, most: int) -> Itera
     value = number(asks[name])
     if value is None or value != int(value) or value < least or (most and value > most):
         upto = f"from {least} to {most}" if most else f"from {least} on"
-        yield error(f"{name} is {text(asks[name].node) or 'empty'}", asks[name].place, next=f"write a whole number {upto}")
+        yield refused(f"{name} is {text(asks[name].node) or 'empty'}", asks[name].place, next=f"write a whole number {upto}")
 
 
-def _memory(asks: Mapping[str, Entry], total: int) -> Iterator[Remark]:
+def _megabytes(entry: Entry) -> Iterator[Remark]:
+    """Release 0.1 writes the quantity's plain number behind -m: 8000M would be eight billion megabytes."""
+    value = number(entry)
+    if value is None or value != int(value) or value < 1:
+        yield refused(f"{MEMORY} is {text(entry.node) or 'empty'}", entry.place, next=f"write megabytes as a bare number, such as {MEMORY}: 8000")
+    elif not text(entry.node).isdigit():
+        yield error(f"{MEMORY} is {text(entry.node)}, which release 0.1 takes for {int(value)} megabytes", entry.place,
+                    "it hands the plain number on to `bitfusion run -m`", f"write {max(int(value) // MB, 1)}")
+
+
+def _memory(asks: Mapping[str, Entry], total: int | None) -> Iterator[Remark]:
     entry = asks[MEMORY]
     bytes_ = number(entry)
     if bytes_ is None or bytes_ < MB:
-        yield error(f"{MEMORY} is {text(entry.node) or 'empty'}", entry.place, "the webhook counts in megabytes, rounded down", f"write a size, such as {PREFIX}gpu-memory: 8000M")
+        yield refused(f"{MEMORY} is {text(entry.node) or 'empty'}", entry.place, "the webhook counts in megabytes, rounded down", f"write a size, such as {PREFIX}gpu-memory: 8000M")
     elif total and bytes_ // MB >= total:
-        yield error(f"{MEMORY} is {bytes_ // MB} MB", entry.place, f"the plug-in's total_gpu_memory is {total} MB, and it has to be less", "ask for less, or for the whole GPU")
-    elif not total:
+        yield refused(f"{MEMORY} is {bytes_ // MB} MB", entry.place, f"the plug-in's total_gpu_memory is {total} MB, and it has to be less", "ask for less, or for the whole GPU")
+    elif total == 0:
+        yield refused(f"{MEMORY} works only where the plug-in's total_gpu_memory is set", entry.at,
+                      "here it is 0, and the webhook refuses such pods", "set it, or ask for gpu-percent")
+    elif total is None:
         yield warning(f"{MEMORY} works only where the plug-in's total_gpu_memory is set", entry.at, "by default it is 0, and the webhook refuses such pods",
                       "say it with --total-gpu-memory MB, or ask for gpu-percent")
     if PERCENT in asks:

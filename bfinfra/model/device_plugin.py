@@ -22,6 +22,8 @@ FILTERS = (
     "device.id", "device.name", "device.phy-memory",
 )  # fmt: skip
 LIBRARIES = "opt/bitfusion/lib/x86_64-linux-gnu/bitfusion/lib/"
+SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
+"""Namespaces whose pods no webhook of ours is shown."""
 Version = Literal["0.1", "0.2", "0.3", "0.4"]
 
 
@@ -56,6 +58,11 @@ class Release:
     clients: tuple[Client, ...]
 
     @property
+    def counts_megabytes(self) -> bool:
+        """Whether it hands the number of gpu-memory on as it stands, to a client that takes megabytes; later ones convert the quantity."""
+        return self.version == "0.1"
+
+    @property
     def asked(self) -> tuple[str, ...]:
         """All that a container may ask for."""
         return (self.count, *self.parts)
@@ -81,7 +88,7 @@ _AMOUNT = f"{GROUP}/gpu-amount"
 
 RELEASES: Mapping[str, Release] = {each.version: each for each in (
     #       version  count                 parts       switch token     glue     strict filters sidecar clients
-    Release("0.1", f"{GROUP}/gpu-num", (PERCENT,), _ON, "single", " ", False, False, "0.1", ()),
+    Release("0.1", f"{GROUP}/gpu-num", _BOTH, _ON, "single", " ", False, False, "0.1", ()),
     Release("0.2", _AMOUNT, _BOTH, _ALL, "single", " ", True, False, "0.2", _OF_2_5),
     Release("0.3", _AMOUNT, _BOTH, _ALL, "three", " -- ", True, True, "0.3", (*_OF_4_0, *_debs_and_rpms("350", "3.5.0-5"))),
     Release("0.4", _AMOUNT, _BOTH, _ALL, "three", " -- ", True, True, "0.3", (*_debs_and_rpms("450", "4.5.0-4"), *_OF_4_0)),

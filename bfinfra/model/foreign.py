@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ LARGEST = 1 << 20  # bytes
 DEEPEST = 64  # collections within collections
 MOST = 100_000  # values, aliases counted as what they stand for
 TAGS = frozenset({None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))})
+QUOTED = re.compile(r"""['"].*?['"]""")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -27,7 +29,9 @@ def documents(text: str | bytes) -> list[Any]:
         found = list(yaml.load_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unfit(f"it is not YAML{f': line {mark.line + 1}' if mark else ''}") from None
+        at = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        said = QUOTED.sub("…", error.problem or "")
+        raise Unfit(f"it is not YAML{at}{f' ({said})' if said else ''}") from None
     except Unfit:
         raise
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:

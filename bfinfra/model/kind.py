@@ -11,22 +11,25 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from bfinfra.model.conflict import Conflict, Inner, Taken
+from bfinfra.model.defaults import default_of
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Ordered, Specs
 from bfinfra.model.peers import Pair, Peers
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import EDGES, Key
 from bfinfra.model.rights import Places, Right, Use
 
+Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
 LEADS = "_leads"
 KEPT = frozenset({"_as_applied", EDGES, LEADS})
 """What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it, its references, what leads outside of the site."""
-
 
 class Part(BaseModel):
     """A piece of a Spec. Frozen; unknown keys are errors; a docstring under a field is its documentation."""
@@ -34,7 +37,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Spec(Part):
+class Spec(Part, Ordered):
     """What a user writes for one resource."""
 
     name_pattern: ClassVar[str] = r"[^\s/]{1,253}"
@@ -42,8 +45,14 @@ class Spec(Part):
     name_rule: ClassVar[str] = "no blanks and no slash, at most 253 characters"
     """The same, for people."""
 
+    awaits: ClassVar[Mapping[str, str]] = {}
+    """Files that needn't be there when a site begins: dotted field → where one gets it. What needs one waits until it is there."""
+    unnoted: ClassVar[frozenset[str]] = frozenset()
+    """Those of them of which nothing is noted: what stands can't be compared with them while they are away."""
     protect: bool = False
     """Refuse to delete or replace this resource, whatever the command line allows."""
+    after: Annotated[tuple[Address, ...], Field(exclude=True)] = ()
+    """Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that bfinfra can't know; on the way down they go after it."""
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
         """What is allowed but better known before: dotted field and what to say of it."""
@@ -56,6 +65,19 @@ class Spec(Part):
     def answers_at(self) -> str:
         """Where it will answer, as far as the file says: host or host:port, "" where it doesn't."""
         return ""
+
+    def takes(self, name: str) -> Iterable[Taken]:
+        """What no other resource of the site may have: addresses, names of objects. By the file alone."""
+        return ()
+
+    def inside(self) -> Iterable[Inner]:
+        """Networks that are there inside of it only, where no machine may have an address."""
+        return ()
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterable[Conflict]:
+        """What several resources can't be together, by the file alone. `mine`: the specs of this kind; `site`: all of them."""
+        return ()
 
     def applied(self) -> dict[str, Any]:
         """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked out once: not to be changed."""
@@ -109,9 +131,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A value that another resource will have once it stands: `(known after tanzu_cluster/cluster-01: endpoint)`."""
+    """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01: endpoint)`."""
 
-    key: Key
+    key: Key | str
     field: str
 
     def __str__(self) -> str:
@@ -186,11 +208,11 @@ class Around:
 
 @dataclass(frozen=True)
 class Seen:
-    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why."""
+    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why; an error may pass, and then it is looked again."""
 
     states: Mapping[str, Any]
     facts: Any = None
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Mapping[str, str | RemoteError] = field(default_factory=dict)
 
 
 class Ready(enum.StrEnum):
@@ -263,6 +285,8 @@ class Kind(ABC, Generic[S, T]):
     """What observing takes besides, for each resource that is wanted."""
     alone: ClassVar[bool] = False
     """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
+    reaches: ClassVar[bool] = False
+    """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of that."""
     makes: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
 
@@ -288,6 +312,14 @@ class Kind(ABC, Generic[S, T]):
     @abstractmethod
     def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
         """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Any) -> Iterable[Conflict]:
+        """Pure: what several resources can't be together, as far as the survey tells, before the first write.
+
+        `wanted`: all that the site describes; `states`: all that was seen of it; `facts`: what `observe` brought along.
+        """
+        return ()
 
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
@@ -357,10 +389,12 @@ def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tupl
     found = {change.field: change for change in world}
     for change in differences(mark.applied if mark else None, spec.applied()):
         if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):
-            found[change.field] = change
+            found[change.field] = change if mark is None else _with_default(change, spec)
     return tuple(found.values())
 
 
-def adopted(state: T, mark: Mark) -> T:
-    """The state as it would be if the object carried our unfinished mark."""
-    return replace(state, mark=mark.open)
+def _with_default(change: Change, spec: Spec) -> Change:
+    """The change, with the default for a value that one of both files leaves out."""
+    if change.now is None:
+        return replace(change, now=default_of(spec, change.field))
+    return replace(change, wanted=default_of(spec, change.field)) if change.wanted is None else change

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, ItemsView, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
 V = TypeVar("V")
@@ -16,7 +17,7 @@ Pair = tuple[Any, Any]
 class Everyone(Mapping[str, Pair]):
     """All of a kind by name: spec and state. It is gone through when somebody asks for more than single ones."""
 
-    def __init__(self, kind: str, wanted: Mapping[Key, Any], states: Mapping[Key, Any]) -> None:
+    def __init__(self, kind: str, wanted: Specs, states: Specs) -> None:
         self._kind, self._wanted, self._states = kind, wanted, states
 
     @functools.cached_property

@@ -29,7 +29,9 @@ class Action(enum.StrEnum):
 class Item:
     """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion takes along.
 
-    `follows`: fields that differ only because the file changed others.
+    `because`: why it waits for those of them that no field names; `follows`: fields that differ only because the file
+    changed others. `held`: why it waits for a file that a person is still to bring, or for a resource that does; it is
+    not run.
     """
 
     key: Key
@@ -38,6 +40,8 @@ class Item:
     waits_for: tuple[Key, ...] = ()
     contents: tuple[str, ...] = ()
     follows: frozenset[str] = frozenset()
+    because: Mapping[Key, str] = dataclasses.field(default_factory=dict)
+    held: Problem | None = None
 
     @property
     def named(self) -> tuple[Change, ...]:
@@ -72,7 +76,12 @@ class Plan:
     @property
     def pending(self) -> tuple[Item, ...]:
         """The items that would write."""
-        return tuple(item for item in self.items if item.steps)
+        return tuple(item for item in self.items if item.steps and item.held is None)
+
+    @property
+    def held(self) -> tuple[Item, ...]:
+        """The items that wait for a file that a person is still to bring."""
+        return tuple(item for item in self.items if item.held is not None)
 
 
 def derive(spec: object | None, state: object | None, steps: Sequence[Step], *, makes: bool = True) -> Action:

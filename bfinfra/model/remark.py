@@ -10,15 +10,21 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """An error: the pod won't run as it is meant to. A warning: it may not."""
+    """An error: the pod won't run as it is meant to. A warning: it may not. `stops`: it is refused, or finds no node."""
 
     level: Literal["error", "warning"]
     problem: Problem
+    stops: bool = False
 
 
 def error(what: str, where: Place | str, why: str = "", next: str = "") -> Remark:
     """It won't run so."""
     return Remark("error", Problem(what, where, why, next))
+
+
+def refused(what: str, where: Place | str, why: str = "", next: str = "", *, stops: bool = True) -> Remark:
+    """An error for which the pod is refused, or finds no node."""
+    return Remark("error", Problem(what, where, why, next), stops)
 
 
 def warning(what: str, where: Place | str, why: str = "", next: str = "") -> Remark:

@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
-from bfinfra.model.sources import Sources, small
+from bfinfra.model.sources import LocalFile, Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
 WITHHELD = {"BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD", "KUBECTL_VSPHERE_PASSWORD"}
@@ -54,6 +54,11 @@ class Secret:
     def leads(self) -> tuple[object, ...]:
         """Where to: alike for references that are read from the same place, so that what many servers share is looked at once."""
         return self.way, self.target, self.sources.base, self.sources.overlay
+
+    @property
+    def file(self) -> LocalFile | None:
+        """The file that it is read from, where it is one."""
+        return LocalFile(str(self.target), self.sources.path(str(self.target))) if self.way == "file" else None
 
     def missing(self) -> str:
         """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it may."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -18,11 +19,18 @@ from bfinfra.model.records import dataclass
 LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
 
 
-def small(path: Path, largest: int = LARGEST) -> str:
-    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large, or no text."""
+@contextlib.contextmanager
+def plain_file(path: Path) -> Iterator[BinaryIO]:
+    """A plain file, open for reading. OSError says in its `strerror` also that it is a pipe or device: these may never end, or never begin."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        yield stream
+
+
+def small(path: Path, largest: int = LARGEST) -> str:
+    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large, or no text."""
+    with plain_file(path) as stream:
         data = stream.read(largest + 1)
     if len(data) > largest:
         raise OSError(errno.EFBIG, f"it is larger than {largest} bytes", str(path))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MOST = 8  # names listed where none is near
+FEW = 4  # names of a list within a sentence
 
 
 def nearest(wrong: str, right: Iterable[str]) -> str:
@@ -15,5 +16,10 @@ def nearest(wrong: str, right: Iterable[str]) -> str:
         return f"did you mean {close[0]}?"
     if not known:
         return ""
-    more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
-    return f"there are: {', '.join(known[:MOST])}{more}"
+    return f"there are: {few(known, MOST)}"
+
+
+def few(names: Sequence[str], most: int = FEW) -> str:
+    """The first names, and how many more there are: `a, b and 46 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

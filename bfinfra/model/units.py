@@ -12,11 +12,16 @@ BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
           "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
+MIB, GIGAHERTZ = BINARY["MiB"], HERTZ["GHz"]
+"""A bare number below these is a unit that was forgotten."""
 GRAIN = 4 << 20  # bytes; vSphere gives a machine memory in multiples of it
 
 
-def quantity(units: dict[str, int], example: str) -> Any:
-    """A reader of `<number><unit>` into the smallest unit, exact; the example goes into the error."""
+def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[str, ...] = ()) -> Any:
+    """A reader of `<number><unit>` into the smallest unit, exact; the example goes into the error.
+
+    Text without a unit is in the smallest one where it is `least` or more (or 0); less is a unit that was forgotten, most likely a `usual` one.
+    """
     pattern = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
     def read(value: Any) -> Any:
@@ -26,6 +31,8 @@ def quantity(units: dict[str, int], example: str) -> Any:
         if not match or match[2] not in units:
             raise ValueError(f"expected a quantity such as {example} (units: {', '.join(u for u in units if u)})")
         whole, _, part = match[1].partition(".")
+        if not match[2] and 0 < float(match[1]) < least:
+            raise ValueError(f"{value} has no unit: write {' or '.join(value + unit for unit in usual)}")
         scaled, rest = divmod(int(whole + part) * units[match[2]], 10 ** len(part))
         if rest:
             raise ValueError(f"{value} is not a whole number of the smallest unit")
@@ -34,9 +41,10 @@ def quantity(units: dict[str, int], example: str) -> Any:
     return BeforeValidator(read)
 
 
-def _schema(example: str, units: dict[str, int]) -> WithJsonSchema:
+def _schema(example: str, units: dict[str, int], least: int = 0) -> WithJsonSchema:
     pattern = rf"^\d+(\.\d+)?\s*({'|'.join(u for u in units if u)})?$"
-    return WithJsonSchema({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}], "examples": [example]})
+    bare: list[dict[str, Any]] = [{"type": "integer", "minimum": least}, *([{"type": "integer", "minimum": 0, "maximum": 0}] if least else [])]
+    return WithJsonSchema({"anyOf": [{"type": "string", "pattern": pattern}, *bare], "examples": [example]})
 
 
 def _written(text: Callable[[int], str]) -> PlainSerializer:
@@ -67,9 +75,16 @@ def _granted(memory: int) -> int:
     return memory
 
 
-Bytes = Annotated[int, quantity(BINARY, "128GiB"), Field(ge=0), _written(bytes_text), _schema("128GiB", BINARY)]
+def _limit(number: int) -> int:
+    if number < MIB:
+        raise ValueError(f"vCenter counts it in MiB, and {bytes_text(number)} is less than one; write such as 128GiB")
+    return number
+
+
+Bytes = Annotated[int, quantity(BINARY, "128GiB", MIB, ("MiB", "GiB")), Field(ge=0), _written(bytes_text), _schema("128GiB", BINARY, MIB)]
+Limit = Annotated[Bytes, AfterValidator(_limit)]
 MachineMemory = Annotated[Bytes, AfterValidator(_granted)]
-Megahertz = Annotated[int, quantity(HERTZ, "48GHz"), Field(ge=0), _written(megahertz_text), _schema("48GHz", HERTZ)]
+Megahertz = Annotated[int, quantity(HERTZ, "48GHz", GIGAHERTZ, ("MHz", "GHz")), Field(ge=0), _written(megahertz_text), _schema("48GHz", HERTZ, GIGAHERTZ)]
 Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
 
 

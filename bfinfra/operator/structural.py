@@ -66,7 +66,7 @@ def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     empty: Schema = {"nullable": True} if len(real) < len(forms) else {}
     if len(real) == 1:
         return {**structural(real[0], definitions), **_said(whole), **empty}
-    if sorted("".join(_types(each)) for each in real) == ["integer", "string"]:
+    if {"".join(_types(each)) for each in real} == {"integer", "string"}:
         return {**NUMBER_OR_TEXT, **_said(whole), **empty}
     return {**LEFT["anything"], **_said(whole), **empty}
 

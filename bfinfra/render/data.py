@@ -80,7 +80,9 @@ def item(found: Item) -> dict[str, Any]:
         "address": str(found.key), "kind": found.key.kind, "name": found.key.name, "action": str(found.action),
         "disruption": str(found.disruption), "changes": [plain(c) for c in found.changes], "follows": sorted(found.follows),
         "steps": [{**step_data(s), "disruption": str(s.disruption), "destructive": s.destructive, "why": s.why} for s in found.steps],
-        "waits_for": [str(key) for key in found.waits_for], "contents": list(found.contents),
+        "waits_for": [str(key) for key in found.waits_for],
+        "because": {str(key): why for key, why in found.because.items()}, "contents": list(found.contents),
+        "held": problem(found.held),
     }
 
 

@@ -16,7 +16,7 @@ from bfinfra.render.data import document, problem
 from bfinfra.render.markdown import blind, code, listed, prose
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
-from bfinfra.render.text import unreadable
+from bfinfra.render.text import blind_count, unreadable
 from bfinfra.render.values import count, minute, shown, utc
 
 SAYS = {
@@ -121,20 +121,20 @@ def _block(group: list[Drifted], style: Style) -> Iterator[str]:
 def _values(found: Drifted, style: Style) -> str:
     unit = style.units(found.key.kind, found.field)
     now, wanted = style.paint(shown(found.now, unit), "red"), style.paint(shown(found.wanted, unit), "green")
-    return f"{now} → {wanted}" + (f", applied was {shown(found.applied, unit)}" if found.cause is Cause.CONFLICT else "")
+    return f"is {now}, should be {wanted}" + (f", was applied as {shown(found.applied, unit)}" if found.cause is Cause.CONFLICT else "")
 
 
 def _cell(found: Drifted, style: Style) -> str:
     if not found.field:
         return prose(found.why)
     unit = style.units(found.key.kind, found.field)
-    return f"{code(shown(found.now, unit))} → {code(shown(found.wanted, unit))}"
+    return f"is {code(shown(found.now, unit))}, should be {code(shown(found.wanted, unit))}"
 
 
 def who(found: Drifted) -> str:
-    """`by root at 2026-11-21T10:00:00Z`, as far as it is known."""
+    """`changed by root at 2026-11-21 10:00 UTC`, as far as it is known."""
     at = f"at {minute(found.at)}" if found.at else ""
-    return " ".join(filter(None, (f"by {found.by}" if found.by else "", at)))
+    return " ".join(filter(None, (f"changed by {found.by}" if found.by else "changed" if at else "", at)))
 
 
 def _since(found: Drifted) -> str:
@@ -149,6 +149,6 @@ def _counted(found: Report) -> Iterator[str]:
     if ignored := sum(bool(group[0].ignored) for group in _groups(found.found)):
         yield f"{ignored} ignored"
     if found.unreadable:
-        yield f"{len(found.unreadable)} unreadable"
+        yield f"{blind_count(found.unreadable)} unreadable"
     if found.problems:
         yield count(len(found.problems), "problem")

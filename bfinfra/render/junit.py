@@ -50,8 +50,8 @@ def _new(suite: ET.Element, address: str) -> ET.Element:
 
 
 def _said(found: Drifted) -> str:
-    values = f"{found.field}: {shown(found.now)} → {shown(found.wanted)}" if found.field else found.why
-    return " ".join(filter(None, (values, who(found))))
+    values = f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
+    return values + (f" ({told})" if (told := who(found)) else "")
 
 
 def _text(words: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Kind, Spec
+from bfinfra.model.order import Ordered
 from bfinfra.model.plan import plain
 from bfinfra.model.refs import kinds_named
 from bfinfra.render.data import document
@@ -16,7 +17,8 @@ from bfinfra.render.fields import Field, fields, units
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.values import duration, shown
 
-Kinds = Mapping[str, type[Kind[Any, Any]]]
+OneKind = type[Kind[Any, Any]]
+Kinds = Mapping[str, OneKind]
 WIDTH = 110  # columns of running text
 
 
@@ -27,21 +29,22 @@ def table(kinds: Kinds, style: Style = PLAIN) -> str:
     return "\n".join([*lines, "", "The fields of one: bfinfra kinds KIND"])
 
 
-def one(name: str, kind: type[Kind[Any, Any]], style: Style = PLAIN) -> str:
+def one(name: str, kind: OneKind, style: Style = PLAIN) -> str:
     """What a kind is, what it refers to, and every field with its type, default and meaning."""
     unit = units({name: kind.Spec})
     refers = ", ".join(sorted(kinds_named(kind.Spec)))
     head = [f"{style.paint(name, 'bold')}: {about(kind)}", f"from: {kind.document.heading} (specs/{kind.document}.yaml)", *([f"refers to: {refers}"] if refers else []),
-            f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
+            *(f"{word}: {words}" for word, words in order(kind).items()), f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
     return "\n".join([*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))])
 
 
-def page(name: str, kind: type[Kind[Any, Any]], example: str) -> str:
+def page(name: str, kind: OneKind, example: str) -> str:
     """One kind as a page of Markdown, with the smallest site that has it."""
     unit = units({name: kind.Spec})
     refers = ", ".join(f"[{each}]({each}.md)" for each in sorted(kinds_named(kind.Spec)))
     head = [f"# {name}", "", about(kind), "", f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
-            *([f"Refers to: {refers}."] if refers else []), f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.", ""]
+            *([f"Refers to: {refers}."] if refers else []), *(f"{word.capitalize()}: {words}" for word, words in order(kind).items()),
+            f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.", ""]
     rows = ["| field | type | default | meaning |", "|---|---|---|---|", *(_row(each, unit(name, each.path)) for each in _own_first(kind))]
     return "\n".join([*head, *rows, "", "## Example", "", "```yaml", example.rstrip(), "```", ""])
 
@@ -64,12 +67,24 @@ def data(kinds: Kinds) -> dict[str, Any]:
     } for name, kind in kinds.items()])
 
 
-def about(kind: type[Kind[Any, Any]]) -> str:
+def order(kind: OneKind) -> dict[str, str]:
+    """What its resources provide to others of a site, and what they come after where the site provides it; from the docstrings of what says so."""
+    said = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
+    own = {word: method for word, method in said.items() if method not in (Ordered.provides, Ordered.requires)}
+    return {word: _running_on((inspect.getdoc(method) or "").partition("\n")[0]) for word, method in own.items()}
+
+
+def _running_on(sentence: str) -> str:
+    """A sentence as the rest of another."""
+    return sentence if sentence[1:2].isupper() else f"{sentence[:1].lower()}{sentence[1:]}"
+
+
+def about(kind: OneKind) -> str:
     """The first line of its docstring."""
     return (inspect.getdoc(kind) or "").partition("\n")[0]
 
 
-def _own_first(kind: type[Kind[Any, Any]]) -> list[Field]:
+def _own_first(kind: OneKind) -> list[Field]:
     """The fields that every kind has stand last."""
     return sorted(fields(kind.Spec), key=lambda f: f.path in Spec.model_fields)
 

@@ -10,7 +10,8 @@ from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.render.progress import amount, rate
 from bfinfra.render.safe import safe
-from bfinfra.render.summary import DONE, WORDS, own
+from bfinfra.render.summary import DONE, WORDS
+from bfinfra.render.text import own
 from bfinfra.render.values import clock, duration
 
 PAUSE = 10.0  # seconds between two lines of one long step

@@ -71,7 +71,7 @@ class Board:
         return table
 
 
-def _waits(waiting: tuple[tuple[object, tuple[object, ...]], ...]) -> Iterator[Text]:
+def _waits(waiting: tuple[tuple[object, tuple[str, ...]], ...]) -> Iterator[Text]:
     for key, others in waiting[:MOST]:
         yield Text(f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'its turn'}", style="dim", no_wrap=True, overflow="ellipsis")
     if len(waiting) > MOST:

@@ -12,7 +12,7 @@ from bfinfra.render import text
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
-from bfinfra.render.summary import DONE, NEXT, WORDS, sum_of
+from bfinfra.render.summary import DONE, WORDS, advice, sum_of
 from bfinfra.render.values import duration
 
 SPECIAL = re.compile(r"([\\`*\[\]#!|<>~&]|(?<![^\W_])_|_(?![^\W_]))")
@@ -23,7 +23,8 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
     """A table of what would change; each item's steps and fields folded below; problems and warnings as a list."""
     rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
-    lists = [*listed("Problems", list(found.problems)), *listed("Warnings", [w.problem for w in found.warnings])]
+    waiting = [item.held for item in found.held if item.held]
+    lists = [*listed("Problems", list(found.problems)), *listed("Waiting", waiting), *listed("Warnings", [w.problem for w in text.warned(found)])]
     return "\n".join([
         f"### bfinfra plan: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
         *blind(found.unreadable), *(_details(found.pending, style) if rows else []),
@@ -37,7 +38,7 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
     failed = [e.problem for e in found.endings.values() if e.problem]
     table = ["| ending | resource | took | steps | note |", "| --- | --- | --- | --- | --- |", *rows, ""] if rows else []
     return "\n".join([f"### bfinfra apply: {prose(found.plan.site)}", "", f"**{prose(sum_of(found))}**", "", *table,
-                      *listed("Problems", failed), prose(NEXT.get(found.ending, ""))]).rstrip() + "\n"
+                      *listed("Problems", failed), prose(advice(found))]).rstrip() + "\n"
 
 
 def problems(found: Sequence[Problem]) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bfinfra.model.drift import ALARMING, Cause, Drifted, Report
 from bfinfra.model.errors import Problem
+from bfinfra.model.order import Before, Specs
 from bfinfra.model.refs import Key
 from bfinfra.render.drift import SAYS, total
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
-from bfinfra.render.topology import Before, Box, picture
+from bfinfra.render.topology import Box, picture
 from bfinfra.render.values import minute, shown, utc
 
 STYLE = """
@@ -45,7 +46,7 @@ tr:target { background: var(--box); } code { font: .9em ui-monospace, monospace;
 HEADS = ("What", "Resource", "Field", "In the world", "By the file", "Applied", "Who and when", "Since")
 
 
-def page(found: Report, resources: Mapping[Key, Any], before: Before, style: Style = PLAIN) -> str:
+def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) -> str:
     """`resources`: the site's specs; `before`: what each refers to. One whole document."""
     verdict = "alarm" if found.blind or found.alarming else "good"
     return "\n".join([
@@ -59,7 +60,7 @@ def page(found: Report, resources: Mapping[Key, Any], before: Before, style: Sty
     ])
 
 
-def _boxes(found: Report, resources: Mapping[Key, Any], style: Style) -> list[Box]:
+def _boxes(found: Report, resources: Specs, style: Style) -> list[Box]:
     by: dict[Key, list[Drifted]] = {}
     for each in found.found:
         by.setdefault(each.key, []).append(each)

@@ -65,8 +65,8 @@ class Progress:
         """What runs now, in the order in which it began."""
         return tuple(self._row(key, running, now) for key, running in self._running.items())
 
-    def waiting(self) -> tuple[tuple[Key, tuple[Key, ...]], ...]:
-        """What has not begun, and what it still waits for."""
+    def waiting(self) -> tuple[tuple[Key, tuple[str, ...]], ...]:
+        """What has not begun, and what it still waits for, with why where no field names that."""
         idle = (item for item in self.items.values() if item.steps and item.key not in self.ended and item.key not in self._running)
         return tuple((item.key, self._open(item)) for item in idle)
 
@@ -74,8 +74,9 @@ class Progress:
         """How many items the plan has."""
         return len(self.items)
 
-    def _open(self, item: Item) -> tuple[Key, ...]:
-        return tuple(key for key in item.waits_for if key in self.items and key not in self.ended)
+    def _open(self, item: Item) -> tuple[str, ...]:
+        left = [key for key in item.waits_for if key in self.items and key not in self.ended]
+        return tuple(f"{key} ({item.because[key]})" if key in item.because else str(key) for key in left)
 
     def _steps(self, key: Key) -> int:
         return len(self.items[key].steps) if key in self.items else 0

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from bfinfra.model.events import Ended, Ending, Event, StepEnded
 from bfinfra.model.plan import Action
-from bfinfra.model.refs import Key
 from bfinfra.render import problems
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe, safe_lines
 from bfinfra.render.style import ENDINGS, PLAIN, Style
+from bfinfra.render.text import own
 from bfinfra.render.values import count, duration
 
 DONE = {
@@ -27,13 +27,21 @@ NEXT = {
 }
 
 
+BRING = "Nothing is broken. Bring what is named above, then run the same command again: what is done stays done, only what waited is done."
+
+
+def advice(found: Outcome) -> str:
+    """What to do next, "" where nothing is left."""
+    return BRING if found.ending is Ending.WAITING and found.plan.held else NEXT.get(found.ending, "")
+
+
 def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) -> str:
     """Every resource that changed, has something to say or did not end well; the sum; what to do next."""
     ran = steps_run(events)
     ended = sorted(found.endings.values(), key=lambda e: e.ending in WORDS)  # what needs attention last, next to the prompt
     shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.KEPT]
     blocks = ["\n".join(resource(e, ran.get(e.key, ()), style)) for e in shown]
-    return "\n".join([*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), NEXT.get(found.ending, "")))])
+    return "\n".join([*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), advice(found)))])
 
 
 def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> Iterator[str]:
@@ -52,11 +60,6 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
         where = f" ({safe(ended.problem.where)})" if ended.problem.where else ""
         yield from [f"      {style.paint(what, colour)}{where}", *(f"      {line}" for line in more)]
         yield from problems.notes(ended.problem, style, "      ")
-
-
-def own(key: Key, what: str) -> str:
-    """A problem's words where its resource is named already: without the name again."""
-    return what.removeprefix(f"{key}").lstrip(": ") if what.startswith((f"{key}: ", f"{key} ")) else what
 
 
 def sum_of(found: Outcome, style: Style = PLAIN) -> str:

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bfinfra.model.drift import Report
+from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.events import Ending
 from bfinfra.model.kind import Change, Disruption, Step
 from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.refs import Key
 from bfinfra.render import problems
 from bfinfra.render.safe import safe
-from bfinfra.render.style import DISRUPTIONS, PLAIN, SYMBOLS, Style
+from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
 from bfinfra.render.values import count, shown
 
+MOST = 4  # names in a line
 QUIET = (Action.KEEP, Action.READ)
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
     """Every item that would change, with its steps and fields; then what stands in the way; then the sum."""
-    blocks = ["\n".join(item(each, style)) for each in found.items if style.verbose or each.action not in QUIET or each.steps]
-    blocks += [problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
+    blocks = ["\n".join(item(each, style)) for each in found.items if style.verbose or each.action not in QUIET or each.steps or each.held]
+    blocks += [problems.warnings(warned(found), style), unreadable(found, style), problems.problems(found.problems, style)]
     return "\n\n".join([*filter(None, blocks), summary(found, style)])
 
 
 def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
     """One resource: symbol, word, address; what it disrupts and takes along; its steps, each with the fields it changes."""
     yield _head(found, style)
+    if found.held:
+        yield from _waits(found, found.held, style)
     yield from _dangers(found, style)
     seen: list[Change] = []
     for number, step in enumerate(found.steps, 1):
@@ -42,32 +48,65 @@ def summary(found: Plan, style: Style = PLAIN) -> str:
     head = f"{safe(found.site)}: {counts(found)}."
     if found.problems or found.unreadable:
         return style.paint(f"{head} It can't be applied before the above is mended.", "bold", "red")
-    return style.paint(head if found.pending else f"{head} Nothing to do.", "bold")
+    return style.paint(head if found.pending or found.held else f"{head} Nothing to do.", "bold")
 
 
 def counts(found: Plan) -> str:
     """`2 to create, 1 to delete, 12 as wanted`; what there is none of is left out."""
-    per = Counter(each.action for each in found.items)
+    per = Counter(each.action for each in found.items if each.held is None)
     words = [f"{per[action]} to {action}" for action in (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.DELETE) if per[action]]
     agreed = sum(per[action] for action in QUIET)
+    words += [f"{len(found.held)} waiting"] if found.held else []
     words += [f"{agreed} as wanted"] if agreed or not words else []
-    words += [f"{len(found.unreadable)} unreadable"] if found.unreadable else []
+    words += [f"{blind_count(found.unreadable)} unreadable"] if found.unreadable else []
     words += [count(len(found.problems), "problem")] if found.problems else []
     return ", ".join(words)
 
 
 def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
-    """What could not be looked at, and why."""
+    """What could not be looked at, and why: a sentence for each reason. Of kinds only those that the file has none of, where it has none of any."""
     by: dict[str, list[str]] = {}
     for where, why in found.unreadable.items():
-        by.setdefault(why, []).append(style.paint(safe(where), "bold"))
+        by.setdefault(why, []).append(where)
+    return "\n".join(_blind(names, why, style) for why, names in by.items())
+
+
+def _blind(names: list[str], why: str, style: Style) -> str:
+    addresses, kinds = [name for name in names if "/" in name], [name for name in names if "/" not in name]
+    told = addresses or kinds
+    more = len(told) - MOST if len(told) > MOST and not style.verbose else 0
+    listed = ", ".join(style.paint(safe(name), "bold") for name in told[: len(told) - more]) + (f" and {more} more" if more else "")
     word = style.paint("can't be read:", "bold", "red")
-    return "\n".join(f"{', '.join(names)} {word} {safe(why)}" for why, names in by.items())
+    besides = " Nor can what the file no longer names." if addresses and kinds else ""
+    return f"{listed} {word} {safe(why)}{besides and ('.' if why[-1:] not in '.!?' else '') + besides}"
+
+
+def blind_count(unreadable: Mapping[str, str]) -> int:
+    """How many resources can't be read; kinds where no resource is named."""
+    return sum("/" in where for where in unreadable) or len(unreadable)
 
 
 def _head(found: Item, style: Style) -> str:
-    symbol, colour = SYMBOLS[found.action]
-    return f"{style.paint(f'{symbol} {found.action:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
+    symbol, colour = ENDINGS[Ending.WAITING] if found.held else SYMBOLS[found.action]
+    word = "waits" if found.held else found.action
+    return f"{style.paint(f'{symbol} {word:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
+
+
+def _waits(found: Item, held: Problem, style: Style) -> Iterator[str]:
+    where = f"  ({safe(held.where)})" if held.where else ""
+    yield f"    {safe(own(found.key, held.what))}{where}"
+    yield from problems.notes(held, style, "    ")
+
+
+def warned(found: Plan) -> tuple[Warned, ...]:
+    """The plan's warnings, without those that an item which waits says itself."""
+    said = {each.held for each in found.held}
+    return tuple(each for each in found.warnings if each.problem not in said)
+
+
+def own(key: Key, what: str) -> str:
+    """A problem's words where its resource is named already: without the name again."""
+    return what.removeprefix(f"{key}").lstrip(": ") if what.startswith((f"{key}: ", f"{key} ")) else what
 
 
 def _dangers(found: Item, style: Style) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 
+from bfinfra.model.order import Before
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render.safe import safe
@@ -12,9 +13,6 @@ from bfinfra.render.safe import safe
 WIDTH, GAP, ROW, PART = 205, 56, 14, 18  # pixels: of a box, between columns, between rows, of a line of parts
 HEAD, PARTS_IN_LINE, LONGEST = 44, 5, 24
 MOST = 40  # boxes of one kind that agree; the rest is one box that says how many
-
-Before = Mapping[Key, tuple[Key, ...]]
-
 
 @dataclass(frozen=True)
 class Box:

@@ -12,11 +12,12 @@ from bfinfra.model.kind import Later
 from bfinfra.model.plan import plain
 from bfinfra.model.redact import redact
 from bfinfra.model.secret import Secret
-from bfinfra.model.units import bytes_text
+from bfinfra.model.units import BINARY, bytes_text
 from bfinfra.render.safe import safe
 
 BARE = re.compile(r"[\w./:@+%$*~-]+(?: [\w./:@+%$*~-]+)*")
 WORDS = ("true", "false", "null", "(none)")
+SIZE = re.compile(r"(\d+)([KMGTP]iB|B)")
 LONGEST = 160  # characters of one value in a line for people
 
 
@@ -32,7 +33,7 @@ def _shown(value: Any, unit: str) -> str:
     if isinstance(value, (int, float)):
         return quantity(value, unit)
     if isinstance(value, str):
-        return _text(value)
+        return _text(value) if unit != "bytes" or not (size := SIZE.fullmatch(value)) else size_text(int(size[1]) * BINARY[size[2]])
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{safe(k)}: {_shown(v, unit)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -48,12 +49,23 @@ def _text(value: str) -> str:
 def quantity(number: float, unit: str = "") -> str:
     """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; without a unit as it is."""
     if unit == "bytes" and isinstance(number, int):
-        return bytes_text(number)
+        return size_text(number)
     if unit == "MHz":
         return f"{number // 1000}GHz" if number and number % 1000 == 0 else f"{number}MHz"
     if unit == "seconds":
         return next((f"{number // size}{letter}" for letter, size in (("h", 3600), ("m", 60)) if number and number % size == 0), f"{number}s")
     return str(number)
+
+
+def size_text(number: int) -> str:
+    """`137438953472` → `128GiB`, `16000000000` → `16GB`: the shortest that keeps it whole, binary where both are as short."""
+    decimal = next((f"{number // BINARY[unit]}{unit}" for unit in ("TB", "GB", "MB", "KB") if number and number % BINARY[unit] == 0), "")
+    binary = bytes_text(number)
+    return decimal if decimal and _digits(decimal) < _digits(binary) else binary
+
+
+def _digits(size: str) -> int:
+    return sum(letter.isdigit() for letter in size)
 
 
 def duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.registration import registers
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory import Inventory, Managed
@@ -55,14 +56,18 @@ class BitfusionServers:
                 self._listeners.open(address, _door(server), "bitfusion")
 
     def _server(self, vm: Managed) -> Server | None:
-        """What the machine serves; None for one that is no Bitfusion server. One without GPUs keeps its cluster's quorum."""
+        """What the machine serves; None for one that is no Bitfusion server, or can't register with its vCenter.
+
+        One without GPUs keeps its cluster's quorum.
+        """
         with self._inventory.lock:
             config = vm["config"]
             products = config.vAppConfig.product if config.vAppConfig else []
             product = next((each for each in products if "bitfusion" in (each.name or "").lower()), None)
             memory = tuple(_memory(self._inventory, vm, each) for each in config.hardware.device)
         gpus = tuple(SEEN.get(each, each) for each in memory if each)
-        return Server(str(config.instanceUuid), _version(product), gpus) if product else None
+        able = product is not None and registers(self._inventory, vm)
+        return Server(str(config.instanceUuid), _version(product), gpus) if able else None
 
 
 def _memory(inventory: Inventory, vm: Managed, device: Any) -> int:

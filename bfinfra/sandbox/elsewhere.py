@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.linux.kubeadm import Kubernetes, Planned
+from bfinfra.sandbox.linux.node import NodeMachine, gpus_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.door import Door
     from bfinfra.sandbox.pki import Pki
     from bfinfra.sandbox.server import Listeners
-    from bfinfra.sandbox.world import World
+    from bfinfra.sandbox.world import KubernetesCluster, World
 
 CPUS, MEMORY = 8, 32 * 2**30  # of a node; memory in bytes
 
@@ -28,12 +31,18 @@ class Elsewhere:
         outside = Outside(
             durations=world.durations, ca_pem=pki.ca_pem, registries=world.registries, images=world.images,
             gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), serves=bitfusion.serves,
+            gpus=self._gpus, host=self._host,
         )
+        self.host: Callable[[str], NodeMachine | None] = lambda _: None
+        """The Linux machine that a node is."""
         self._ca_pem = pki.ca_pem
         self._kubeadm = {name: each.kubeadm for name, each in world.kubernetes_clusters.items() if each.kubeadm}
         self._joined: dict[str, set[str]] = {}
         """Clusters of kubeadm that are up: the machines that have joined."""
-        self.all = {name: RunningCluster(name, each.version, clock, outside) for name, each in self._as_written.items()}
+        self._machines_known: dict[str, object] = {}
+        """What the nodes of each had for containers when they were last looked at: where that changes, pods that wait for it are looked at again."""
+        self.all = {name: RunningCluster(name, each.version, clock, replace(outside, kubelet_folders=each.kubelet_folders))
+                    for name, each in self._as_written.items()}  # fmt: skip
 
     def open(self) -> None:
         """Be reachable."""
@@ -46,7 +55,7 @@ class Elsewhere:
         """The clusters that Linux machines make, as kubeadm and kubectl there need them."""
         planned = {machine: Planned(name, self._as_written[name].address, self._as_written[name].version, str(self._as_written[name].token), self._ca_pem)
                    for name, machine in self._kubeadm.items()}
-        return Kubernetes(planned, lambda name: self.all[name].cluster if name in self._joined else None, self._up, self._down)
+        return Kubernetes(planned, lambda name: self.all[name].cluster if name in self._joined else None, self._up, self._down, self._follow)
 
     def _up(self, name: str, joined: set[str]) -> None:
         """Its control plane stands, and these machines have joined."""
@@ -58,8 +67,17 @@ class Elsewhere:
             self._listeners.open(written.address, running.cluster.door)
         for machine in sorted(joined - self._joined[name]):
             first = machine == written.kubeadm
-            running.add_node(machine, cpus=CPUS, memory=MEMORY, version=written.version, roles=("control-plane",) if first else (), gpus=0 if first else written.gpus)
+            running.add_node(machine, cpus=CPUS, memory=MEMORY, version=written.version, roles=("control-plane",) if first else ())
         self._joined[name] = joined
+
+    def _follow(self) -> None:
+        """Something was written to a machine."""
+        for name, running in self.all.items():
+            there = self._joined.get(name, ()) if name in self._kubeadm else self._as_written[name].machines
+            had = {node: (self._gpus(node), found.folders()) for node in there if (found := self.host(node))}
+            if had != self._machines_known.get(name, {}):
+                self._machines_known[name] = had
+                running.loop.look_at_all()
 
     def _down(self, name: str) -> None:
         """Its control plane is gone, and all that it knew."""
@@ -67,9 +85,20 @@ class Elsewhere:
             self._listeners.close(self._as_written[name].address)
             self.all[name].clear()
 
+    def _host(self, node: str) -> NodeMachine | None:
+        return self.host(node)
+
+    def _gpus(self, node: str) -> Gpus:
+        """Of a machine that is a node: as its files say; of other nodes: as many as the world gives them, ready for containers."""
+        if found := self.host(node):
+            return gpus_of(found.machine)
+        count = next((each.gpus for name, each in self._as_written.items() if node in _nodes(name, each)), 0)
+        return Gpus(count, frozenset({""}))
+
     def reset(self) -> None:
         """As new; the kubeconfigs stay good."""
         self.expire()
+        self._machines_known.clear()
         for name, each in self.all.items():
             if name in self._kubeadm:
                 self._down(name)
@@ -118,5 +147,10 @@ class Elsewhere:
         written, running = self._as_written[name], self.all[name]
         running.start()
         running.cluster.keep_admin_token(written.token)
-        for number in range(written.nodes):
-            running.add_node(f"{name}-{number}", cpus=CPUS, memory=MEMORY, version=running.cluster.version, gpus=written.gpus)
+        for node in _nodes(name, written):
+            running.add_node(node, cpus=CPUS, memory=MEMORY, version=running.cluster.version)
+
+
+def _nodes(name: str, written: KubernetesCluster) -> list[str]:
+    """Of a cluster that no kubeadm makes."""
+    return [] if written.kubeadm else list(written.machines) or [f"{name}-{number}" for number in range(written.nodes)]

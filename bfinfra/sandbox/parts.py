@@ -45,6 +45,7 @@ class Parts:
         self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)
         self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()},
                                    self.elsewhere.by_kubeadm())
+        self.elsewhere.host = self.linux.node
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)

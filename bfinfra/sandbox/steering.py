@@ -20,7 +20,7 @@ class Steering:
         self._ask("POST", "/reset")
 
     def tally(self) -> Mapping[str, Any]:
-        """{"total", "written", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
+        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}; `last`: when the last write began, in seconds since 1970."""
         found: Mapping[str, Any] = self._ask("GET", "/tally")
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -13,6 +14,8 @@ class Tally:
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     writes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    last: float = 0.0
+    """When the last write began, in seconds since 1970; 0: none did."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, door: str, method: str, *, writes: bool) -> None:
@@ -20,18 +23,21 @@ class Tally:
         with self._lock:
             self.calls[door, method] += 1
             self.writes[door, method] += writes
+            if writes:
+                self.last = time.time()
 
     def clear(self) -> None:
         """Begin at zero."""
         with self._lock:
             self.calls.clear()
             self.writes.clear()
+            self.last = 0.0
 
     def read(self) -> dict[str, object]:
-        """{"total", "written", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
+        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
         with self._lock:
             return {
-                "total": self.calls.total(), "written": self.writes.total(),
+                "total": self.calls.total(), "written": self.writes.total(), "last": self.last,
                 "calls": _by_door(self.calls), "writes": _by_door(+self.writes),
             }
 

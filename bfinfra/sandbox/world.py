@@ -63,7 +63,7 @@ class User:
 
 @dataclass(frozen=True)
 class PciDevice:
-    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes."""
+    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes; `sriov`: whether it has virtual functions, as the T4 and the A100 have."""
 
     id: str
     vendor: int
@@ -71,6 +71,7 @@ class PciDevice:
     name: str
     class_: int = 0x0302
     memory: Bytes = NOTHING
+    sriov: bool = False
 
     def __post_init__(self) -> None:
         if not PCI_ADDRESS.fullmatch(self.id):
@@ -193,7 +194,10 @@ class Template:
 class KubernetesCluster:
     """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading.
 
-    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join, and `gpus` are those of each worker.
+    `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
+    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join, with the GPUs that those have.
+    `machines`: the Linux machines that are its nodes, of a cluster that stands already; none given: `nodes` of its own.
+    `kubelet_folders`: node or glob → the folder of its kubelet, where that is not /var/lib/kubelet.
     """
 
     address: str
@@ -202,6 +206,8 @@ class KubernetesCluster:
     gpus: int = 0
     token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
     kubeadm: str = ""
+    machines: tuple[str, ...] = ()
+    kubelet_folders: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[^:/\s]+:\d{1,5}", self.address):
@@ -329,6 +335,7 @@ def _problems(world: World) -> list[str]:
         *((f"datastores {name}: clusters", cluster, world.clusters) for name, each in world.datastores.items() for cluster in each.clusters),
         *((f"storage_policies {name}: datastores", store, world.datastores) for name, each in world.storage_policies.items() for store in each.datastores),
         *((f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines) for name, each in world.kubernetes_clusters.items() if each.kubeadm),
+        *((f"kubernetes_clusters {name}: machines", machine, world.linux_machines) for name, each in world.kubernetes_clusters.items() for machine in each.machines),
         *((f"content_libraries {name}: datastore", each.datastore, world.datastores) for name, each in world.content_libraries.items()),
         *((f"clusters {name}: content", library, world.content_libraries) for name, each in world.clusters.items() for library in each.content),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import typing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,9 +15,9 @@ from bfinfra.model.errors import Place, Problem
 from bfinfra.model.secret import LiteralSecret
 from bfinfra.model.sources import Sources
 from bfinfra.model.suggest import nearest
+from bfinfra.model.yaml import ZEROS, Entry, Node
 from bfinfra.spec import messages
 from bfinfra.spec.merge import Block
-from bfinfra.spec.yaml import Entry
 
 M = TypeVar("M")
 Spot = tuple[tuple[str, ...], Place, Place]
@@ -30,12 +30,28 @@ def validated(model: Any, topic: str, block: Block, sources: Sources, problems: 
     is_model = isinstance(model, type) and issubclass(model, BaseModel)
     try:
         if is_model:
-            return model.model_validate({} if data is None else data, context={"sources": sources})
+            found = model.model_validate({} if data is None else data, context={"sources": sources})
+            if block.entry.node.source.zeros:
+                problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in _octals(block.entry.node, found, ()))
+            return found
         return TypeAdapter(model).validate_python(data, context={"sources": sources})
     except ValidationError as error:
-        found = _problems(error.errors(include_url=False), block.entry, model)
-        problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in found)
+        wrong = _problems(error.errors(include_url=False), block.entry, model)
+        problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in wrong)
         return None
+
+
+def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Problem]:
+    """Numbers that begin with a zero: YAML 1.1 reads 010 as 8, YAML 1.2 as 10."""
+    if isinstance(node.value, dict):
+        for key, entry in node.value.items():
+            yield from _octals(entry.node, value.get(key) if isinstance(value, Mapping) else getattr(value, key, None), (*path, key))
+    elif isinstance(node.value, list):
+        for number, (each, inner) in enumerate(zip(node.value, value if isinstance(value, list | tuple) else (), strict=False)):
+            yield from _octals(each, inner, (*path, str(number)))
+    elif node.plainly and type(value) in (int, float) and ZEROS.fullmatch(node.value):
+        yield Problem(f"{'.'.join(path)}: expected a number without leading zeros", node.at, f"here stands {node.value}, which YAML 1.1 reads as octal, and others don't",
+                      f"write {value} if that is meant")
 
 
 def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -9,8 +10,9 @@ from pathlib import Path
 
 from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
+from bfinfra.model.sources import plain_file
 from bfinfra.model.suggest import nearest
-from bfinfra.spec.yaml import LARGEST, Node, Unreadable, compose
+from bfinfra.model.yaml import LARGEST, Node, Unreadable, compose
 
 ENDINGS = frozenset({".yaml", ".yml"})
 
@@ -47,7 +49,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
 
 def _document(path: Path, problems: list[Problem]) -> Document | None:
     try:
-        with path.open("rb") as stream:
+        with plain_file(path) as stream:
             data = stream.read(LARGEST + 1)
     except OSError as error:
         problems.append(Problem("the file can't be read", str(path), error.strerror or type(error).__name__, _instead(path, error)))
@@ -69,6 +71,8 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
 
 def _instead(path: Path, error: OSError) -> str:
     """What next, where a file can't be read."""
+    if error.errno == errno.EINVAL:
+        return "name a file that is kept: a site is read more than once"
     if not isinstance(error, FileNotFoundError):
         return "let the user that runs this read it, or name another file"
     with suppress(OSError):

@@ -18,10 +18,10 @@ from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site, VCenterSettings
 from bfinfra.model.sources import Sources
-from bfinfra.spec import files, missing, references
+from bfinfra.spec import conflicts, files, missing, references
 from bfinfra.spec.fields import validated
 from bfinfra.spec.merge import Block, Blocks, merge
-from bfinfra.spec.places import Places
+from bfinfra.spec.places import Places, place_in
 
 Kinds = Mapping[str, Any]
 
@@ -53,16 +53,29 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
     drift = reading.read(DriftSettings, "drift", blocks.settings.get("drift")) or DriftSettings()
     resources = dict(_resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec))
     reading.problems.extend(references.check(resources, blocks.resources))
+    found = [(each.stops, each.located(lambda key, field: place_in(blocks.resources[key], field))) for each in conflicts.check(resources)]
+    reading.problems.extend(problem for stops, problem in found if stops)
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
     site = Site(name, vcenter, resources, Places(blocks), digests, pepper, overlay=overlay, drift=drift)
-    return replace(site, warnings=tuple(Warned(problem) for problem in (*missing.references(site), *_warnings(site))))
+    nowhere = (each.problem for each in missing.references(site))
+    warned = (*nowhere, *_warnings(site), *(problem for _, problem in found))
+    return replace(site, warnings=tuple(Warned(problem) for problem in warned))
 
 
-def missing_references(site: Site) -> tuple[Problem, ...]:
-    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a run needs them."""
-    return missing.references(site)
+def missing_references(site: Site, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
+    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a run needs them.
+
+    `kinds`: of the site's settings and of resources of these kinds alone. Without files that may be brought later.
+    """
+    found = (each for each in missing.references(site) if not each.awaited)
+    return tuple(each.problem for each in found if kinds is None or each.key is None or each.key.kind in kinds)
+
+
+def awaited_files(site: Site) -> tuple[Problem, ...]:
+    """The files that aren't there yet and may be brought later: what needs one waits for it."""
+    return tuple(each.problem for each in missing.references(site) if each.awaited)
 
 
 def _resources(blocks: Blocks, reading: _Reading, spec_of: Callable[[str], Any]) -> Iterator[tuple[Key, Any]]:
@@ -95,10 +108,11 @@ def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[
 
 
 def _sorted(problems: Sequence[Problem], order: list[Path]) -> list[Problem]:
-    """In the order in which one reads: by file, line, column; what has no place first."""
+    """In the order in which one reads: by file, line, column; what has no place first, files that the site names last."""
+    positions = {file: number for number, file in enumerate(order)}
 
     def key(problem: Problem) -> tuple[int, int, int]:
         at = problem.where
-        return (order.index(at.file), at.line, at.column) if isinstance(at, Place) else (-1, 0, 0)
+        return (positions.get(at.file, len(order)), at.line, at.column) if isinstance(at, Place) else (-1, 0, 0)
 
     return sorted(dict.fromkeys(problems), key=key)

@@ -11,8 +11,8 @@ from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
+from bfinfra.model.yaml import Entry
 from bfinfra.spec.files import Document
-from bfinfra.spec.yaml import Entry
 
 SETTINGS = ("site", "vcenter", "pepper", "drift")
 ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors

@@ -2,40 +2,80 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import field
 
+from bfinfra.model.awaited import UNNOTED, WHY, absent
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile, LocalOutput
 from bfinfra.spec.leads import Spot, walk
 
 
-def references(site: Site) -> tuple[Problem, ...]:
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One of them. `key`: the resource that has it, None for a setting of the site.
+
+    `awaited`: a file that may be brought later; what needs it waits, and nothing else does.
+    """
+
+    key: Key | None
+    problem: Problem
+    awaited: bool = False
+
+
+def references(site: Site) -> tuple[Reference, ...]:
     """In the order of the files."""
-    search = _Search()
+    search = _Search(site)
     walk(site, search.see)
-    return tuple(
-        Problem(f"{key or 'the site'}: {path} leads nowhere", site.place(key, path) or "", why, advice) for (key, path), why, advice in search.found
-    )
+    return tuple(search.found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """What was found, and what is known of each file: hundreds of servers name the same few."""
 
-    found: list[tuple[Spot, str, str]] = field(default_factory=list)
+    site: Site
+    found: list[Reference] = field(default_factory=list)
     looked: dict[object, object] = field(default_factory=dict)
 
     def see(self, at: Spot, value: Secret | LocalFile) -> None:
         """Whether it leads anywhere."""
-        if isinstance(value, Secret):
+        file = value if isinstance(value, LocalFile) else value.file
+        if file and (how := self._awaits(at)):
+            self._see_awaited(at, file, how)
+        elif isinstance(value, Secret):
             if why := self._once(value.leads, value.missing):
-                self.found.append((at, str(why), f"export {value.target}=…" if value.way == "env" else ""))
+                self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else "")
         elif not isinstance(value, LocalOutput) and not self._once(value.path, value.path.exists):
-            self.found.append((at, f"there is no {value.path}", "paths begin at the folder of the site file"))
+            self._note(at, f"there is no {value.path}", "paths begin at the folder of the site file")
+
+    def _see_awaited(self, at: Spot, file: LocalFile, how: str) -> None:
+        key, path = at
+        noted = key is None or path not in type(self.site.resources[key]).unnoted
+        problem = self._once(("awaited", file.path, noted), lambda: absent(file, how, WHY if noted else UNNOTED))
+        if isinstance(problem, Problem):
+            where = self.site.place(key, path) or str(key)
+            said = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
+            self.found.append(Reference(key, said, awaited=True))
+
+    def _awaits(self, at: Spot) -> str:
+        """Where a file is had that may be brought later; "" for what must be there."""
+        key, path = at
+        if key is None:
+            return ""
+        awaits = type(self.site.resources[key]).awaits
+        how: str = awaits.get(path) or awaits.get(re.sub(r"\.\d+$", "", path), "")
+        return how
+
+    def _note(self, at: Spot, why: str, advice: str) -> None:
+        key, path = at
+        where = self.site.place(key, path) or ""
+        self.found.append(Reference(key, Problem(f"{key or 'the site'}: {path} leads nowhere", where, why, advice)))
 
     def _once(self, what: object, look: Callable[[], object]) -> object:
         if what not in self.looked:

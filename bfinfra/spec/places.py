@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from bfinfra.model.errors import Place
 from bfinfra.model.refs import Key
+from bfinfra.model.yaml import Node
 from bfinfra.spec.merge import Block, Blocks
-from bfinfra.spec.yaml import Node
 
 Spot = tuple[Key | None, str]
 

@@ -1,12 +1,13 @@
-"""References between resources: do they lead somewhere, to the right kind, and not in a circle."""
+"""References between resources: do they lead somewhere, to the right kind, and not in a circle; and so of the order that follows."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from bfinfra.model.errors import Problem
+from bfinfra.model.order import AFTER, Specs, derived
 from bfinfra.model.refs import Edge, Key, edges
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.merge import Block
@@ -15,7 +16,7 @@ from bfinfra.spec.places import place_in
 Blocks = Mapping[Key, Block]
 
 
-def check(specs: Mapping[Key, Any], blocks: Blocks) -> Iterator[Problem]:
+def check(specs: Specs, blocks: Blocks) -> Iterator[Problem]:
     """`specs`: the valid ones; `blocks`: all that is written (a reference to an invalid resource is no second error)."""
     graph: dict[Key, dict[Key, Edge]] = {key: {} for key in specs}
     for key, spec in specs.items():
@@ -25,7 +26,13 @@ def check(specs: Mapping[Key, Any], blocks: Blocks) -> Iterator[Problem]:
                 graph[key][there[0]] = edge
             elif there or not edge.optional:
                 yield _ambiguous(key, edge, there, blocks) if there else _dangling(key, edge, blocks)
-    yield from _cycles(graph, blocks)
+        for index, address in enumerate(spec.after):
+            if (other := Key.parse(address)) not in blocks or other == key:
+                yield _nowhere(key, f"{AFTER}.{index}", other, blocks)
+    if circles := tuple(_cycles(graph, blocks)):
+        yield from circles
+    else:
+        yield from _waiting_in_a_circle(specs, graph, blocks)
 
 
 def _dangling(key: Key, edge: Edge, blocks: Blocks) -> Problem:
@@ -41,6 +48,33 @@ def _dangling(key: Key, edge: Edge, blocks: Blocks) -> Problem:
 def _ambiguous(key: Key, edge: Edge, there: list[Key], blocks: Blocks) -> Problem:
     return Problem(f"{key}: {edge.field} names {edge.name}, which could be {' or '.join(map(str, there))}", place_in(blocks[key], edge.field),
                    next="rename one of them")
+
+
+def _nowhere(key: Key, field: str, other: Key, blocks: Blocks) -> Problem:
+    at = place_in(blocks[key], field)
+    if other == key:
+        return Problem(f"{key}: {field} names itself", at, next="take it out")
+    return Problem(f"{key}: {field} names {other}, and there is no such resource", at, next=nearest(str(other), map(str, blocks)))
+
+
+def _waiting_in_a_circle(specs: Specs, graph: Mapping[Key, Mapping[Key, Edge]], blocks: Blocks) -> Iterator[Problem]:
+    """The same of all that they wait for: what they name, what they require of each other, and what stands under `after`; one circle at a time."""
+    order = derived(specs)
+    if not order:
+        return
+    waits = {key: {**order.get(key, {}), **{other: edge.field for other, edge in graph[key].items()}} for key in specs}
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        around: list[Key] = error.args[1][:0:-1]
+        written = next((n for n, key in enumerate(around) if waits[key][around[(n + 1) % len(around)]] == AFTER), 0)
+        path = [*around[written:], *around[: written + 1]]
+        pairs = list(itertools.pairwise(path))
+        key, other = pairs[0]
+        field = f"{AFTER}.{specs[key].after.index(str(other))}" if waits[key][other] == AFTER else ""
+        why = "; ".join(f"{one} waits for {two} ({waits[one][two]})" for one, two in pairs)
+        yield Problem(f"{' → '.join(map(str, path))}: these wait for each other in a circle", place_in(blocks[key], field), why,
+                      f"take {other} out of {AFTER}" if field else "take one of them out")
 
 
 def _cycles(graph: dict[Key, dict[Key, Edge]], blocks: Blocks) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ from bfinfra.spec.load import load
 MOVED = Drifted(key=Key("bitfusion_server", "bf"), cause=Cause.DRIFT, field="power", applied="on", now="planted-value", wanted="on", since=5.0)
 REPORT = Report("poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0)
 SECRET = "planted-signing-secret"
-QUICK = app.Setting(patience=Patience(attempts=4, pause=0.001, longest=0.002))
+QUICK = app.Setting(patience=Patience(attempts=4, lasts=0, pause=0.001, longest=0.002))
 
 
 class InTurn(dict):

@@ -27,8 +27,8 @@ from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.world import load
 
 WORLDS = Path(__file__).parents[2] / "specs/worlds"
-ONCE = Patience(attempts=1)
-QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+ONCE = Patience(attempts=1, lasts=0)
+QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
 
 
 class Nobody(httpx2.BaseTransport):
@@ -69,7 +69,7 @@ def alone(folder: Path) -> Iterator[None]:
     env = {"HOME": home, "XDG_STATE_HOME": home, "BFINFRA_STATE_HOME": home, **dict.fromkeys(("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_PASSWORD"), "hunter2-fuzz"), "NO_COLOR": "1"}
     nobody = mock.patch.object(app, "THE_WORLD", app.Setting(patience=ONCE, fillings=(Nobody,)))
     parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
-    setting = mock.patch.object(app, "Setting", lambda sandbox=None: app.THE_WORLD)
+    setting = mock.patch.object(app, "Setting", lambda **_: app.THE_WORLD)
     with mock.patch.dict(os.environ, env), nobody, setting, parser, mock.patch.object(secret, "_run", _no_program):
         yield
 

@@ -32,7 +32,6 @@ token_secret:
     (but(HEAD, ("{env: VCENTER_PASSWORD}", "hunter2")) + NAMESPACE, ("site.yaml:5:13: error: vcenter: password: a secret never stands in a file", "{env: NAME}")),
     (but(HEAD, ("VCENTER_PASSWORD", "NOT_SET")) + NAMESPACE, ("site.yaml:5:3: error: the site: vcenter.password leads nowhere", "the environment variable NOT_SET is not set", "export NOT_SET")),
     (but(HEAD, ("ca.pem", "nowhere.pem")) + NAMESPACE, ("site.yaml:6:20: error: the site: vcenter.trust.ca_file leads nowhere", "paths begin at the folder of the site file")),
-    (HEAD + HOST + but(SERVER, ("server.ova", "sever.ova")), ("site.yaml:13:17: error: bitfusion_server/bf-01: ova.file leads nowhere", "there is no ")),
 ])  # fmt: skip
 def test_what_can_be_said_of_the_files_alone(desk: Desk, text, says):
     desk.refuses(text, *says)

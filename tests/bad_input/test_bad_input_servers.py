@@ -131,9 +131,9 @@ def test_what_a_namespace_can_t_have(desk: Desk, change, says):
 
 
 @pytest.mark.parametrize(("namespace", "cluster", "says"), [
-    ((), (("best-effort-small", "best-effort-big"),), ("site.yaml:16:41", "the namespace offers no VM class best-effort-big", "did you mean best-effort-small?")),
+    ((), (("best-effort-small", "best-effort-big"),), ("site.yaml:16:41", "supervisor_namespace/team-a offers no VM class best-effort-big", "did you mean best-effort-small?")),
     ((("    vm_classes: [best-effort-small]\n", ""),), (), ("the namespace offers no VM class best-effort-small", "add it to the namespace's vm_classes")),
-    ((), (("storage_class: gold", "storage_class: silver"),), ("site.yaml:16:75", "the namespace offers no storage class silver", "there are: gold")),
+    ((), (("storage_class: gold", "storage_class: silver"),), ("site.yaml:16:75", "supervisor_namespace/team-a offers no storage class silver", "there are: gold")),
     ((), (("v1.20.2", "v1.25.7"),), ("site.yaml:15:14", "the supervisor has no release v1.25.7", "there are: v1.20.2, v1.21.2")),
     ((), (("gold}}", "gold, volumes: {data: {mount_path: /data, capacity: 101GiB}}}}"),), ("take 101GiB of gold; the namespace team-a may use 100GiB", "1 nodes × 101GiB", "raise storage.gold")),
     ((("best-effort", "guaranteed"), ("    storage", "    limits: {memory: 8GiB}\n    storage")), (("best-effort", "guaranteed"), ("workers: {count: 1", "workers: {count: 5")),

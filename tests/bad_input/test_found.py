@@ -60,6 +60,13 @@ def test_a_secret_or_kubeconfig_that_is_no_small_file_of_text_is_not_read(home: 
     assert at_a_desk.answers("plan", str(site)) == 1
 
 
+@pytest.mark.parametrize("verb", ["validate", "plan", "graph"])
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/tty0", "pipe"])
+def test_a_site_that_is_no_plain_file_is_refused_and_never_waited_for(home: Path, verb: str, path: str):
+    os.mkfifo(home.parent / "pipe")
+    code, _, err = at_a_desk.said(verb, str(home.parent / path))
+    assert (code, "it is no plain file" in err or "No such" in err) == (1, True)
+
 
 DEEP = "[" * 100_000
 PLAN = '{"format_version": 1, "site": "a", "destroy": false, "files": {}, "items": {}}'

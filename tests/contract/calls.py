@@ -15,7 +15,7 @@ from bfinfra.model.errors import BfinfraError, Busy, Conflict
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b[A-Z]+_[A-Z_]+\b|\((\d{3})\)")
-NO_FAULT = {"VirtualMachine", "ResourcePool", "HostSystem", "ConfigMap", "PropertyCollector", "ServiceInstance", "SessionManager", "OvfManager", "CurrentTime", "SetField", "ManageCustomFields"}
+NO_FAULT = {"VirtualMachine", "ResourcePool", "HostSystem", "UserDirectory", "ConfigMap", "PropertyCollector", "ServiceInstance", "SessionManager", "OvfManager", "CurrentTime", "SetField", "ManageCustomFields"}
 """What else stands in a message in this spelling: types, methods, privileges."""
 
 

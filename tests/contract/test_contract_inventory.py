@@ -62,6 +62,16 @@ def test_hosts_say_what_cards_they_have(vcenter: VCenterSide) -> None:
     assert found.boot and found.datastores and found.networks
 
 
+@call("hosts.rooms", case="the memory of a host on which nothing runs, and one that is gone")
+def test_hosts_say_how_much_memory_they_have(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = host(vc, vcenter)
+    found = vc.hosts.rooms([moid, "host-99999"])
+    assert found.keys() == {moid}
+    assert found[moid].memory > 1 << 30
+    assert found[moid].reserved == {}
+
+
 @call("hosts.read", case="a host that is gone is left out")
 def test_a_host_that_is_gone_is_left_out(vcenter: VCenterSide) -> None:
     assert vcenter.open().hosts.read(["host-99999"], KEY) == []

@@ -22,6 +22,7 @@ from bfinfra.backends.vcenter import (
     client,
     cluster_notes,
     content,
+    directory,
     events,
     host_settings,
     hosts,
@@ -45,7 +46,7 @@ from bfinfra.backends.vcenter import (
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
-    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "library_items": library_items.LibraryItems, "tasks": tasks.Tasks,
+    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "directory": directory.Directory, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "library_items": library_items.LibraryItems, "tasks": tasks.Tasks,
     "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
     "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "tagging": tagging.Tagging, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
 }

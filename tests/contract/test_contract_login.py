@@ -75,7 +75,9 @@ def test_a_reader_sees_no_secrets_of_the_supervisor(vcenter: VCenterSide, accoun
 @lacks(NO_LOGIN)
 def test_a_kubeconfig_is_written(vcenter: VCenterSide) -> None:
     _, clusters = enter(vcenter)
-    assert f"server: https://{SUPERVISOR}:6443" in clusters.kubeconfig(Endpoint(server=SUPERVISOR))
+    config = clusters.kubeconfig(Endpoint(server=SUPERVISOR))
+    assert "server: https://127.0.0.1:" in config  # where the sandbox listens: kubectl does not know it by the name
+    assert f"tls-server-name: {SUPERVISOR}" in config
 
 
 @call("cluster.create", "cluster.get", "cluster.list", "cluster.patch", "cluster.apply", "cluster.delete", "cluster.strangers", case="the life of a Tanzu cluster in a namespace of the supervisor")
@@ -86,7 +88,8 @@ def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
     vcenter.until(lambda: spaces.details(["life"], spaces.catalog())["life"].status == "RUNNING")
     cluster, _ = enter(vcenter, namespace="life")
     assert {r["spec"]["version"].partition("+")[0] for r in cluster.list(TANZU, "TanzuKubernetesRelease")} >= {"1.20.2"}
-    assert [b["metadata"]["name"] for b in cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClassBinding", "life")] == ["best-effort-small"]
+    assert [b["metadata"]["name"] for b in cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClass", "life")] == ["best-effort-small"]
+    assert cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClassBinding", "life") == []
     assert cluster.list("v1", "ResourceQuota", "life")
     pool = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
     thing = {"apiVersion": TANZU, "kind": "TanzuKubernetesCluster", "metadata": {"name": "guest", "namespace": "life"},

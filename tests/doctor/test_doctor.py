@@ -170,7 +170,7 @@ def small_world(tmp_path, **changes):
 def narrow(tmp_path):
     """A datastore with too little room, a vCenter that is too old, an old cluster."""
     world = small_world(tmp_path, datastores={"local": {"capacity": "64KiB", "clusters": ["farm"]}},
-                        kubernetes_clusters={"other": {"address": "10.3.0.1:6443", "version": "v1.17.3"}})
+                        kubernetes_clusters={"other": {"address": "10.3.0.1:6443", "version": "v1.15.3"}})
     yield sandboxes.start(world, tmp_path / "state", pace=0)
     sandboxes.stop(tmp_path / "state")
 

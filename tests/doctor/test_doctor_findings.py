@@ -136,7 +136,7 @@ def test_a_supervisor_that_serves_no_such_api(on, monkeypatch):
         assert "kubectl api-versions" in one(clusters.tanzu(ground))[1]
 
 
-@pytest.mark.parametrize(("version", "health", "words"), [("v1.17.3", BAD, "server-side apply"), ("v1.99.0", WARNING, "try it with plan first"), ("v1.25.3", GOOD, "v1.25.3")])
+@pytest.mark.parametrize(("version", "health", "words"), [("v1.15.12", BAD, "server-side apply"), ("v1.17.3", GOOD, "v1.17.3"), ("v1.99.0", WARNING, "try it with plan first"), ("v1.25.3", GOOD, "v1.25.3")])
 def test_versions_of_clusters(on, monkeypatch, version, health, words):
     monkeypatch.setattr("bfinfra.backends.kubernetes.Cluster.version", lambda _: version)
     with on("kubernetes_cluster") as ground:

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 import engine.toys as toys
+import pytest
 from engine.toys import Box, BoxSpec, LidSpec, Make, ToyState, ToyWorld, applied, lines, planned, problems, site
 
 from bfinfra.engine.retry import Patience
@@ -254,7 +255,7 @@ def test_a_step_that_fails_where_the_world_moved_needs_no_look_before_it(monkeyp
     monkeypatch.setattr(toys, "Make", Exclusive)
     world = guarded()
     assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
-    assert world.reads.count(("box", False)) == 1  # after it
+    assert world.reads.count(("box", False)) == 1 + 1  # after it, and when all is over
 
 
 def test_where_it_fails_the_world_is_looked_at_and_a_stranger_left_alone(monkeypatch):
@@ -285,7 +286,34 @@ def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypat
     monkeypatch.setattr(toys.Toy, "ready", Kind.ready)
     world = ToyWorld()
     assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}
-    assert world.reads.count(("box", False)) == 1 + 1  # before it and after it
+    assert world.reads.count(("box", False)) == 1 + 1 + 1  # before it, after it, and when all is over
     world.reads.clear()
     assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "kept"}
     assert world.reads.count(("box", False)) == 0
+
+
+@pytest.mark.parametrize(("kind", "how"), [
+    (lambda world: world.things.pop(("box", "a")), "it was made, and is gone"),
+    (lambda world: world.things.update({("box", "a"): replace(world.things["box", "a"], fields={**world.things["box", "a"].fields, "size": 4})}), "size: 2 → 4"),
+])
+def test_what_others_moved_while_it_ran_is_not_reported_as_done(kind, how):
+    world = ToyWorld(after=lambda step: kind(world) if step.name == "z" else None)
+    endings, events = applied(world, site(box__a=BoxSpec(size=2), lid__z=LidSpec(box="a")))
+    assert endings == {"box/a": "failed", "lid/z": "done"}
+    assert problems(events) == [f"box/a moved while this ran; {how}; see who else changes it, then apply again"]
+
+
+def test_what_was_removed_and_stands_there_again_is_said():
+    world = ToyWorld()
+    applied(world, site(box__a=BoxSpec(), box__b=BoxSpec()))
+    back = world.things["box", "b"]
+    world.after = lambda step: world.things.update({("box", "b"): back}) if step.name == "z" else None
+    endings, _ = applied(world, site(box__a=BoxSpec(), lid__z=LidSpec(box="a")))
+    assert endings == {"box/a": "kept", "box/b": "failed", "lid/z": "done"}
+
+
+def test_what_can_not_be_looked_at_once_more_is_no_success():
+    world = ToyWorld(after=lambda step: world.unreadable.update({"": "the line is dead"}) if step.name == "z" else None)
+    endings, events = applied(world, site(box__a=BoxSpec(), lid__z=LidSpec(box="a")))
+    assert endings == {"box/a": "failed", "lid/z": "done"}
+    assert "can't be looked at once more" in problems(events)[0]

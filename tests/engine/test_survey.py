@@ -12,7 +12,7 @@ from bfinfra.engine.retry import Patience
 from bfinfra.model.errors import Busy, Unreachable
 from bfinfra.model.kind import Seen
 
-QUICK = Patience(attempts=4, sleep=lambda _: None)
+QUICK = Patience(attempts=4, lasts=0, sleep=lambda _: None)
 
 
 def asked(monkeypatch, error):

@@ -175,7 +175,7 @@ def site(**resources: Any) -> Site:
     return Site("toys", None, {Key(*name.split("__")): spec for name, spec in resources.items()})
 
 
-IMPATIENT = Patience(attempts=4, sleep=lambda _: None)
+IMPATIENT = Patience(attempts=4, lasts=0, sleep=lambda _: None)
 
 
 def planned(world: ToyWorld, wanted: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> Plan:

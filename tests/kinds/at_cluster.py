@@ -14,10 +14,11 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import Patience
+from bfinfra.model.drift import Report
 from bfinfra.model.plan import Item, Plan
 from bfinfra.sandbox.makers.token import make_token
 
-QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 
@@ -36,6 +37,9 @@ class Site:
 
     def plan(self, **how: Any) -> Plan:
         return app.plan(self._load(), around=app.Setting(patience=QUICK), **how)
+
+    def drift(self) -> Report:
+        return app.drift(self._load(), around=app.Setting(patience=QUICK))
 
     def item(self, address: str, **how: Any) -> Item:
         (item,) = [item for item in self.plan(**how).items if str(item.key) == address]

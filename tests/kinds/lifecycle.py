@@ -30,7 +30,7 @@ EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))
 MADE_ANEW = re.compile(
     r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": )"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])')
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
-QUICK = Patience(attempts=5, pause=0.01, longest=0.05)
+QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 PARTS = ("backends", "engine", "kinds", "model", "spec")

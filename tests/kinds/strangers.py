@@ -6,6 +6,7 @@ that shares nothing with bfinfra (`rights.given` has pyVmomi and plain HTTP for 
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -167,6 +168,13 @@ def mpi_operator(sandbox: Running, folder: Path, name: str) -> Look:
     return kube_object(other(sandbox), "/api/v1/namespaces/default/serviceaccounts", body)
 
 
+@stranger("nvidia_device_plugin", at="nvidia-device-plugin-daemonset", inside="a DaemonSet's pods are its own")
+def nvidia_device_plugin(sandbox: Running, folder: Path, name: str) -> Look:
+    pod = {"metadata": {"labels": {"name": name}}, "spec": {"containers": [{"name": "c", "image": "busybox"}]}}
+    body = {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"name": name}}, "template": pod}}
+    return kube_object(other(sandbox), "/apis/apps/v1/namespaces/kube-system/daemonsets", body)
+
+
 @stranger("namespace", at="training", inside=(lambda sandbox: config_map(other(sandbox), "training"), "ConfigMap training/theirs"))
 def namespace(sandbox: Running, folder: Path, name: str) -> Look:
     return kube_object(other(sandbox), "/api/v1/namespaces", {"metadata": {"name": name}})
@@ -297,6 +305,13 @@ def kubeadm_cluster(sandbox: Running, folder: Path, name: str) -> Look:
 @stranger("vgpu_license", at="gridd.conf", inside="a file holds lines only")
 def vgpu_license(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "gpu-01", f"/etc/nvidia/{name}", "ServerAddress=10.9.9.9\n")
+
+
+@stranger("loaded_image", at="team/bitfusion-webhook:0.4-1", inside="an image is whole")
+def loaded_image(sandbox: Running, folder: Path, name: str) -> Look:
+    """What docker has stands in one file: the look is at this image alone."""
+    store = on_machine(sandbox, "gpu-01", "/var/lib/docker/images.json", json.dumps({f"docker.io/{name}": f"sha256:{'7' * 64}"}) + "\n")
+    return lambda: str(json.loads(store()).get(f"docker.io/{name}"))
 
 
 @stranger("bitfusion_client", at="bitfusion", inside="what else is on a machine is no part of it")

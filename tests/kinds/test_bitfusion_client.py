@@ -11,7 +11,8 @@ from bfinfra.backends.ansible.play import Played
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.kinds.bitfusion_client import BitfusionClient, Facts, Installed, Remove, SetUp, Spec, State, _files_of
-from bfinfra.model.errors import Refusal, Rejected
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Awaited, Refusal, Rejected
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
@@ -37,11 +38,14 @@ def installed(wanted: Spec, **how) -> Installed:
     return Installed(**found)
 
 
-def steps(wanted: Spec | None, token=TOKEN, **on: Installed):
+AWAY = ("package", Absent("client.deb is not there yet"))
+
+
+def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
     mark = next((each.mark for each in on.values() if each.mark), None)
     state = State(mark=mark, hosts=tuple(on), on=on, machines={name: MACHINES[name] for name in on}) if on else None
     needs = {"token": Need(Key("bitfusion_token", "team"), None, None)}
-    return BitfusionClient.steps("desk", wanted, state, Around(MARK, needs, facts=Facts(MACHINES, {"desk": PACKAGE}, {"desk": token})))
+    return BitfusionClient.steps("desk", wanted, state, Around(MARK, needs, facts=Facts(MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY})))
 
 
 def test_nothing_stands_everything_is_set_up_in_one_play():
@@ -49,6 +53,21 @@ def test_nothing_stands_everything_is_set_up_in_one_play():
     assert (type(step), step.title()) == (SetUp, "set the Bitfusion client up on one, two")
     assert step.users == [("root", "/root/.bitfusion"), ("ann", "/data/ann/.bitfusion")]
     assert step.install == {"one": True, "two": True}
+
+
+def test_without_package_and_token_what_stands_is_held_against_what_was_put_there():
+    wanted, noted = spec(), ",".join(f"{name}:{value}" for name, value in TOKEN.items())
+    there = installed(wanted, noted={"token": noted})
+    assert steps(wanted, token={}, package="", one=there, two=there) == ()
+    moved = installed(wanted, noted={"token": noted}, files={**there.files, "/etc/bitfusion/servers.conf": "99" * 32})
+    with pytest.raises(Awaited, match="not there yet") as awaited:
+        steps(wanted, token={}, package="", one=there, two=moved)
+    assert [change.field for change in awaited.value.steps[0].changes] == ["on.two.files./etc/bitfusion/servers.conf"]
+    with pytest.raises(Awaited) as awaited:
+        steps(wanted, token={}, package="")
+    assert (awaited.value.field, awaited.value.steps) == ("package", ())
+    old = installed(wanted)
+    assert steps(wanted, token={}, package="", one=old, two=old) == ()  # an earlier release noted nothing of the token
 
 
 def test_what_agrees_is_left_and_a_changed_token_is_put_where_it_differs():

@@ -23,7 +23,7 @@ from bfinfra.kinds.bitfusion_device_plugin.manifests import Filling, render
 from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.bitfusion_device_plugin.state import Ground
 from bfinfra.model.device_plugin import RELEASES
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
@@ -248,10 +248,33 @@ def token(**changes):
     ({"token_secret": "t"}, {"token_secret": token(namespaces=["default"])}, {}, "puts no token into kube-system"),
     ({"token_secret": "t"}, {"token_secret": token(form="single")}, {}, "has the form single"),
     ({"failure_policy": "Fail"}, {}, {"kube-system": {}}, "the system's pods would be shown to the webhook"),
+    ({}, {}, {"bwki": {"pod-security.kubernetes.io/enforce": "restricted"}}, "Pod Security refuses the webhook's pods in bwki"),
+    ({"namespaces": ["a"]}, {}, {"a": None}, "there is no namespace a"),
+    ({"namespaces": ["a"]}, {}, {"a": {}}, "the namespace a can't be selected"),
+    ({"namespaces": ["kube-system", "bwki"]}, {}, {"bwki": {"kubernetes.io/metadata.name": "bwki"}}, "no pod would be shown to the webhook"),
 ])
 def test_what_can_not_work_is_refused_before_anything_is_written(spec, needs, ground, words):
     with pytest.raises(Refusal, match=words):
         check(Spec.model_validate(SPEC | spec), around(**needs), replace(GROUND, labels={**GROUND.labels, **ground}))
+
+
+def test_namespaces_are_chosen_by_a_label_that_old_clusters_do_not_set(site, cluster):
+    plugin(site, namespaces=["default", "train"])
+    with pytest.raises(BfinfraError, match=r"kubectl label namespace default kubernetes\.io/metadata\.name=default"):
+        site.apply()
+    assert cluster.get("v1", "Namespace", "bwki") is None
+    somebody_patches(cluster, "namespaces/default", {"metadata": {"labels": {"kubernetes.io/metadata.name": "default"}}})
+    site.applied()
+    for space, wanted in (("training", "injected"), ("default", "injected"), ("kube-public", "")):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": space, "annotations": {"auto-management/bitfusion": "all", "bitfusion-client/os": "ubuntu20", "bitfusion-client/version": "450"}},
+               "spec": {"containers": [{"name": "c", "image": "x:1", "command": ["a"], "resources": {"limits": {"bitfusion.io/gpu-amount": "1"}}}]}}
+        assert cluster.create(pod)["metadata"]["annotations"].get("auto-management/status", "") == wanted
+        cluster.delete("v1", "Pod", "p", space)
+
+
+def test_namespaces_that_are_never_shown_to_the_webhook_are_told():
+    spec = Spec.model_validate(SPEC | {"namespaces": ["a", "kube-system"]})
+    assert [(field, problem.what) for field, problem in spec.warnings()] == [("namespaces.1", "pods in kube-system are not shown to the webhook")]
 
 
 def test_a_cluster_has_one_plug_in():

@@ -4,11 +4,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from kinds.servers import CARDS, HOST, PW, around, machine, package, spec, state, steps, titles
+from kinds.servers import CARDS, GIB, HOST, MARK, MARK_KEY, PW, around, machine, package, spec, state, steps, titles
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.places import Folder
-from bfinfra.backends.vcenter.vm import Attached
+from bfinfra.backends.vcenter.vm import Attached, Disk
 from bfinfra.kinds.bitfusion_server import sizing
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.run import Runs
@@ -20,8 +20,6 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.peers import Peers
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
-
-GIB = 1 << 30
 
 
 def refused(**how) -> Refusal:
@@ -210,6 +208,35 @@ def test_a_vgpu_is_a_share_by_a_profile_that_the_host_offers():
 )
 def test_what_is_unknown_or_unfit_is_refused_at_its_field(how, field):
     assert refused(**how).field == field
+
+
+def sealed(written, **fields):
+    extra = {**machine().extra, MARK_KEY: MARK.seal(written.applied()).encode()}
+    return state(machine(extra=extra, **fields))
+
+
+@pytest.mark.parametrize(("before", "thin", "now", "said"), [
+    ({"disk": "80GiB"}, True, {"disk": "60GiB"}, "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out"),
+    ({"disk": "60GiB"}, True, {"disk": "60GiB"}, "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out"),
+    ({"disk_provisioning": "thick"}, False, {}, "disk_provisioning: the disks of bf-01 are thick; that is said when they are made; write thick, or convert them in vCenter first"),
+    ({}, True, {"disk_provisioning": "thick"}, "disk_provisioning: the disks of bf-01 are thin; that is said when they are made; write thin, or convert them in vCenter first"),
+    ({}, False, {"disk_provisioning": "thick"}, None),
+    ({}, False, {}, None),
+])
+def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, said):
+    """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
+    standing = sealed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
+    if said is None:
+        assert all(type(step).__name__ == "Seal" for step in steps(spec(**now), standing))
+        return
+    with pytest.raises(Refusal) as refusal:
+        steps(spec(**now), standing)
+    assert f"{refusal.value.field}: {refusal.value}" == said
+
+
+def test_a_disk_grows_while_its_server_runs():
+    [grow, seal] = steps(spec(disk="80GiB"), sealed(spec()))
+    assert (grow.grow, titles([seal])) == ({2000: 80 * GIB}, ["Seal"])
 
 
 def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
 import pytest
 from pydantic import ValidationError
 
-from bfinfra.kinds.bitfusion_token import BitfusionToken, Spec
-from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.kinds.bitfusion_token import BitfusionToken, Spec, State
+from bfinfra.model.errors import Awaited, Refusal
+from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
 from bfinfra.model.sources import LocalFile
 from bfinfra.sandbox.makers.token import BROKEN, make_token
+
+LATE = datetime(2099, 1, 1, tzinfo=UTC)
 
 
 def look(path, broken=""):
@@ -40,3 +46,38 @@ def test_a_bad_or_expired_token_is_refused_at_its_source_with_what_to_do(tmp_pat
 def test_exactly_one_source(source):
     with pytest.raises(ValidationError):
         Spec.model_validate({"source": source})
+
+
+def leads(told, *, networks, ip="", names=("bf-01",)):
+    """A token that names these addresses, decided on with servers that have those."""
+    wanted = Spec.model_validate({"source": {"tar": "t.tar"}, "servers": list(names)})
+    token = State(path="t.tar", digest="d", not_after=LATE, servers=tuple((each, 56001) for each in told))
+    server = SimpleNamespace(networks={str(n): SimpleNamespace(ip=each) for n, each in enumerate(networks)})
+    standing = SimpleNamespace(answers_at=lambda: ip) if ip else None
+    needs = {f"servers.{n}": Need(Key("bitfusion_server", name), server, standing) for n, name in enumerate(names)}
+    return BitfusionToken.steps("t", wanted, token, Around(Mark("s", "bitfusion_token/t"), needs))
+
+
+@pytest.mark.parametrize(("told", "networks", "ip"), [
+    (["10.0.0.5"], ["10.0.0.5"], ""), (["10.0.0.9", "10.0.0.5"], ["10.0.0.5"], ""), (["10.0.0.5"], ["10.1.0.5", "10.0.0.5"], ""),
+    (["bf-01.test"], ["10.0.0.5"], ""), (["10.0.0.9"], ["10.0.0.5", ""], ""), (["10.0.0.9"], [""], ""), (["FD00::5"], ["fd00:0::5"], ""),
+    (["10.0.0.7"], ["10.0.0.5"], "10.0.0.7"),
+])  # fmt: skip
+def test_a_token_that_leads_to_its_server_or_may_do_so_is_taken(told, networks, ip):
+    assert leads(told, networks=networks, ip=ip) == ()
+
+
+def test_a_token_of_other_servers_is_refused_with_whose_it_is():
+    with pytest.raises(Refusal, match="the token does not lead to bitfusion_server/bf-02") as refused:
+        leads(["10.0.0.9", "10.0.0.8"], networks=["10.0.0.5"], names=("bf-02",))
+    (problem,) = refused.value.problems
+    assert (refused.value.field, problem.why) == ("servers.0", "it names 10.0.0.8, 10.0.0.9, and bf-02 has 10.0.0.5")
+    assert problem.next.startswith("download the token again, in the vCenter that bf-02 registered with")
+
+
+def test_a_token_that_is_not_there_yet_is_awaited(tmp_path):
+    spec = Spec.model_validate({"source": {"tar": LocalFile("t.tar", tmp_path / "t.tar")}})
+    seen = BitfusionToken().observe({"t": spec}, {})
+    with pytest.raises(Awaited, match=r"t\.tar is not there yet") as awaited:
+        decide(spec, seen)
+    assert (awaited.value.field, seen.states) == ("source.tar", {})

@@ -14,7 +14,7 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds._machines import SETTINGS
-from bfinfra.kinds.bitfusion_vm import BEFORE, BitfusionVM, Facts, PutBack, Set, SetFirst, Spec, Start, State, Stop
+from bfinfra.kinds.bitfusion_vm import BEFORE, BitfusionVM, Facts, PutBack, Set, SetFirst, Spec, Start, State, Stop, StopFirst
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
@@ -58,6 +58,13 @@ def test_only_what_differs_takes_the_vm_down(state, expected):
     assert kinds(steps(SPEC, state)) == expected
 
 
+def test_a_machine_of_this_site_that_is_off_drifts_once():
+    """The virtual machine says so itself, and starts it first."""
+    off = standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False)
+    needs = {"vm": Need(KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})())}
+    assert list(steps(SPEC, off, needs)) == []
+
+
 def test_what_the_file_names_no_more_is_as_it_was():
     state = standing(OWN.seal({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"})
     _, found, _ = steps(SPEC, state)
@@ -67,7 +74,7 @@ def test_what_the_file_names_no_more_is_as_it_was():
 
 def test_a_vm_that_this_site_makes_is_set_once_it_stands():
     found = steps(SPEC, None, {"vm": Need(KEY, object(), None)}, names=0)
-    assert kinds(found) == [SetFirst, Start]
+    assert kinds(found) == [StopFirst, SetFirst, Start]
     assert {step.moid for step in found} == {Later(KEY, "machine")}
 
 

@@ -14,7 +14,7 @@ from bfinfra.sandbox import Running
 
 pytestmark = pytest.mark.peers  # half a minute each: Ansible's own start, several times
 SLOW = [kind for kind in names() if by_ansible(kind)]
-MIDDLE = {"bitfusion_client": 6, "flexdirect_host": 5, "flexdirect_pool": 1, "kubeadm_cluster": 12, "nvidia_container_toolkit": 7, "vgpu_license": 3}
+MIDDLE = {"bitfusion_client": 6, "flexdirect_host": 5, "flexdirect_pool": 1, "kubeadm_cluster": 12, "loaded_image": 3, "nvidia_container_toolkit": 7, "vgpu_license": 3}
 """The write at which it is killed: one in the midst of what it does."""
 
 

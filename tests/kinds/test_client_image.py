@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bfinfra.backends.ansible import Answer
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.backends.images import Images
 from bfinfra.engine import graph
 from bfinfra.engine.observe import World, needs_of
 from bfinfra.engine.plan import Wish, decide
-from bfinfra.kinds import kind
+from bfinfra.kinds import kind, linux_host
 from bfinfra.kinds.bitfusion_token import BitfusionToken
 from bfinfra.kinds.client_image.dockerfile import dockerfile
 from bfinfra.kinds.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
-from bfinfra.model.errors import BfinfraError, Rejected, SiteError
+from bfinfra.model.errors import Awaited, BfinfraError, Refusal, Rejected, SiteError, Unreachable
 from bfinfra.model.kind import Step
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.model.ssh import HostTrust, Machine
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.token import make_token
 from bfinfra.spec.load import load
@@ -31,6 +35,25 @@ KEY = Key("client_image", "pt")
 FIELDS = {"image": "172.24.206.3/cnasg/pt:latest", "base": "ubuntu:20.04", "package": PACKAGE, "context": "made/pt"}
 
 
+@dataclass
+class Hosts:
+    """Machines' files, as SSH reads them; stands in for LinuxHosts."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    down: str = ""
+
+    def read(self, wanted: Mapping[Machine, Mapping[str, tuple[str, str]]], patience: float = 60) -> dict[Machine, Any]:
+        if self.down:
+            return {machine: Unreachable("no answer", server=machine.server, why=self.down) for machine in wanted}
+        return {machine: {title: self._answer(*command) for title, command in commands.items()} for machine, commands in wanted.items()}
+
+    def _answer(self, program: str, path: str) -> Answer:
+        text = self.files.get(path)
+        if text is None:
+            return Answer(f"{path}: No such file or directory", 1)
+        return Answer(text if program == "cat" else f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n", 0)
+
+
 class Place:
     """A folder with a package, a token and a site; and the engine's loop over it."""
 
@@ -38,16 +61,21 @@ class Place:
         self.folder = folder
         make_deb(folder / PACKAGE, package="bitfusion-client-ubuntu2004", version="3.0.0-11")
         make_token(folder / "token.tar", servers=["10.2.0.5:56001"])
+        self.hosts = Hosts()
+        self.machines: dict[str, Machine] = {}
 
     def site(self, *, absent: bool = False, **fields: Any) -> Site:
         whole = "".join(f"    {name}: {value}\n" for name, value in {**FIELDS, **fields}.items())
         images = "" if absent else f"client_image:\n  pt:\n{whole}"
-        (self.folder / "site.yaml").write_text(f"site: g\nbitfusion_token: {{cnasg: {{source: {{tar: token.tar}}}}}}\n{images}")
+        host = f"address: 10.0.0.1, user: root, key: {{env: K}}, trust: {{sha256: 'SHA256:{'A' * 43}'}}"
+        hosts = f"linux_host: {{enabled: {{{host}}}}}\n" if "client_files" in fields else ""
+        (self.folder / "site.yaml").write_text(f"site: g\n{hosts}bitfusion_token: {{cnasg: {{source: {{tar: token.tar}}}}}}\n{images}")
         return load([self.folder / "site.yaml"])
 
     def look(self, site: Site) -> tuple[World, dict[str, Any]]:
-        kinds: dict[str, Any] = {"bitfusion_token": BitfusionToken(), "client_image": ClientImage(Images(site))}
+        kinds: dict[str, Any] = {"bitfusion_token": BitfusionToken(), "client_image": ClientImage(Images(site), self.hosts)}
         world = World()
+        world.states |= {Key("linux_host", name): linux_host.State(machine=machine) for name, machine in self.machines.items()}
         for level in graph.levels(kinds):
             for name in level:
                 wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == name}
@@ -248,12 +276,30 @@ def test_a_package_that_is_none_is_refused_before_anything_is_written(place: Pla
         place.plan(place.site())
 
 
+def test_package_and_token_are_needed_by_who_writes_them_and_by_nobody_else(place: Place, docker: Path) -> None:
+    site = place.site(authorization="baked", token="cnasg")
+    place.apply(site)
+    (place.folder / PACKAGE).rename(place.folder / "package")
+    (place.folder / "token.tar").unlink()
+    assert place.plan(site) == ()
+    (place.folder / "made/pt/Dockerfile").write_text("FROM other\n")
+    with pytest.raises(Awaited, match=f"{PACKAGE} is not there yet") as awaited:
+        place.plan(site)
+    assert [change.field for change in awaited.value.steps[0].changes] == ["files.Dockerfile"]
+    with pytest.raises(Awaited) as awaited:
+        place.plan(place.site(base="ubuntu:20.04.6"))
+    assert awaited.value.field == "package"
+    (place.folder / "package").rename(place.folder / PACKAGE)
+    later = place.plan(site)[0].files["bitfusion-files/client.yaml"]
+    assert later == place.look(site)[0].states[KEY].files["bitfusion-files/client.yaml"]
+
+
 def test_two_images_never_share_a_folder(place: Place) -> None:
     place.site()
     text = (place.folder / "site.yaml").read_text()
     (place.folder / "site.yaml").write_text(text + text.partition("client_image:\n")[2].replace("  pt:", "  pt2:", 1))
-    with pytest.raises(BfinfraError, match="client_image/pt2 has the same context"):
-        place.plan(load([place.folder / "site.yaml"]))
+    with pytest.raises(BfinfraError, match=r"client_image/pt2: the folder .*/made/pt is client_image/pt's already"):
+        load([place.folder / "site.yaml"])
 
 
 @pytest.mark.parametrize(("fields", "said"), [
@@ -310,6 +356,64 @@ def test_every_user_gets_the_file_in_their_home(place: Place) -> None:
 
 def test_a_mounted_token_is_not_copied(place: Place) -> None:
     assert "client.yaml /" not in rendered(place)
+
+
+ENABLED = {"host": "enabled"}
+PLACES = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf", "client.yaml": "/root/.bitfusion/client.yaml"}
+
+
+@pytest.fixture
+def enabled(place: Place) -> Place:
+    """A machine whose VM the plug-in enabled stands beside."""
+    place.machines["enabled"] = Machine("enabled", "10.0.0.1", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    texts = read_token(place.folder / "token.tar").files
+    place.hosts.files = {PLACES[name]: text for name, text in texts.items()}
+    return place
+
+
+def test_the_files_of_an_enabled_machine_go_into_the_image_and_follow_it(enabled: Place) -> None:
+    site = enabled.site(client_files=ENABLED, authorization="baked")
+    enabled.apply(site)
+    folder = enabled.folder / "made/pt/bitfusion-files"
+    texts = read_token(enabled.folder / "token.tar").files
+    assert {name: (folder / name).read_text() for name in texts} == texts
+    assert (folder / "client.yaml").stat().st_mode & 0o777 == 0o600
+    assert enabled.plan(site) == ()
+    make_token(enabled.folder / "other.tar", name="other", servers=["10.2.0.5:56001"])
+    enabled.hosts.files[PLACES["client.yaml"]] = read_token(enabled.folder / "other.tar").files["client.yaml"]
+    assert {change.field for step in enabled.plan(site) for change in step.changes} == {"files.bitfusion-files/client.yaml"}
+
+
+def test_a_machine_without_access_can_give_none(enabled: Place) -> None:
+    del enabled.hosts.files["/root/.bitfusion/client.yaml"]
+    with pytest.raises(Refusal, match=r"enabled has no /root/\.bitfusion/client\.yaml"):
+        enabled.plan(enabled.site(client_files=ENABLED, authorization="baked"))
+
+
+def test_an_image_waits_for_a_machine_that_does_not_stand_yet(enabled: Place) -> None:
+    enabled.machines.clear()
+    render = enabled.plan(enabled.site(client_files=ENABLED, authorization="baked"))[0]
+    assert str(render.files["bitfusion-files/client.yaml"]) == "(known after linux_host/enabled: digest)"
+
+
+def test_an_image_can_not_be_read_while_its_machine_is_down(enabled: Place) -> None:
+    enabled.hosts.down = "connection refused"
+    world, _ = enabled.look(enabled.site(client_files=ENABLED, authorization="baked"))
+    assert "connection refused" in world.why_unreadable(KEY)
+
+
+@pytest.mark.parametrize(("fields", "said"), [
+    ({"client_files": ENABLED}, "write authorization: baked"),
+    ({"client_files": ENABLED, "token": "cnasg", "authorization": "baked"}, "give token or client_files"),
+])
+def test_files_of_a_machine_are_baked_in_or_not_named(enabled: Place, fields: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(SiteError, match=said):
+        enabled.site(**fields)
+
+
+@pytest.mark.parametrize("home", ["", "null", "''"])
+def test_an_empty_home_is_the_usual_one(place: Place, home: str) -> None:
+    assert place.site(users=f"{{root: {home}, gpu: {home}}}").resources[KEY].homes == {"root": "/root", "gpu": "/home/gpu"}
 
 
 def test_centos_is_installed_with_yum(place: Place) -> None:

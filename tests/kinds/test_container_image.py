@@ -130,7 +130,7 @@ def test_it_is_forgotten_without_a_trace(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("fields", "why"), [
-    ({"source": "nowhere"}, "source leads nowhere"), ({"source": "clone/main.go"}, "is no folder"), ({"dockerfile": "Dockerfile"}, "has no Dockerfile"), ({"dockerfile": "../Dockerfile"}, "expected a path in source"),
+    ({"source": "clone/main.go"}, "is no folder"), ({"dockerfile": "Dockerfile"}, "has no Dockerfile"), ({"dockerfile": "../Dockerfile"}, "expected a path in source"),
     ({"arguments": {"A-B": "c"}}, "arguments"), ({"image": "UPPER/case"}, "image"),
 ])
 def test_what_can_not_be_built_is_refused_before_anything_is_run(place: Place, fields: dict[str, Any], why: str) -> None:
@@ -138,6 +138,15 @@ def test_what_can_not_be_built_is_refused_before_anything_is_run(place: Place, f
     with pytest.raises(BfinfraError, match=why):
         place.apply(**fields)
     assert place.said() == []
+
+
+def test_a_folder_that_is_not_there_is_awaited_and_what_was_made_of_it_stays(place: Place) -> None:
+    place.install()
+    (item,) = app.plan(place.site(source="nowhere")).held
+    assert item.held.what == f"{item.key}: nowhere is not there yet"
+    assert made(place.apply())
+    (place.folder / "clone").rename(place.folder / "away")
+    assert place.steps() == ()
 
 
 def test_an_image_is_built_or_named_not_both() -> None:

@@ -20,8 +20,9 @@ from bfinfra.engine.rights import places
 from bfinfra.kinds import names
 from bfinfra.kinds.workload.decide import RESOURCES
 from bfinfra.model.document import Document
+from bfinfra.model.events import StepBegun
 from bfinfra.model.kind import Source
-from bfinfra.model.refs import kinds_named
+from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
 ASKED = reach.asked()
@@ -62,8 +63,10 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     asked: set[str] = set()
     before, path, around = world(sandbox), EXAMPLES[kind], replace(setting(sandbox), fillings=(reach.noting(asked),))
     steps = steps_of(plan(path, sandbox))
-    first = apply(path, sandbox, around=around)
+    begun: set[tuple[Key, str]] = set()
+    first = apply(path, sandbox, around=around, on_event=lambda event: begun.add((event.key, event.title)) if isinstance(event, StepBegun) else None)
     assert made(first), endings(first)
+    assert begun - {(key, step.title()) for key, step in steps} == set(), "apply takes a step that its plan did not show"
     whole, made_by = world(sandbox), sandbox.tally()["written"]
     kubeconfigs(path, sandbox, around)
     again = apply(path, sandbox)

@@ -11,7 +11,8 @@ from bfinfra.kinds.flexdirect_host import decide
 from bfinfra.kinds.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
 from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
 from bfinfra.kinds.flexdirect_host.state import LOOK, Facts, Installed, State, read
-from bfinfra.model.errors import Refusal
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
@@ -46,6 +47,22 @@ def test_nothing_stands_everything_is_set_up_in_one_play():
     assert type(step) is SetUp
     assert step.title() == "set FlexDirect up on one, two"
     assert step.todo == {name: {"install": True, "init": True, "unfinished": True} for name in ("one", "two")}
+
+
+def test_without_the_package_machines_are_held_against_what_most_of_them_have():
+    wanted, away = spec(), {"v100": ("package", Absent("flexdirect.deb is not there yet"))}
+    on = dict.fromkeys(("one", "two"), installed(wanted))
+
+    def decided(now):
+        facts = Facts(MACHINES, {"v100": ""}, {"v100": frozenset(("one", "two"))}, away=away)
+        return decide.steps(wanted, now, Around(MARK, facts=facts))
+
+    assert decided(state(**on)) == ()
+    with pytest.raises(Awaited) as awaited:
+        decided(state(**{**on, "two": installed(wanted, service="stopped")}))
+    assert [change.field for change in awaited.value.steps[0].changes] == ["on.two.service"]
+    with pytest.raises(Awaited, match="is not there yet"):
+        decided(None)
 
 
 def test_what_agrees_is_left_and_what_differs_is_done_where_it_differs():

@@ -174,3 +174,29 @@ def test_memory_comes_from_the_table_or_the_spec():
 def test_a_card_is_named_by_make_or_by_address(part):
     with pytest.raises(ValidationError):
         Spec.model_validate({"passthrough": [part]})
+
+
+MANY = [f"0000:15:{slot:02x}.0" for slot in range(32)]
+
+
+def test_a_refusal_names_a_few_of_many_devices():
+    """A real host has 50 of one make, none of which can be passed through."""
+    with pytest.raises(Refusal) as refused:
+        GpuHost.steps("esx1", spec(), host(*(card(address, capable=False) for address in MANY)), AROUND)
+    assert refused.value.problems[0].why == "the host has 32; 0000:15:00.0, 0000:15:01.0, 0000:15:02.0, 0000:15:03.0 and 28 more are not capable of passthrough"
+
+
+def test_a_refusal_names_a_few_of_many_holders():
+    held = tuple(holder(f"vm-{address}", address) for address in MANY)
+    with pytest.raises(Refusal) as refused:
+        GpuHost.steps("esx1", spec(), host(*(card(address, on=True) for address in MANY), holders=held), AROUND)
+    assert refused.value.problems[0].why.count("holds") == 4
+    assert refused.value.problems[0].why.endswith("and 28 more")
+
+
+def test_a_refusal_names_a_few_of_many_graphics_devices():
+    other = [replace(card(address), device=0x1EB8) for address in MANY]
+    with pytest.raises(Refusal) as refused:
+        GpuHost.steps("esx1", spec(), host(*other), AROUND)
+    assert refused.value.problems[0].why.count("V100") == 4
+    assert refused.value.problems[0].why.endswith("and 28 more")

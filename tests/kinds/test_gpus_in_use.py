@@ -68,7 +68,7 @@ def test_a_server_does_not_get_their_card(case: str) -> None:
 
 SERVICES = {"flexdirect_host.Restart", "flexdirect_host.Anew", "nvidia_container_toolkit.Restart", "nvidia_container_toolkit.RemoveRestart", "kubeadm_cluster.Leave"}
 """A service on a machine restarts, or a node is emptied, not the machine: no vSphere device changes hands, and it wants --allow-disruption."""
-SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.SetFirst"}
+SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.StopFirst", "bitfusion_vm.SetFirst"}
 """vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site names, takes none from another."""
 
 

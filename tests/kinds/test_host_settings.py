@@ -80,15 +80,6 @@ def test_what_can_not_be_set_is_refused(spec, state, says):
         decided(spec, state)
 
 
-def test_two_resources_for_one_setting_of_a_host_are_refused_before_either_is_set():
-    peers = {"other": (option(value="vmk4", hosts=["b", "a"]), None), "elsewhere": (option(hosts=["c"]), None), "key": (option(key="Net.Other"), None)}
-    with pytest.raises(Refusal, match=r"host_option/other sets Net\.PVRDMAVmknic on a as well") as refused:
-        HostOption.steps("pvrdma", option(), None, Around(MARK, {}, peers, ("a", "b")))
-    assert refused.value.field == "hosts"
-    del peers["other"]
-    assert HostOption.steps("pvrdma", option(), standing("vmk0"), Around(MARK, {}, peers, ("a", "b")))
-
-
 def test_value_or_adapter():
     with pytest.raises(ValidationError, match="value or adapter"):
         option(adapter="x")

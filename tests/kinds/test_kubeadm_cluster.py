@@ -14,8 +14,9 @@ from bfinfra.kinds.kubeadm_cluster import decide
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, Node, State, read, with_swap, without_swap
 from bfinfra.kinds.kubeadm_cluster.steps import Join
+from bfinfra.model.awaited import Absent
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
@@ -44,14 +45,14 @@ def node(given: Spec, host: str, **how: Any) -> Node:
     return Node(**found)
 
 
-def steps(given: Spec | None, on: dict[str, Node], **state: Any) -> list[Any]:
+def steps(given: Spec | None, on: dict[str, Node], facts: dict[str, Any] | None = None, **state: Any) -> list[Any]:
     there = {host: each for host, each in on.items() if each.there}
     mark = next((each.mark for each in there.values() if each.mark), None)
     first = on.get("m", blank())
     found = State(mark=mark, hosts=tuple(there), control_plane="m", on=there, machines={host: MACHINES[host] for host in there},
                   **{"endpoint": Endpoint(kubeconfig=first.admin) if first.initialised else None, "nodes": dict.fromkeys(there, True), "cni": "cd", **state}) if there else None
-    facts = Facts(MACHINES, on, {"rdg": "ab"}, {"rdg": "cd"})
-    return list(decide.steps(given, found, Around(MARK, facts=facts)))
+    read_here = Facts(MACHINES, on, **{"packages": {"rdg": "ab"}, "cni": {"rdg": "cd"}, **(facts or {})})
+    return list(decide.steps(given, found, Around(MARK, facts=read_here)))
 
 
 def titles(found: list[Any]) -> list[str]:
@@ -135,6 +136,24 @@ def test_what_a_standing_cluster_cant_change_is_refused(how: dict[str, Any]) -> 
 
 def test_another_manifest_of_the_network_is_applied() -> None:
     assert titles(steps(spec(), whole(spec()), cni="old")) == ["apply the manifest of the pod network"]
+
+
+def test_while_its_files_are_away_a_cluster_is_held_against_what_is_noted_of_them() -> None:
+    facts = {"packages": {"rdg": ""}, "cni": {"rdg": ""}, "away": {"rdg": ("packages.0", Absent("kube.deb is not there yet"))},
+             "cni_away": {"rdg": ("cni", Absent("calico.yaml is not there yet"))}}
+
+    def held(on: dict[str, Node], given: Spec | None = None, **how: Any) -> tuple[str, list[str]]:
+        with pytest.raises(Awaited) as awaited:
+            steps(given or spec(), on, facts=facts, **how)
+        return awaited.value.field, titles(list(awaited.value.steps))
+
+    assert steps(spec(), whole(spec()), facts=facts) == []
+    assert steps(spec(), whole(spec()), facts=facts, nodes=None, cni="") == []
+    assert held({host: blank(name=host) for host in ("m", "w1", "w2")}) == ("packages.0", [])
+    assert held({**whole(spec()), "w2": node(spec(), "w2", package="old")}) == ("packages.0", ["prepare w2 for Kubernetes"])
+    assert held(whole(spec()), cni="") == ("cni", ["apply the manifest of the pod network"])
+    assert held(whole(spec()), spec(cni="flannel.yaml")) == ("cni", ["record on m, w1, w2 what is done"])
+    assert titles(steps(None, whole(spec()), facts=facts)) == ["take Kubernetes and all that is in it off m, w1, w2"]
 
 
 def test_destroying_is_a_deletion_of_all_that_is_in_it() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 from at_cluster import Site
 
+from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Action
 
 
@@ -35,3 +36,21 @@ def test_a_kubeconfig_that_would_run_a_program_is_not_used(site):
     (site.folder / "kubeconfig").write_text(json.dumps(config))
     assert "exec" in str(site.plan().unreadable)
     assert not (site.folder / "ran").exists()
+
+
+def test_a_kubeconfig_that_is_not_there_yet_holds_back_what_is_in_its_cluster(site, space):
+    site.resources = {"token_secret": {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}}
+    kubeconfig, away = site.folder / "kubeconfig", site.folder / "kubeconfig.away"
+    kubeconfig.rename(away)
+    held = {str(item.key): item.held.what for item in site.plan().held}
+    assert held == {"kubernetes_cluster/k": "kubernetes_cluster/k: kubeconfig is not there yet", "token_secret/t": "token_secret/t waits for kubernetes_cluster/k"}
+    assert site.apply().ending == "still-waiting"
+    away.rename(kubeconfig)
+    site.applied()
+    kubeconfig.rename(away)
+    found = site.drift()
+    assert (found.found, set(found.unreadable), found.blind) == ((), {"kubernetes_cluster/k", "token_secret/t"}, True)
+    with pytest.raises(BfinfraError, match="kubernetes_cluster/k"):
+        site.apply(destroy=True)
+    away.rename(kubeconfig)
+    site.apply(destroy=True)

@@ -79,7 +79,7 @@ def other(site: Path, sandbox: Running) -> Other:
 
 def once(site: Path, sandbox: Running) -> str:
     """An apply that tries nothing twice; how the server ended."""
-    outcome = app.apply(app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=Patience(attempts=1)), around=setting(sandbox))
+    outcome = app.apply(app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=Patience(attempts=1, lasts=0)), around=setting(sandbox))
     return endings(outcome)[SERVER]
 
 

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, endings, made, plan
 
-from bfinfra.kinds.mpi_job.decide import Clear, Create, Note, Replace, State, decide
+from bfinfra import app
+from bfinfra.engine import guard
+from bfinfra.engine.apply import Options
+from bfinfra.kinds.mpi_job.decide import Clear, Create, Note, Replace, State, Withdraw, decide
 from bfinfra.kinds.mpi_job.kind import TOTAL, _phase
 from bfinfra.kinds.mpi_job.manifest import digest, manifest, mpirun
 from bfinfra.kinds.mpi_job.spec import Spec
@@ -101,6 +104,11 @@ def test_another_number_of_workers_is_another_job(phase, step):
     assert [each.field for each in found[0].changes] == ["workers"]
 
 
+def test_a_job_of_which_nothing_ran_is_replaced_without_an_allowance():
+    withdraw, create = steps(job(workers=2), standing(job(), "Created", ran=False))
+    assert (type(withdraw), type(create), withdraw.destructive) == (Withdraw, Create, False)
+
+
 def test_what_changes_nothing_in_the_job_is_only_noted():
     (note,) = steps(job(wait="running"), standing(job()))
     assert isinstance(note, Note)
@@ -135,6 +143,23 @@ def test_a_finished_job_that_still_says_running_is_finished():
 def test_its_images_a_second_are_its_note(sandbox):
     outcome = apply(EXAMPLES["mpi_job"], sandbox)
     assert {str(key): ended.note for key, ended in outcome.endings.items()}["mpi_job/tensorflow-benchmarks"] == "602.80 images/sec on 2 processes over roce"
+
+
+def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced_without_an_allowance(sandbox, tmp_path):
+    site = yaml.safe_load(EXAMPLES["mpi_job"].read_text())
+    del site["nvidia_device_plugin"]
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    options = Options(patience=QUICK, deadline=2)
+    outcome = app.apply(app.load(tmp_path / "site.yaml", sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=app.Setting(sandbox=sandbox))
+    told = endings(outcome)["mpi_job/tensorflow-benchmarks"]
+    assert told.startswith("still-waiting")
+    assert "tensorflow-benchmarks-worker-0 finds no node: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in told
+    site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)
+    guard.check(app.plan(changed, around=app.Setting(sandbox=sandbox)), guard.Allow())
+    again = app.apply(changed, approve=lambda _: guard.Allow(), options=Options(patience=QUICK, deadline=60), around=app.Setting(sandbox=sandbox))
+    assert made(again), endings(again)
 
 
 @pytest.fixture

@@ -121,6 +121,7 @@ def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_la
     assert (change.field, change.wanted[0]) == ("paths", "10.0.0.2:56001")
     (late,) = steps(spec, None, token=Need(Key("bitfusion_token", "t"), None, None))
     assert late.manifest == Later(Key("bitfusion_token", "t"), "servers")
+    assert steps(spec, state, token=Need(Key("bitfusion_token", "t"), None, None)) == ()
 
 
 def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
@@ -148,11 +149,12 @@ def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_no
     assert says in found.why
 
 
-def test_an_image_that_can_not_be_pulled_is_told():
+@pytest.mark.parametrize(("reason", "phase"), [("ImagePullBackOff", "waiting"), ("InvalidImageName", "failed")])
+def test_an_image_that_can_not_be_pulled_is_told(reason, phase):
     (start,) = steps(written(probe={}), None)
-    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "401"}}}]}}
+    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"waiting": {"reason": reason, "message": "401"}}}]}}
     found = read({**start.manifest, "status": {"active": 1, "ready": 0}}, [pod], fresh=True)
-    assert (found.phase, found.why) == ("failed", "ImagePullBackOff: 401")
+    assert (found.phase, found.why) == (phase, f"{reason}: 401")
 
 
 def test_a_path_that_goes_or_wants_no_probe_any_more_takes_the_job_along():

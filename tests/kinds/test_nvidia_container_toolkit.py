@@ -13,7 +13,8 @@ from bfinfra.kinds.nvidia_container_toolkit.decide import Remove, RemoveRestart,
 from bfinfra.kinds.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.nvidia_container_toolkit.state import Facts, Installed, State
-from bfinfra.model.errors import Refusal
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
@@ -58,6 +59,17 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
     mark = next((each.mark for each in on.values() if each.mark), None)
     state = State(mark=mark, hosts=tuple(standing_there), on=standing_there, machines={host: MACHINES[host] for host in standing_there}) if standing_there else None
     return list(decide.steps(given, state, Around(MARK, facts=Facts(MACHINES, on, {"workers": PACKAGE}))))
+
+
+def test_without_its_packages_machines_are_held_against_what_they_have() -> None:
+    given, away = spec(), {"workers": ("packages.0", Absent("toolkit.deb is not there yet"))}
+    on = dict.fromkeys(("one", "two"), standing_as(given))
+    there = State(mark=MARK.seal(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
+    facts = Facts(MACHINES, on, {"workers": ""}, away)
+    assert list(decide.steps(given, there, Around(MARK, facts=facts))) == []
+    with pytest.raises(Awaited) as awaited:
+        decide.steps(given, None, Around(MARK, facts=facts))
+    assert awaited.value.field == "packages.0"
 
 
 def test_dockers_configuration_is_merged_and_given_back() -> None:

@@ -97,8 +97,14 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
         site.token(name)
         site.applied()
     assert held(cluster, space) != held(cluster, "kube-system")
+    (warned,) = [each.problem for each in site.plan().warnings]
+    assert f"copies of the token before it stand in {space} of k" in warned.what
+    assert warned.next == "bfinfra token rotate SITE tok"
+    (told,) = [each.problem for each in app.drift(site._load(), around=app.Setting(patience=QUICK)).warnings]
+    assert told == warned
     well(site.rotate())
     assert held(cluster, space) == held(cluster, "kube-system")
+    assert site.plan().warnings == ()
 
 
 def test_a_copy_in_the_other_form_is_known_too(site, cluster, space):

@@ -197,3 +197,16 @@ def test_where_policies_can_t_be_listed_there_are_none_unless_one_is_wanted_or_t
         kind.observe({"p": SPEC}, {})
     with pytest.raises(error):
         StoragePolicy(vcenter, Site("s", None, {Key("storage_policy", "p"): SPEC})).observe({}, {})
+
+
+def test_a_policy_that_a_namespace_still_names_does_not_go(sandbox, tmp_path):
+    given = yaml.safe_load(EXAMPLES["storage_policy"].read_text())
+    given["supervisor_namespace"] = {"team-a": {"cluster": "compute", "storage": {"bf-k8s": "1TiB"}}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    del given["storage_policy"]
+    path.write_text(yaml.safe_dump(given))
+    (problem,) = plan(path, sandbox).problems
+    assert problem.what == "supervisor_namespace/team-a: storage_policy/bf-k8s would be deleted, and this names it"
+    assert str(problem.where).startswith(f"{path}:")

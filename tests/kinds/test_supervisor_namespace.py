@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from kinds.lifecycle import EXAMPLES, plan
+import pytest
+from kinds.lifecycle import EXAMPLES, plan, setting, world
+
+from bfinfra import app
+from bfinfra.model.errors import BfinfraError
 
 
 def test_a_site_without_tanzu_asks_for_no_more_than_a_list_of_each_kind(sandbox):
@@ -14,3 +19,41 @@ def test_a_site_without_tanzu_asks_for_no_more_than_a_list_of_each_kind(sandbox)
     asked = [re.sub("[0-9a-f]{8}-[0-9a-f-]{27}", "{id}", call) for call in asked]
     assert sorted(asked) == ["GET /api/content/library", "GET /api/content/library/{id}", "GET /api/vcenter/namespace-management/virtual-machine-classes", "GET /api/vcenter/namespaces/instances",
                              "GET /api/vcenter/storage/policies"]
+
+
+def accessed(path: Path, access: str) -> Path:
+    made = path / "site.yaml"
+    made.write_text(EXAMPLES["supervisor_namespace"].read_text() + f"    access: [{access}]\n")
+    return made
+
+
+@pytest.mark.parametrize(("access", "at", "says"), [
+    ("{group: devz@small.test, role: edit}", "there is no group devz@small.test", "did you mean devs@small.test?"),
+    ("{user: devz@elsewhere.test, role: edit}", "there is no user devz@elsewhere.test", "none of vCenter's directories knows it"),
+    ("{user: devs@small.test, role: edit}", "devs@small.test is a group", "write: group: devs@small.test"),
+])
+def test_access_for_nobody_is_refused_before_the_first_write(sandbox, tmp_path, access, at, says):
+    path = accessed(tmp_path, access)
+    before, site = world(sandbox), app.load(path, sandbox=sandbox)
+    [problem] = app.plan(site, around=setting(sandbox)).problems
+    column = len("    access: [{") + access.index(": ") + 2
+    assert str(problem).startswith(f"{path}:12:{column}: supervisor_namespace/team-a: {at}")
+    assert says in str(problem)
+    with pytest.raises(BfinfraError, match=at):
+        app.apply(site, around=setting(sandbox))
+    assert world(sandbox) == before
+
+
+def test_who_has_access_is_not_asked_for_again(sandbox, tmp_path):
+    path = accessed(tmp_path, "{group: Devs@small.test, role: edit}, {user: dev@small.test, role: view}")
+    sandbox.tally()
+    assert not plan(path, sandbox).problems
+    assert sandbox.tally()["calls"]["vcenter"].get("RetrieveUserGroups") == 2
+
+
+def test_a_directory_that_may_not_be_asked_is_said_and_stops_nothing(sandbox, tmp_path):
+    sandbox.faults({"door": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}})
+    found = plan(accessed(tmp_path, "{group: devz@small.test, role: edit}"), sandbox)
+    assert not found.problems
+    [warning] = found.warnings
+    assert "vCenter doesn't say whether there is a group devz@small.test" in str(warning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from bfinfra.kinds.supervisor.body import NSX, VDS, Ids
 from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.kinds.supervisor.standing import body
-from bfinfra.model.errors import BfinfraError, Refusal
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Awaited, BfinfraError, Refusal
 from bfinfra.model.kind import Around, Ready
 from bfinfra.model.mark import Mark
 from bfinfra.sandbox import start, stop
@@ -60,6 +62,17 @@ def test_what_can_not_be_is_refused(spec, state, why):
         decide("farm", spec, state, AROUND)
 
 
+def test_one_that_is_enabled_waits_for_the_authority_of_its_load_balancer_and_one_that_runs_does_not():
+    (field,) = HOW.authorities()
+    around = replace(AROUND, facts=replace(AROUND.facts, away={"farm": (field, Absent("ca.pem is not there yet"))}))
+    with pytest.raises(Awaited, match=r"ca\.pem is not there yet") as awaited:
+        decide("farm", HOW, None, around)
+    assert (awaited.value.field, kinds(awaited.value.steps)) == (field, [Enable])
+    assert field in Spec.awaits
+    assert kinds(decide("farm", HOW, standing(HOW), around)) == []
+    assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), standing(HOW), around)) == [Update]
+
+
 RANGE = {"starting_address": "10.2.0.210", "address_count": 5, "subnet_mask": "255.255.255.0", "gateway": "10.2.0.1"}
 MEETING = {"network": "network-1", "mode": "STATICRANGE", "address_range": RANGE}
 PRIMARY = {"portgroup": "dvportgroup-1", "address_ranges": [{"address": "10.6.0.10", "count": 40}], "gateway": "10.6.0.1", "subnet_mask": "255.255.255.0"}
@@ -91,6 +104,24 @@ def test_what_only_enabling_decides_is_refused_by_its_field(how, field):
     with pytest.raises(Refusal, match=r"its supervisor has .*, not ") as refused:
         decide("farm", HOW, told(**how), AROUND)
     assert refused.value.field == f"enable.{field}"
+
+
+AVI = {"username": "admin", "password": {"env": "HAPROXY_PASSWORD"}, "authority": "ca.pem", "server": "10.2.0.220:443"}
+
+
+@pytest.mark.parametrize("services", [{}, {"services": {"first": "10.6.0.100", "count": 20}}], ids=["its own addresses", "addresses that are ignored"])
+def test_a_supervisor_with_avi_names_no_addresses(services):
+    """Recorded of a real one: address_ranges is empty there."""
+    plain = {name: value for name, value in EXAMPLE["enable"]["vds"].items() if name not in ("haproxy", "services")}
+    how = Spec.model_validate({"enable": {**EXAMPLE["enable"], "vds": {**plain, **services, "avi": AVI}}})
+    avi = {"server": {"host": "10.2.0.220", "port": 443}, "username": "admin"}
+    there = told(balancer={"provider": "AVI", "address_ranges": [], "ha_proxy_info": None, "avi_info": avi})
+    assert decide("farm", how, replace(there, mark=OWN.seal(how.applied())), AROUND) == ()
+
+
+def test_haproxy_needs_addresses():
+    with pytest.raises(ValidationError, match="the addresses that HAProxy gives out are missing"):
+        Spec.model_validate({"enable": {**EXAMPLE["enable"], "vds": {**EXAMPLE["enable"]["vds"], "services": None}}})
 
 
 def test_storage_policies_change_where_they_differ():

@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import KILLED, SPECS, apply, endings, kill_at, made, plan, world
+from kinds.strangers import TANZU
+from rights.given import supervisor
+
+from bfinfra.engine import guard
+from bfinfra.model.errors import Unsafe
 
 APIS = ["run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha2", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"]
 EXAMPLE = yaml.safe_load((SPECS / "kinds/tanzu_cluster.yaml").read_text())
@@ -37,6 +42,15 @@ def test_made_in_two_pools_agreed_with_scaled_and_gone(api, sandbox, tmp_path):
     assert [change.field for change in item.changes] == ["workers.b.count"]
     assert made(apply(path, sandbox))
     assert plan(path, sandbox).pending == ()
+    del pools["b"]
+    path = site(tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"])
+    found = plan(path, sandbox)
+    (item,) = found.pending
+    assert [step.title() for step in item.steps] == ["remove the node pool b of cluster cluster-01 in team-a, with what is on its nodes alone"]
+    with pytest.raises(Unsafe, match="destroy a part of tanzu_cluster/cluster-01"):
+        guard.check(found, guard.Allow())
+    assert made(apply(path, sandbox))
+    assert plan(path, sandbox).pending == ()
     assert made(apply(path, sandbox, destroy=True))
     assert world(sandbox) == before
 
@@ -59,3 +73,17 @@ def test_a_cluster_stays_the_kind_of_object_that_it_was_made_as(sandbox, tmp_pat
     assert "it can't become a Cluster" in str(plan(site(tmp_path, api=APIS[3]), sandbox).problems)
     (item,) = plan(site(tmp_path, api=APIS[1]), sandbox).pending
     assert [change.field for change in item.changes] == ["api"]
+
+
+@pytest.mark.parametrize("api", APIS[:2])
+def test_workers_that_kubectl_scales_in_the_first_version_are_drift_and_are_scaled_back(api, sandbox, tmp_path):
+    path = site(tmp_path, api=api)
+    assert made(apply(path, sandbox))
+    kube = supervisor(sandbox)
+    assert "nodePools" not in kube.call("GET", f"{TANZU}/cluster-01")["spec"]["topology"]
+    kube.call("PATCH", f"{TANZU}/cluster-01", {"spec": {"topology": {"workers": {"count": 2}}}})
+    (item,) = plan(path, sandbox).pending
+    assert [(change.field, change.now, change.wanted) for change in item.changes] == [("workers.workers.count", 2, 1)]
+    assert made(apply(path, sandbox))
+    assert plan(path, sandbox).pending == ()
+    assert kube.call("GET", f"{TANZU}/cluster-01")["spec"]["topology"]["workers"]["count"] == 1

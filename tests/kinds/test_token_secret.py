@@ -8,11 +8,12 @@ from at_cluster import Site
 from pydantic import ValidationError
 
 from bfinfra.kinds.token_secret import Spec
-from bfinfra.model.kind import Change
+from bfinfra.model.kind import Change, Later
 from bfinfra.model.plan import Action, step_data
 from bfinfra.sandbox.makers.token import make_token
 
 ADDRESS = "token_secret/t"
+SINGLES = [f"bitfusion-client-secret-{file}" for file in ("ca.crt", "client.yml", "servers.conf")]
 
 
 @pytest.fixture
@@ -52,11 +53,34 @@ def test_another_token_is_written_everywhere_and_told_without_its_content(site, 
     before = data(cluster, space, "bitfusion-client-secret-client.yml")
     site.token("second")
     item = site.item(ADDRESS)
-    assert item.changes == (Change(f"content in {space}", "another one", "as in token tok"),)
+    assert item.changes == (Change(f"content in {space}", "other content", "as in token tok"),)
     site.applied()
     after = data(cluster, space, "bitfusion-client-secret-client.yml")
     assert before != after
     assert after["client.yaml"] not in str([step_data(step) for step in item.steps])
+
+
+def test_while_the_token_is_away_content_is_held_against_what_was_written(site, cluster, space):
+    site.applied()
+    (site.folder / "token.tar").unlink()
+    assert (site.item(ADDRESS).action, site.item(ADDRESS).held) == (Action.KEEP, None)
+    cluster.patch("v1", "Secret", "bitfusion-client-secret-ca.crt", {"data": {"ca.crt": "eA=="}}, space)
+    item = site.item(ADDRESS)
+    assert item.changes == (Change(f"content in {space}", "other content", Later("token.tar is there", "digest")),)
+    assert item.held.what == "token_secret/t waits for bitfusion_token/tok"
+    assert site.apply().ending == "still-waiting"
+    site.token()
+    site.applied()
+    assert site.plan().pending == ()
+
+
+def test_a_secret_without_notes_is_not_called_another_one_because_the_token_is_away(site, cluster, space):
+    site.applied()
+    (site.folder / "token.tar").unlink()
+    for name in SINGLES:
+        cluster.patch("v1", "Secret", name, {"metadata": {"annotations": {"bfinfra.io/token": None}}}, space)
+    assert site.item(ADDRESS).action is Action.KEEP
+    site.token()
 
 
 def test_content_that_somebody_changed_or_removed_is_drift(site, cluster, space):

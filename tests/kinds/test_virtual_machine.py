@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from kinds.servers import INVENTORY
 from pydantic import ValidationError
 from pyVmomi import vim
@@ -23,7 +23,8 @@ from bfinfra.kinds.virtual_machine.properties import look
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
-from bfinfra.model.errors import Refusal, Unsafe
+from bfinfra.model.awaited import UNNOTED, Absent
+from bfinfra.model.errors import Awaited, Refusal, Unsafe
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Plan, step_data
@@ -60,7 +61,7 @@ def kinds(steps):
 
 
 def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
-    (step,) = decide("w1", spec(), None, around(w1={"guestinfo.userdata": "x"}))
+    step, *_ = decide("w1", spec(), None, around(w1={"guestinfo.userdata": "x"}))
     assert isinstance(step, Make)
     hardware = step.how.hardware
     own = identity("s", "w1")
@@ -78,8 +79,8 @@ def held(item, template=None):
 
 
 def test_an_items_vm_template_is_cloned_and_an_ovf_gets_its_hardware_once_it_is_deployed():
-    (cloned,) = decide("w1", spec(**LIBRARY), None, held(Item("i", "vm-template", "vm-1"), TEMPLATE))
-    (deployed,) = decide("w1", spec(**LIBRARY), None, held(Item("i", "ovf")))
+    cloned, *_ = decide("w1", spec(**LIBRARY), None, held(Item("i", "vm-template", "vm-1"), TEMPLATE))
+    deployed, *_ = decide("w1", spec(**LIBRARY), None, held(Item("i", "ovf")))
     assert (cloned.how.source, cloned.how.hardware.drop, cloned.exclusive) == ("vm-1", (4000,), True)
     assert isinstance(deployed.how, Deployed)
     assert (deployed.how.item, deployed.how.deployment.extra, deployed.how.deployment.networks, deployed.exclusive) == ("i", {MARK: OWN.encode()}, {}, False)
@@ -95,13 +96,13 @@ def test_what_no_machine_can_be_made_of_is_refused(item, why):
 
 def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
     key = Key("content_library", "images")
-    (step,) = decide("w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)}))
+    step, *_ = decide("w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)}))
     assert step.how == Later(key, "library")
 
 
 def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
     begun = replace(standing(spec(**LIBRARY)), importing=True)
-    assert kinds(decide("w1", spec(**LIBRARY), begun, held(Item("i", "ovf")))) == [Discard, Make]
+    assert kinds(decide("w1", spec(**LIBRARY), begun, held(Item("i", "ovf")))) == [Discard, Make, Start]
 
 
 SECRET = Secret("env", "PASSWORD", Sources(env={"PASSWORD": "long-enough"}))
@@ -114,7 +115,7 @@ def offering(wanted, **secrets):
 
 def test_an_ovfs_properties_come_with_its_machine_and_secrets_by_reference_only():
     wanted = spec(**LIBRARY, properties={"guest.hostname": "w1", "password": SECRET})
-    (step,) = decide("w1", wanted, None, offering(wanted))
+    step, *_ = decide("w1", wanted, None, offering(wanted))
     assert step.how.properties == {"guest.hostname": "w1", "password": SECRET}
     assert {change.field: change.wanted for change in step.changes}["properties.password.env"] == "PASSWORD"
     assert "long-enough" not in f"{step}{step_data(step)}"
@@ -266,12 +267,12 @@ def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, field
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
     seen = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
-    (step,) = decide("w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen)
+    step, *_ = decide("w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen)
     assert (step.how.hardware.grow, step.how.hardware.add_disks) == ({2000: 60 * GIB, 2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
 
 
 def test_of_an_ovf_nobody_knows_the_disks_before_it_is_deployed():
-    (step,) = decide("w1", spec(**LIBRARY, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, held(Item("i", "ovf")))
+    step, *_ = decide("w1", spec(**LIBRARY, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, held(Item("i", "ovf")))
     made = fitted(step.how.hardware, replace(TEMPLATE, disks=(FIRST, DATA)))
     assert (made.grow, made.add_disks) == ({2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
 
@@ -320,6 +321,27 @@ def test_what_cloud_init_reads_is_the_same_for_the_same_text():
     assert gzip.decompress(base64.b64decode(encoded(text))) == text
 
 
+def test_while_cloud_inits_file_is_away_a_machine_is_not_made_and_one_that_stands_keeps_its_text():
+    wanted = spec(cloud_init={"user_data": "user-data"})
+    away = {"w1": ("cloud_init.user_data", Absent("user-data is not there yet"))}
+    meanwhile = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away))
+
+    def fields(state, now=wanted):
+        with pytest.raises(Awaited, match="user-data is not there yet") as awaited:
+            decide("w1", now, state, meanwhile)
+        return kinds(awaited.value.steps), {change.field for step in awaited.value.steps for change in step.changes} & {"cloud_init.user_data"}
+
+    stands = standing(wanted, extra={"guestinfo.userdata": "text"})
+    assert decide("w1", wanted, stands, meanwhile) == ()
+    assert kinds(decide("w1", wanted, replace(stands, machine=replace(stands.machine, on=False)), meanwhile)) == [Start]
+    (change,) = decide("w1", spec(cloud_init={"user_data": "user-data"}, extra={"a": "b"}), stands, meanwhile)
+    assert change.hardware.extra["guestinfo.userdata"] == "text"
+    assert fields(None)[0] == [Make, Start]
+    assert fields(standing(wanted, extra={})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert fields(stands, spec(cloud_init={"user_data": "other"})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert kinds(decide("w1", None, stands, meanwhile)) == [Delete]
+
+
 def disks(vm):
     """Bus and unit → GiB and datastore."""
     buses = {each.key: each.busNumber for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualSCSIController)}
@@ -332,9 +354,11 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     site |= {"distributed_switch": {"roce": {"hosts": {"esx1.small.test": ["vmnic1"]}}}, "port_group": {"high-speed": {"switch": "roce"}}}
     machine = site["virtual_machine"]["sckubw01"]
     machine |= {"host": "esx1.small.test", "adapters": [{"network": "VM Network"}, {"network": "high-speed", "type": "pvrdma"}], "cloud_init": {"user_data": "user-data"}}
-    (tmp_path / "user-data").write_text("#cloud-config\n")
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump(site))
+    (waits,) = plan(path, sandbox).held
+    assert (str(waits.key), waits.held.what) == ("virtual_machine/sckubw01", "virtual_machine/sckubw01: user-data is not there yet")
+    (tmp_path / "user-data").write_text("#cloud-config\n")
     outcome = apply(path, sandbox)
     assert made(outcome), endings(outcome)
     with administrator(sandbox) as si:
@@ -345,6 +369,9 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
         assert {o.key: o.value for o in vm.config.extraConfig}["guestinfo.userdata.encoding"] == "gzip+base64"
         assert disks(vm) == {(0, 1): (40, "local")}
     assert plan(path, sandbox).pending == ()
+    (tmp_path / "user-data").unlink()
+    report = drift(path, sandbox)
+    assert (report.found, [warned.problem.why for warned in report.warnings]) == ((), [UNNOTED])
     (tmp_path / "user-data").write_text("#cloud-config\nntp: {enabled: true}\n")
     assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {"virtual_machine/sckubw01": {"cloud_init.user_data"}}
     machine |= {"adapters": [{"network": "high-speed"}], "vgpus": [V100], "disks": {"scsi1:0": {"size": "50GiB"}}}
@@ -357,5 +384,6 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
         assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (vim.vm.device.VirtualVmxnet3, si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key, V100)
         assert disks(vm) == {(1, 0): (50, "local")}
     assert plan(path, sandbox).pending == ()
+    (tmp_path / "user-data").unlink()
     outcome = apply(path, sandbox, destroy=True)
     assert made(outcome), endings(outcome)

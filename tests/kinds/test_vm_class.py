@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ from bfinfra.backends.vcenter import vm_classes
 from bfinfra.kinds.vm_class import Create, Delete, Spec, State, Update, VmClass
 from bfinfra.model.kind import Around, Change
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.testing import world
 
 MARK = Mark("site", "vm_class/gpu")
 GIB = 2**30
+WORLD_7 = Path(__file__).with_name("vcenter-7.yaml")
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 
 
@@ -48,6 +52,16 @@ def test_what_stands_as_written_is_left_and_what_differs_is_named():
     assert isinstance(step, Delete)
 
 
+def test_a_class_that_namespaces_of_others_offer_does_not_go():
+    there = standing(written())
+    used = {Key("vm_class", "gpu"): State(mark=there.mark, settings=replace(there.settings, namespaces=("mine", "theirs")))}
+    mine = {Key("supervisor_namespace", "mine"): object()}
+    [found] = VmClass.conflicts(mine, used, None)
+    assert found.what == "it would be deleted, and the namespace theirs offers it"
+    assert not list(VmClass.conflicts({**mine, Key("vm_class", "gpu"): written()}, used, None))
+    assert not list(VmClass.conflicts({**mine, Key("supervisor_namespace", "theirs"): object()}, used, None))
+
+
 def test_what_somebody_changed_is_drift():
     there = standing(written())
     there = State(mark=there.mark, settings=replace(there.settings, memory=8 * GIB))
@@ -78,3 +92,61 @@ def test_a_class_and_the_namespace_that_offers_it_come_in_one_apply_and_go_in_th
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))
     assert [each["id"] for each in rest.get(CLASSES)] == ["best-effort-small", "guaranteed-small"]
+
+
+def answered(devices: Any, config_spec: Any) -> dict[str, Any]:
+    """A class as vCenter answers it; since 8.0.2 its devices stand in `config_spec` alone."""
+    return {
+        "id": "gpu", "cpu_count": 2, "memory_MB": 4096, "cpu_reservation": 100, "memory_reservation": 100, "description": "", "config_status": "READY",
+        "devices": devices, "instance_storage": None, "config_spec": config_spec, "messages": [], "vms": [], "namespaces": [],
+    }  # fmt: skip
+
+
+def added(backing: dict[str, Any], operation: str = "add") -> dict[str, Any]:
+    device = {"_typeName": "VirtualPCIPassthrough", "key": -20000, "backing": backing}
+    return {"_typeName": "VirtualDeviceConfigSpec", "operation": operation, "device": device}
+
+
+VGPU = {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "mockup-vmiop"}
+ALLOWED = {"_typeName": "VirtualPCIPassthroughAllowedDevice", "vendorId": 52, "deviceId": 53}
+CARD = {"_typeName": "VirtualPCIPassthroughDynamicBackingInfo", "deviceName": "", "customLabel": "SampleLabel2", "allowedDevice": [ALLOWED]}
+LISTED = {"vgpu_devices": [{"profile_name": "p"}], "dynamic_direct_path_IO_devices": [{"vendor_id": 1, "device_id": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("devices", "config_spec", "vgpus", "cards"),
+    [
+        (None, {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU), added(CARD)]}, ("mockup-vmiop",), (vm_classes.Device(52, 53, "SampleLabel2"),)),
+        (None, {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU, "remove")]}, (), ()),
+        (None, {"_typeName": "VirtualMachineConfigSpec", "extraConfig": []}, (), ()),
+        (None, None, (), ()),
+        (LISTED, None, ("p",), (vm_classes.Device(1, 2),)),
+    ],
+    ids=["since 8.0.2", "taken out", "other settings", "nothing", "before 8.0.2"],
+)
+def test_devices_are_read_where_the_version_has_them(devices: Any, config_spec: Any, vgpus: Any, cards: Any) -> None:
+    found = vm_classes.read(answered(devices, config_spec))
+    assert (found.vgpus, found.devices) == (vgpus, cards)
+
+
+@world(WORLD_7)
+def test_a_class_with_devices_is_as_written_before_8_0_2(sandbox, tmp_path):
+    agrees(sandbox, tmp_path)
+
+
+def test_a_class_with_devices_is_as_written_since_8_0_2(sandbox, tmp_path):
+    agrees(sandbox, tmp_path)
+
+
+def agrees(sandbox, tmp_path) -> None:
+    given = yaml.safe_load(EXAMPLES["vm_class"].read_text())
+    card = {"vendor": "0x10de", "device": "0x1eb8", "label": "training"}
+    given["vm_class"] = {"gpu": {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "vgpus": ["grid_v100d-16c"], "devices": [card]}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    assert plan(path, sandbox).pending == ()
+    del given["vm_class"]["gpu"]["vgpus"]
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    assert plan(path, sandbox).pending == ()

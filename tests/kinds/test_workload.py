@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,18 @@ import yaml
 from at_cluster import Site
 from kube_api import until
 
+from bfinfra.engine import guard
+from bfinfra.kinds._pods import ran
+from bfinfra.kinds.token_secret import FORMS
 from bfinfra.kinds.workload import manifests
+from bfinfra.kinds.workload.compare import differing
+from bfinfra.kinds.workload.decide import _kept
+from bfinfra.kinds.workload.render import Filling, render
+from bfinfra.kinds.workload.spec import Spec
+from bfinfra.kinds.workload.state import Record, State, Thing
+from bfinfra.model.errors import Unsafe
 from bfinfra.model.kind import Change
+from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action
 
 DOCUMENT = Path(__file__).parents[2] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
@@ -87,7 +98,7 @@ def test_a_changed_manifest_runs_again_once_what_ended_is_cleared_away(site, clu
     item = site.item(ADDRESS)
     assert item.action is Action.UPDATE
     assert item.steps[0].title() == f"clear away Job/train in namespace {space}, which has ended"
-    assert [change.field for change in item.changes] == ["Job/train"]
+    assert [change.field for change in item.changes] == ["Job/train.spec.completions"]
     site.applied()
     assert cluster.get("batch/v1", "Job", "train", space)["metadata"]["uid"] != first
     assert site.plan().pending == ()
@@ -104,7 +115,7 @@ def test_the_document_of_the_poc_runs_with_its_claim_and_its_token(site, cluster
     site.apply(deadline=0.2)
     made = cluster.get("v1", "Pod", pod["metadata"]["name"], space)
     mounts = {mount["mountPath"] for mount in made["spec"]["containers"][0]["volumeMounts"]}
-    assert {"/etc/bitfusion", "/tmp/data/"} <= mounts
+    assert {"/root/.bitfusion", "/etc/bitfusion/servers.conf", "/etc/bitfusion/tls/ca.crt", "/tmp/data/"} <= mounts
     assert list(site.item(ADDRESS).steps) == []
 
 
@@ -114,6 +125,105 @@ def test_what_bitfusion_locked_is_the_note(site, space):
     spec(site).update(gpus=2, fraction=0.8, by="command")
     (note,) = [ended.note for key, ended in site.applied().endings.items() if str(key) == ADDRESS]
     assert note == "locked 2 GPUs with partial memory 0.8 (172.24.210.80:56001)"
+
+
+def test_the_client_finds_its_files_and_can_write_beside_its_own(site, cluster, space):
+    with_token(site, space)
+    spec(site).update(gpus=1, by="command", home="/home/gpu")
+    body = job()
+    pod = body["spec"]["template"]["spec"]
+    pod["containers"][0] |= {"securityContext": {"runAsUser": 1000}, "resources": {"limits": {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"}},
+                             "volumeMounts": [{"name": "opt", "mountPath": "/etc/bitfusionio"}]}
+    pod["volumes"] = [{"name": "opt", "emptyDir": {}}]
+    site.manifest(body)
+    site.apply(deadline=0.2)
+    pod = cluster.get("batch/v1", "Job", "train", space)["spec"]["template"]["spec"]
+    (copying,), (container,) = pod["initContainers"], pod["containers"]
+    assert {each["mountPath"] for each in container["volumeMounts"] if not each.get("readOnly")} == {"/home/gpu/.bitfusion", "/etc/bitfusionio"}
+    assert {each["mountPath"] for each in container["volumeMounts"] if each.get("readOnly")} == {"/etc/bitfusion/servers.conf", "/etc/bitfusion/tls/ca.crt"}
+    assert (copying["securityContext"], {"limits": copying["resources"]["limits"]}) == ({"runAsUser": 1000}, {"limits": {"cpu": "2", "memory": "4Gi"}})
+    assert site.plan().pending == ()
+
+
+def rendered(**how):
+    return render([job()], Spec.model_construct(gpus=None, home=None), Filling("n", "s", token=FORMS["three"], **how))[0]
+
+
+@pytest.mark.parametrize(("phase", "left"), [("running", True), ("finished", True), ("failed", False), ("stuck", False)])
+def test_what_an_earlier_release_mounted_otherwise_is_left_where_it_goes_well(phase, left):
+    now = rendered()
+    mark = Mark("s", "workload/w").seal({})
+    thing = Thing("batch/v1", "Job", "train", mark, now.earlier, going=False, phase=phase)
+    state = State(mark=mark, cluster="k", namespace="n", home=None, record=Record(mark, {now.name: now.earlier}), objects={now.name: thing})
+    assert _kept(now, state) is left
+    assert _kept(now, replace(state, objects={})) is True  # it ended and was cleared away
+    assert now.stands_as(now.earlier)
+    assert now.digest != now.earlier
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)  # no scheduler of the peer's is asked
+def test_a_job_whose_pod_finds_no_node_says_why(site):
+    container = {"name": "a", "image": "busybox", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    site.manifest(job(template={"spec": {"restartPolicy": "Never", "containers": [container]}}))
+    (ended,) = [ended for key, ended in site.apply(deadline=1).endings.items() if str(key) == ADDRESS]
+    assert "Job/train finds no node for its pod: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu." in ended.problem.why
+
+
+def pulls(image):
+    return job(template={"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": image, "command": ["python", "model.py"]}]}})
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)  # the peer pulls nothing
+def test_an_image_that_can_not_be_pulled_is_waited_for_and_what_never_ran_is_replaced_without_an_allowance(site, cluster, space):
+    site.manifest(pulls("closed.test/a:1"))
+    (ended,) = [ended for key, ended in site.apply(deadline=1).endings.items() if str(key) == ADDRESS]
+    assert (ended.ending, ended.problem and ended.problem.why.partition(":")[0]) == ("still-waiting", "Job/train")
+    assert "ImagePullBackOff" in ended.problem.why
+    assert "the kubelet tries again" in ended.problem.why
+    site.manifest(pulls("open.test/a:1"))
+    item = site.item(ADDRESS)
+    assert item.steps[0].title() == f"take back Job/train in namespace {space}, of which nothing ran yet, to make it anew"
+    guard.check(site.plan(), guard.Allow())
+    site.applied()
+    assert finished(cluster, space)
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)  # the peer pulls nothing
+def test_what_runs_is_not_replaced_without_an_allowance(site):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "open.test/a:1"}]}}
+    spec(site)["wait"] = "ready"
+    site.manifest(pod)
+    site.applied()
+    site.manifest({**pod, "spec": {"containers": [{"name": "a", "image": "open.test/a:2"}]}})
+    with pytest.raises(Unsafe, match="replace workload/w"):
+        guard.check(site.plan(), guard.Allow())
+
+
+@pytest.mark.parametrize(("status", "began"), [
+    ({}, False), ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]}, False),
+    ({"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}, True), ({"phase": "Failed"}, True), ({"phase": "Unknown"}, True),
+    ({"phase": "Pending", "initContainerStatuses": [{"state": {"terminated": {"exitCode": 0}}}]}, True),
+    ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 2}]}, True),
+])
+def test_what_any_container_of_was_started_ran(status, began):
+    assert ran({"status": status}) is began
+
+
+def test_a_changed_manifest_is_told_by_its_fields_without_what_may_be_secret():
+    live = job()["spec"]
+    (container,) = live["template"]["spec"]["containers"]
+    container |= {"env": [{"name": "EPOCHS", "value": "1"}, {"name": "API_TOKEN", "value": "before"}], "imagePullPolicy": "Always"}
+    live["template"]["spec"]["volumes"] = [{"name": "kube-api-access-x1"}, {"name": "old"}]
+    wanted = job()["spec"]
+    (container,) = wanted["template"]["spec"]["containers"]
+    container |= {"env": [{"name": "EPOCHS", "value": "5"}, {"name": "API_TOKEN", "value": "after"}]}
+    wanted["template"]["spec"]["volumes"] = []
+    where = "Job/t.spec.template.spec"
+    assert differing("Job/t", {"spec": live}, {"metadata": {"name": "t"}, "spec": wanted}) == (
+        Change(f"{where}.containers.a.env.EPOCHS.value", "1", "5"),
+        Change(f"{where}.containers.a.env.API_TOKEN.value", "another value", "as in the manifest"),
+        Change(f"{where}.volumes.old", "there", None),
+    )
 
 
 def test_a_claim_can_only_grow(site):
@@ -127,7 +237,7 @@ def test_a_claim_can_only_grow(site):
     assert "can't be changed" in problem.what
     bigger = {**claim["spec"], "resources": {"requests": {"storage": "2Gi"}}}
     site.manifest({**claim, "spec": bigger})
-    assert site.item(ADDRESS).changes[0].field == "PersistentVolumeClaim/c"
+    assert site.item(ADDRESS).changes[0].field == "PersistentVolumeClaim/c.spec.resources.requests.storage"
 
 
 def test_a_strangers_job_is_not_touched(site, cluster, space):
@@ -165,6 +275,8 @@ def test_a_job_that_fails_says_why(site, cluster, space):
     ({"gpus": 1, "by": "command"}, {"command": None}, "has no command"),
     ({"gpus": 1, "by": "command"}, {"command": ["bitfusion", "run"]}, "starts bitfusion already"),
     ({"token_secret": "t"}, {"volumeMounts": [{"name": "x", "mountPath": "/etc/bitfusion/tls"}]}, "mounts something"),
+    ({"token_secret": "t"}, {"volumeMounts": [{"name": "x", "mountPath": "/root/.bitfusion/"}]}, "mounts something"),
+    ({"token_secret": "t"}, {"securityContext": {"runAsUser": 1000}}, "doesn't run as root"),
 ])
 def test_what_can_not_be_filled_in_is_refused_at_its_field(site, space, change, manifest, says):
     site.resources["token_secret"] = {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}
@@ -174,6 +286,26 @@ def test_what_can_not_be_filled_in_is_refused_at_its_field(site, space, change, 
     body["spec"]["template"]["spec"]["containers"] = [{k: v for k, v in {**container, **manifest}.items() if v is not None}]
     site.manifest(body)
     assert any(says in problem.what for problem in site.plan().problems)
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+def test_while_its_manifest_is_away_a_workload_waits_and_what_was_started_is_held_against_its_record(site, cluster, space, tmp_path):
+    (tmp_path / "w.yaml").rename(tmp_path / "w-1.yaml")
+    assert site.item(ADDRESS).held.what == f"{ADDRESS}: w.yaml is not there yet"
+    assert site.item(ADDRESS).held.next.startswith("did you mean w-1.yaml? ")
+    (tmp_path / "w-1.yaml").rename(tmp_path / "w.yaml")
+    spec(site)["run"] = "again"
+    site.applied()
+    (tmp_path / "w.yaml").unlink()
+    assert (site.item(ADDRESS).action, site.item(ADDRESS).held) == (Action.KEEP, None)
+    cluster.delete("batch/v1", "Job", "train", space)
+    until(lambda: cluster.get("batch/v1", "Job", "train", space) is None)
+    gone = site.item(ADDRESS)
+    assert (gone.held.what, [change.field for change in gone.changes]) == (f"{ADDRESS}: w.yaml is not there yet", ["Job/train"])
+    spec(site)["run"] = "once"
+    assert site.item(ADDRESS).held is not None
+    site.apply(destroy=True)
+    assert cluster.get("v1", "ConfigMap", "bfinfra-workload-w", space) is None
 
 
 @pytest.mark.parametrize(("text", "says"), [

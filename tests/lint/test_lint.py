@@ -119,6 +119,20 @@ def test_memory_is_held_against_what_the_webhook_was_told():
     assert said(changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "1k"})) == ["error: bitfusion.io/gpu-memory is 1k"]
 
 
+@pytest.mark.parametrize(("memory", "told"), [
+    (8000, []), ("8000M", ["error: bitfusion.io/gpu-memory is 8000M, which release 0.1 takes for 8000000000 megabytes"]),
+    ("0.5", ["error: bitfusion.io/gpu-memory is 0.5"]),
+])
+def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, told):
+    pod = changed(*LIMITS, to={"bitfusion.io/gpu-num": 1, "bitfusion.io/gpu-memory": memory})
+    pod["metadata"]["annotations"] = {"auto-management/bitfusion": "yes"}
+    assert said(pod, version="0.1") == told
+
+
+def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():
+    assert said(changed("metadata", "namespace", to="bwki")) == ["warning: pods in bwki are not shown to a webhook that bfinfra installed"]
+
+
 def test_a_boolean_is_no_annotation():
     text = yaml.safe_dump(GOOD).replace("bitfusion: all", "bitfusion: yes").replace("'450'", "450")
     assert [each for each in said(text) if "is no text" in each] == [

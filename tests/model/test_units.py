@@ -3,10 +3,21 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bfinfra.model.units import Bytes, MachineMemory, Megahertz, PciId, Seconds, bytes_short, bytes_text, megahertz_text, seconds_text
+from bfinfra.model.units import (
+    Bytes,
+    Limit,
+    MachineMemory,
+    Megahertz,
+    PciId,
+    Seconds,
+    bytes_short,
+    bytes_text,
+    megahertz_text,
+    seconds_text,
+)
 
 
-@pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("1.5 TiB", 3 << 39), ("10Gi", 10 << 30), ("1GB", 10**9), ("7", 7), (7, 7)])
+@pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("1.5 TiB", 3 << 39), ("10Gi", 10 << 30), ("1GB", 10**9), (str(2**30), 2**30), ("0", 0), (7, 7)])
 def test_bytes(text, number):
     assert TypeAdapter(Bytes).validate_python(text) == number
 
@@ -26,6 +37,20 @@ def test_memory_of_a_machine(text, number):
 def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked(written, told):
     with pytest.raises(ValidationError, match=f"multiples of 4MiB, and {told} is none; write it with a binary unit"):
         TypeAdapter(MachineMemory).validate_python(written)
+
+
+@pytest.mark.parametrize(("kind", "text", "told"), [
+    (Bytes, "512", "512 has no unit: write 512MiB or 512GiB"), (MachineMemory, "128", "128 has no unit: write 128MiB or 128GiB"),
+    (Megahertz, "48", "48 has no unit: write 48MHz or 48GHz"), (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
+])
+def test_a_unit_that_was_forgotten_is_told(kind, text, told):
+    with pytest.raises(ValidationError, match=told):
+        TypeAdapter(kind).validate_python(text)
+
+
+def test_a_large_bare_number_is_in_the_smallest_unit():
+    assert TypeAdapter(Megahertz).validate_python("48000") == 48_000
+    assert TypeAdapter(Seconds).validate_python("5") == 5
 
 
 def test_other_units():

@@ -135,6 +135,6 @@ def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk
     desk.path.write_text("site: example\nkubernetes_cluster: {one: {kubeconfig: {file: one.kubeconfig}}}\nnamespace: {a: {cluster: one}}\n")
     (desk.path.parent / "one.kubeconfig").write_text("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
                                                       "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: {token: abc}}]\n")
-    found = work(desk.path, Order(), replace(app.THE_WORLD, patience=Patience(attempts=1)))
+    found = work(desk.path, Order(), replace(app.THE_WORLD, patience=Patience(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

@@ -20,7 +20,7 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
-PATIENCE = Patience(attempts=3, pause=0.05, longest=0.5)
+PATIENCE = Patience(attempts=3, lasts=0, pause=0.05, longest=0.5)
 SETTING = app.Setting(patience=PATIENCE)
 
 

@@ -88,7 +88,7 @@ def heard(peers: Peers, namespace: str, hook: Webhook) -> None:
 
 def test_until_nodes_advertise_gpus_nobody_is_asked_and_then_pods_are_changed_and_denied(site: SiteFile, peers: Peers, tmp_path: Path) -> None:
     late = site.apply(deadline=8)
-    assert "nodes advertise bitfusion.io/gpu" in endings(late)[KEY]
+    assert "registers no bitfusion.io/gpu yet" in endings(late)[KEY]
     assert site.given["site"] not in peers.kubectl("get", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "yaml")
     advertise(peers, "1000")
     all_are(site.apply(), "done", "kept")

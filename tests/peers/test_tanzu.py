@@ -25,6 +25,7 @@ from bfinfra.kinds import supervisor_namespace
 from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import SiteError
 from bfinfra.model.kind import Need, Seen
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -209,11 +210,14 @@ def test_without_a_controller_it_is_still_waiting(site: Site) -> None:
 
 def test_a_storage_class_that_the_quota_does_not_offer_is_refused_before_anything_is_sent(site: Site) -> None:
     site.cluster["control_plane"]["storage_class"] = "golf"
-    (problem,) = site.plan().problems
-    assert "gold" in str(problem)
+    with pytest.raises(SiteError, match=r"offers no storage class golf.* did you mean gold"):
+        site.plan()
 
 
-def test_the_sandboxs_definitions_are_taken_by_the_real_server(peers: Peers) -> None:
-    given = {"apiVersion": "v1", "kind": "List", "items": definitions()}
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("namespaced_classes", [False, True])
+def test_the_sandboxs_definitions_are_taken_by_the_real_server(peers: Peers, namespaced_classes: bool, first: bool) -> None:
+    known = definitions(namespaced_classes=namespaced_classes, first=first)
+    given = {"apiVersion": "v1", "kind": "List", "items": known}
     said = peers.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=json.dumps(given))
-    assert said.count("serverside-applied") == len(definitions())
+    assert said.count("serverside-applied") == len(known)

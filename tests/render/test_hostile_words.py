@@ -29,7 +29,7 @@ KEY, OTHER = Key("box", WORDS), Key("box", "b" + WORDS)
 PROBLEM = Problem(WORDS, Place(Path(f"/{WORDS}"), 1, 2, WORDS), WORDS, WORDS)
 ITEM = Item(KEY, Action.DELETE, (
     Destroy(name=WORDS, changes=(Change(WORDS, WORDS, [WORDS, {WORDS: WORDS}, None, Later(OTHER, WORDS)]),)), Create(name=WORDS, cluster=WORDS), Reboot(host=WORDS),
-), (OTHER,), contents=(WORDS,))  # fmt: skip
+), (OTHER,), contents=(WORDS,), because={OTHER: WORDS})  # fmt: skip
 PLAN = Plan(WORDS, (ITEM, replace(ITEM, key=OTHER, action=Action.UPDATE)), (PROBLEM, replace(PROBLEM, where=WORDS)), {WORDS: WORDS}, (Warned(PROBLEM),))
 EVENTS = [
     Started(at=0, key=KEY, action=Action.CREATE), StepBegun(at=1, key=KEY, title=WORDS, number=1), Progressed(at=12, key=KEY, progress=Done(WORDS, 5, 9)), Settling(at=13, key=KEY, why=WORDS),
@@ -52,7 +52,7 @@ FOUND = {
     "signature": {"algorithm": WORDS, "subject": WORDS, "issuer": WORDS, "not_before": "2020-01-01T00:00:00+00:00", "not_after": "2021-01-01T00:00:00+00:00", "sha256": "ab", "own": True, "expired": True},
 }  # fmt: skip
 LOUD = Style(verbose=True)
-BEFORE = {KEY: (), OTHER: (KEY,)}
+BEFORE = {KEY: {}, OTHER: {KEY: WORDS}}
 
 
 @pytest.mark.parametrize("made", [

@@ -26,7 +26,7 @@ def test_a_plan_is_one_document_with_a_version_and_sizes_in_bytes(plan):
             "step": "Create", "title": "Create the namespace cnasg on the cluster compute", "fields": {"name": "cnasg", "cluster": "compute"},
             "changes": found["items"][1]["changes"], "disruption": "none", "destructive": False, "why": "",
         }],
-        "waits_for": [], "contents": [],
+        "waits_for": [], "because": {}, "contents": [], "held": None,
     }
     assert found["items"][3]["changes"][1]["wanted"] == {"later": ["tanzu_cluster/cluster-01", "digest"]}
 

@@ -105,7 +105,10 @@ becomes ready within 5m, or the apply ends as still waiting
   wait: time, such as 10m, default 10m
       Patience.
   protect: true or false, default false
-      Refuse to delete or replace this resource, whatever the command line allows."""
+      Refuse to delete or replace this resource, whatever the command line allows.
+  after: list of text
+      Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that bfinfra
+      can't know; on the way down they go after it."""
 
 
 def test_programs_read_the_same():
@@ -133,3 +136,26 @@ def test_a_page_has_a_row_a_field_and_the_example():
 def test_the_index_has_each_kind_under_its_document():
     text = kinds.index({"space": Space, "a_token": Token})
     assert text.index("## Singapore PoC") < text.index("- [space](space.md)") < text.index("## Network-attached") < text.index("- [a_token](a_token.md): A client token.")
+
+
+def test_what_a_kind_provides_and_comes_after_is_told_in_its_own_words():
+    class Ordered(Spec):
+        def provides(self, name, site):
+            """GPUs for pods."""
+            return ()
+
+        def requires(self, name, site):
+            """Its namespace.
+
+            Nor this.
+            """
+            return ()
+
+    class Plugin(Source[Ordered, State]):
+        """A plug-in."""
+
+        document = Document.FLEXDIRECT
+
+    lines = kinds.one("plugin", Plugin).splitlines()
+    assert lines[2:4] == ["provides: GPUs for pods.", "comes after: its namespace."]
+    assert "Provides: GPUs for pods." in kinds.page("plugin", Plugin, "site: s")

@@ -66,6 +66,13 @@ site.yaml:12:5: error: unknown field limts
 singapore-poc: 1 to update, 1 unreadable, 1 problem. It can't be applied before the above is mended."""
 
 
+def test_a_server_that_does_not_answer_is_one_sentence_whatever_lives_there(broken):
+    blind = replace(broken, unreadable={**{f"kind_{n}": "vcsa:443 does not answer" for n in range(17)}, **{f"gpu_host/h{n}": "vcsa:443 does not answer" for n in range(6)}})
+    assert text.unreadable(blind) == ("gpu_host/h0, gpu_host/h1, gpu_host/h2, gpu_host/h3 and 2 more can't be read: vcsa:443 does not answer. "
+                                      "Nor can what the file no longer names.")
+    assert "6 unreadable" in text.counts(blind)
+
+
 def test_agreement_says_that_there_is_nothing_to_do(plan):
     agreed = replace(plan, items=(Item(NAMESPACE, Action.KEEP), Item(Key("bitfusion_token", "t"), Action.READ)))
     assert text.plan(agreed) == "singapore-poc: 2 as wanted. Nothing to do."

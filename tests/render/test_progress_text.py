@@ -53,7 +53,7 @@ def test_rows_say_the_step_the_share_the_rate_and_what_is_left(plan, events):
 
 def test_what_has_not_begun_says_what_it_waits_for(plan, events):
     progress = Progress(plan)
-    assert progress.waiting() == ((HOST, ()), (NAMESPACE, ()), (SECRET, (CLUSTER,)), (OLD, ()))
+    assert progress.waiting() == ((HOST, ()), (NAMESPACE, ()), (SECRET, (str(CLUSTER),)), (OLD, ()))
     for event in events:
         progress(event)
     assert progress.waiting() == ((HOST, ()), (SECRET, ()))

@@ -13,7 +13,7 @@ from bfinfra.render.values import clock, duration, shown, utc
 
 @pytest.mark.parametrize(("value", "unit", "text"), [
     (None, "", "(none)"), (True, "", "true"), ("yes please", "", "yes please"), ("", "", '""'), ("1.20", "", '"1.20"'), ("true", "", '"true"'),
-    (128 * 2**30, "bytes", "128GiB"), (1500, "bytes", "1500B"), (48000, "MHz", "48GHz"), (2100, "MHz", "2100MHz"), (600, "seconds", "10m"),
+    (128 * 2**30, "bytes", "128GiB"), (1501, "bytes", "1501B"), (16 * 10**9, "bytes", "16GB"), ("15625000KiB", "bytes", "16GB"), ("2TiB", "bytes", "2TiB"), ("much", "bytes", "much"), (48000, "MHz", "48GHz"), (2100, "MHz", "2100MHz"), (600, "seconds", "10m"),
     (90, "seconds", "90s"), (0, "seconds", "0s"), ([1, "a"], "", "[1, a]"), ({"a": None}, "", "{a: (none)}"), ("a\nb", "", '"a\\nb"'),
     (Later(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"), (Secret("env", "PASSWORD"), "", "{env: PASSWORD}"),
     (Change("gpus", 1, 2), "", "{field: gpus, now: 1, wanted: 2}"), ({3, 1}, "", "[1, 3]"),

@@ -184,9 +184,9 @@ def _pem(config: Mapping[str, Any]) -> str:
     return base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
 
 
-def other(sandbox: Running) -> Kube:
-    """The administrator of the world's cluster."""
-    config = json.loads((Path(sandbox.files) / "other.kubeconfig").read_text())
+def other(sandbox: Running, kubeconfig: str = "other.kubeconfig") -> Kube:
+    """The administrator of the world's cluster that this file leads to."""
+    config = json.loads((Path(sandbox.files) / kubeconfig).read_text())
     host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").rpartition(":")
     there = sandbox.lookup(host, int(port))
     assert there

@@ -127,6 +127,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     "tanzu_cluster": (("workers: {count: 1", "workers: {count: 2"),),
     "namespace": (("team: a", "team: b"),),
     "mpi_operator": (("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0"),),
+    "nvidia_device_plugin": (("control_plane: true", "control_plane: false"),),
     "bitfusion_device_plugin": (("{enforce: privileged}", "{enforce: privileged}, labels: {team: a}"),),
     "mpi_job": (("workers: 2", "workers: 2\n    wait: running"), ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0")),
     "content_library": (("subscription: {}", "subscription: {on_demand: false}"),),

@@ -26,7 +26,7 @@ def site(small, tmp_path, monkeypatch):
 
 
 ENOUGH = [(name, Use.APPLY) for name in names() if any(step.rights for step in kind(name).acts)]
-CHANGE = ("bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace", "workload", "token_secret", "registry_credential")
+CHANGE = ("bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace", "workload", "token_secret", "registry_credential", "nvidia_device_plugin")
 """What is changed and mended here as well."""
 FEWER_DO = [("bitfusion_server", Use.DESTROY), ("token_secret", Use.DESTROY), ("tanzu_cluster", Use.PLAN), ("token_secret", Use.PLAN)]
 

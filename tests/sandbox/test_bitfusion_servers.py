@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import ssl
 from collections.abc import Iterator
@@ -78,3 +79,17 @@ def test_a_machine_that_is_no_server_answers_nothing(what: dict[str, Any], farm:
 def test_one_without_gpus_keeps_its_clusters_quorum(farm: Farm) -> None:
     farm.inventory.powered(farm.machine(gpu=None), on=True)
     assert [each.memory for each in farm.servers.running.values()] == [()]
+
+
+@pytest.mark.parametrize(("key", "wrong"), [("vcenter_guid", "0" * 36), ("vcenter_url", "https://elsewhere.test"), ("vcenter_thumbprint", "AB:CD"), ("vcenter_guid", "")])
+def test_one_that_is_told_a_wrong_vcenter_can_not_register_and_serves_nobody(key: str, wrong: str, farm: Farm) -> None:
+    vcenter = farm.inventory.world.vcenter
+    farm.inventory.certificate = farm.pki.certificate
+    der = ssl.PEM_cert_to_DER_cert(farm.pki.certificate(vcenter.host))
+    right = {"vcenter_guid": vcenter.instance_uuid, "vcenter_url": f"https://{vcenter.host}", "vcenter_thumbprint": hashlib.sha256(der).hexdigest()}
+    for values, serves in ((right, True), ({**right, key: wrong}, False)):
+        vm = farm.machine()
+        vm["config"].vAppConfig.property = [vim.vApp.PropertyInfo(key=number, id=each, value=value) for number, (each, value) in enumerate(values.items())]
+        farm.inventory.powered(vm, on=True)
+        assert bool(farm.servers.running) is serves
+        farm.inventory.powered(vm, on=False)

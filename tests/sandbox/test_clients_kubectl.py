@@ -78,7 +78,7 @@ def test_columns_of_the_supervisors_own_kinds(supervisor: Kubectl) -> None:
     assert row.split()[0] == "cluster-01"
     assert "running" in row
     assert "v1.20.2" in supervisor("get", "tkr")
-    assert "best-effort-small" in supervisor("get", "virtualmachineclassbindings", "-n", "team-a")
+    assert "best-effort-small" in supervisor("get", "virtualmachineclasses", "-n", "team-a")
 
 
 def test_server_side_apply_says_who_is_in_the_way(kubectl: Kubectl) -> None:

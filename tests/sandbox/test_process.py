@@ -33,8 +33,8 @@ def test_it_starts_is_found_and_stops(tmp_path: Path) -> None:
 def test_every_address_listens_and_others_are_unknown(small: Running) -> None:
     found = running(small.state)
     assert found
-    assert {"vc.small.test:443", "esx1.small.test:443", "esx2.small.test:443", "10.1.0.1:443", "10.1.0.1:6443", "10.3.0.1:6443", "10.5.0.1:22", "10.5.0.11:22"} == set(
-        found.addresses)
+    assert {"vc.small.test:443", "esx1.small.test:443", "esx2.small.test:443", "10.1.0.1:443", "10.1.0.1:6443", "10.3.0.1:6443", "10.5.0.1:22", "10.5.0.11:22",
+            "10.5.0.21:22"} == set(found.addresses)
     for name in found.addresses:
         host, _, port = name.rpartition(":")
         there = small.lookup(host, int(port))

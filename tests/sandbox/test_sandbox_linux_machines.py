@@ -20,7 +20,7 @@ TASKS = [
     {"name": "folder", "ansible.builtin.file": {"path": "/etc/bitfusionio", "state": "directory"}},
     {"name": "file", "ansible.builtin.copy": {"content": "10.5.0.1\n", "dest": "/etc/bitfusionio/servers.conf", "mode": "0644"}},
     {"name": "package", "ansible.builtin.copy": {"src": "{{ package }}", "dest": "/var/cache/flexdirect.deb"}},
-    {"name": "install", "ansible.builtin.command": {"argv": ["apt-get", "install", "--yes", "/var/cache/flexdirect.deb"], "creates": "/usr/bin/flexdirect"}},
+    {"name": "install", "ansible.builtin.command": {"argv": ["apt-get", "install", "-o", "DPkg::Lock::Timeout=600", "--yes", "/var/cache/flexdirect.deb"], "creates": "/usr/bin/flexdirect"}},
     {"name": "broken", "ansible.builtin.lineinfile": {"path": "/etc/hosts", "line": "x"}, "when": "broken | default(false)"},
 ]
 

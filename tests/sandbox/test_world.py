@@ -59,6 +59,7 @@ def test_an_administrators_token_is_generated_or_written_and_hidden() -> None:
     (lambda w: w["users"][2].update(groups=["nobody"]), "there is no nobody"),
     (lambda w: w["storage_policies"]["gold"].update(datastores=["x"]), "storage_policies gold: datastores: there is no x"),
     (lambda w: w.update(durations={"nap": 1}), "durations: there is no nap"),
+    (lambda w: w["kubernetes_clusters"]["other"].update(machines=["x"]), "kubernetes_clusters other: machines: there is no x"),
     (lambda w: w.update(pace=-1), "pace"),
     (lambda w: w.update(guest_network="10.0.0.1/24"), "guest_network"),
     (lambda w: w["networks"].append(7), "w.networks[1]: int"),

@@ -153,7 +153,7 @@ def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(tmp_pat
         raise PermissionError(errno.EACCES, "Permission denied")
 
     (tmp_path / "site.yaml").write_text(OAK)
-    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr("bfinfra.spec.files.plain_file", refused)
     with pytest.raises(SiteError, match=r"the file can't be read; Permission denied; let the user that runs this read it"):
         load([tmp_path / "site.yaml"], kinds=GROVE)
 

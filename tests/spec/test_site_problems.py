@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from grove import only, problems
 
+from bfinfra.model.errors import Place
+
 TREE = "site: g\ntree:\n  oak: "
 
 
@@ -32,6 +34,8 @@ TREE = "site: g\ntree:\n  oak: "
     ("{key: {enc: X}}", "3:9 tree/oak: key: expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}"),
     ("{code: A1}", "3:15 tree/oak: code: expected text of the form ^[a-z]+$; here stands 'A1'; Lower-case letters, such as oak."),
     ("{codes: {A1: 2}}", "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; here stands 'A1'; Codes as lower-case letters → how many."),
+    ("{trunk: {length: 03}}", "3:25 tree/oak: trunk.length: expected a number without leading zeros; here stands 03, which YAML 1.1 reads as octal, and others don't; write 3 if that is meant"),
+    ("{rings: [1, 010]}", "3:20 tree/oak: rings.1: expected a number without leading zeros; here stands 010, which YAML 1.1 reads as octal, and others don't; write 10 if that is meant"),
     ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
 ])
 def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, said: str) -> None:
@@ -115,3 +119,10 @@ def test_each_circle_is_a_problem_of_its_own_and_so_is_a_name_for_itself(tmp_pat
 
 def test_an_overlong_value_is_cut_in_the_message(tmp_path: Path) -> None:
     assert len(only(tmp_path, TREE + f"{{size: {'x' * 5000}}}\n")) < 200
+
+
+def test_the_line_is_shown_around_a_mistake_however_far_right_it_stands(tmp_path: Path) -> None:
+    many = ", ".join(f"{name * 20}: 1" for name in "abcdefghij")
+    (problem,) = problems(tmp_path, f"site: g\ntree: {{oak: {{codes: {{{many}}}, lenght: 3}}}}\n")
+    assert isinstance(problem.where, Place)
+    assert problem.where.text[problem.where.column - 1:].startswith("lenght: 3")

@@ -23,7 +23,7 @@ vcenter: {server: v, password: {env: P}, trust: {ca_file: a.pem}}
 x-anything: [1, {2: 3}]
 tree:
   oak: {grows: fast, label: 1.20, evergreen: true, device: 0x10de, rings: [1], trunk: {leaves: 2KiB}, size: any, branches: {a: {length: 2}}}
-  elm: {device: "10de", near: oak, key: {command: [pass, show]}, trunk: {leaves: 12}, size: 4}
+  elm: {device: "10de", near: oak, key: {command: [pass, show]}, trunk: {leaves: 1048576}, size: 4}
 pole: {p: , q: {height: 4}}
 nest: {n: {tree: p, friends: [n2]}, n2: {tree: q}}
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra.spec.yaml import MOST, Unreadable, compose
+from bfinfra.model.yaml import MOST, Unreadable, compose
 
 FILE = Path("site.yaml")
 

@@ -130,9 +130,8 @@ def _site() -> str:
     registries |= {"r-file": _registry({"file": "key.pem"}), "r-command": _registry({"command": ["vault", "read", "it"]}),
                    "r-keyring": _registry({"keyring": "registry/me"})}
     properties = {
-        "hostname": "bf-01.small.test", "customer_password": {"env": "APPLIANCE_PASSWORD"}, "vcenter_url": "https://vc.small.test",
-        "vcenter_guid": "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61", "vcenter_username": "admin@small.test", "vcenter_password": {"env": "APPLIANCE_VCENTER"},
-        "vcenter_thumbprint": "7E:9A:0D:3C:55:21:8F:BE:42:6A:11:C0:9D:77:E3:58:24:B6:0F:1A",
+        "hostname": "bf-01.small.test", "customer_password": {"env": "APPLIANCE_PASSWORD"},
+        "vcenter_username": "admin@small.test", "vcenter_password": {"env": "APPLIANCE_VCENTER"},
     }
     return json.dumps({
         "site": "planted", "pepper": {"env": "PEPPER"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -15,7 +16,7 @@ import ansible_runner
 
 from bfinfra.backends.ansible import folder, programs
 from bfinfra.backends.ansible.connection import DESTINATION
-from bfinfra.model.errors import BfinfraError, Problem, Rejected
+from bfinfra.model.errors import BfinfraError, Busy, Problem, Rejected
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbo
 """Packaged beside the modules, or a checkout."""
 AT_ONCE = 16  # machines
 SECRETS = "bfinfra_secrets"  # what a role finds its secrets under
+LOCKED = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another process using it|waiting for the transaction lock", re.IGNORECASE)
+"""What apt, dpkg, yum and dnf say while somebody else, such as unattended-upgrades, installs."""
 BOUND = Path(__file__).with_name("bound.py")
 
 
@@ -40,11 +43,12 @@ class Played:
     answers: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are done."""
+        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are done. Busy where somebody else installs there."""
         if self.failed:
             done = len(self.changed) - len(self.failed)
             what = f"{self.role} failed on {', '.join(sorted(self.failed))}" + (f"; {done} of {len(self.changed)} machines are done" if done else "")
-            raise Rejected(what, why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
+            error = Busy if all(LOCKED.search(why) for why in self.failed.values()) else Rejected
+            raise error(what, why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
                            next="mend what it says, then run this again: it goes on where it failed")
 
 

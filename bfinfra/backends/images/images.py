@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,20 @@ class Images:
         self._count("push")
         tools.run(self._tool().push(image), f"the push of {image}")
         folder.note(path, mark, pushed=f"{image} {content}")
+
+    @contextlib.contextmanager
+    def saved(self, image: str) -> Iterator[Path]:
+        """An archive of an image that was built here, as long as it is used. Rejected, BfinfraError."""
+        folder = private.folder(self._index.with_name("saved"))
+        path = folder / f"{hashlib.sha256(image.encode()).hexdigest()[:16]}.tar"
+        path.unlink(missing_ok=True)
+        try:
+            tools.run(self._tool().save(image, path), f"saving {image}")
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # another one is in it
+                folder.rmdir()
 
     def remove(self, path: Path, address: str) -> None:
         """Remove what was rendered; images stay where they are."""

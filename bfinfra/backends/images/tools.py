@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 
+from bfinfra.backends.images.archive import full_name
 from bfinfra.model.errors import Rejected
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import environment
@@ -60,6 +61,12 @@ class Tool:
     def push(self, image: str) -> tuple[str, ...]:
         """The command that pushes."""
         return (self.program, "push", image)
+
+    def save(self, image: str, archive: Path) -> tuple[str, ...]:
+        """The command that writes the image to an archive as `docker load` reads it."""
+        if self.name == "buildah":
+            return (self.program, "push", image, f"docker-archive:{archive}:{full_name(image)}")
+        return (self.program, "save", "--output", str(archive), image)
 
 
 def find() -> tuple[Tool | None, str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bfinfra.backends.kubernetes import errors, resources
 from bfinfra.backends.kubernetes.contents import strangers
-from bfinfra.backends.kubernetes.owned import handed_over
+from bfinfra.backends.kubernetes.owned import claimed, handed_over, known
 from bfinfra.backends.words import safe
-from bfinfra.model.errors import Denied, Expired, Missing, Rejected, Unreachable, Untrusted
+from bfinfra.model.errors import Conflict, Denied, Expired, Missing, Rejected, Unreachable, Untrusted
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
@@ -25,6 +25,7 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 PAGE = 500  # objects a list request
 FEW = 3  # objects that are asked for one by one
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+CLAIMS = 5  # of a new object: controllers write its status meanwhile
 LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
@@ -48,11 +49,11 @@ class Cluster:
         """Where it was entered, https://host:port; "" as long as nothing was asked."""
         return self._link.access.url if self._link else ""
 
-    def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
-        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector (`a=b,c`)."""
+    def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "", *, name: str = "") -> list[Object]:
+        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector (`a=b,c`), `name`: those of this name alone."""
         resource = self._resource(api_version, kind)
         scope = {"namespace": namespace or "*"} if resource.namespaced else {}
-        found = self._do(lambda link: [*link.objects.list(_class(resource), labels=_pairs(labels), chunk_size=PAGE, **scope)])
+        found = self._do(lambda link: [*link.objects.list(_class(resource), labels=_pairs(labels), fields={"metadata.name": name} if name else None, chunk_size=PAGE, **scope)])
         return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
@@ -81,7 +82,29 @@ class Cluster:
     def create(self, manifest: Mapping[str, Any]) -> Object:
         """Make the object. Exists where the name is taken: making is exclusive, applying isn't."""
         cls, scope = self._of(manifest)
-        return dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
+        made = dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
+        return made if made["metadata"].get("managedFields") or not made["metadata"].get("uid") else self._claimed(cls, scope, known(manifest, made), made)
+
+    def _claimed(self, cls: Any, scope: dict[str, str], manifest: Mapping[str, Any], made: Object) -> Object:
+        """A new object of a server that notes writers from the first apply on only: what we made is ours to take away later."""
+        name = str(made["metadata"]["name"])
+        applied = dict(self._do(lambda link: link.objects.apply(cls({**manifest, "metadata": {**manifest["metadata"], "name": name}}), **scope)))
+        for left in reversed(range(CLAIMS)):
+            if not (fields := claimed(applied)):
+                break
+            try:
+                return self._owned_as(cls, name, scope, applied, fields)
+            except Conflict:
+                if not left:
+                    raise
+                applied = dict(self._do(lambda link: link.objects.get(cls, name, **scope)))
+        return applied
+
+    def _owned_as(self, cls: Any, name: str, scope: dict[str, str], live: Object, fields: Sequence[Object]) -> Object:
+        return self._patch(cls, name, scope, "json", [
+            {"op": "replace", "path": "/metadata/managedFields", "value": fields},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
+        ])
 
     def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
         """Server-side apply: our fields become these and no others. Conflict where another writer owns one, unless `force`."""
@@ -89,10 +112,7 @@ class Cluster:
         name = manifest["metadata"]["name"]
         live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
         if live and (fields := handed_over(live)):
-            self._patch(cls, name, scope, "json", [
-                {"op": "replace", "path": "/metadata/managedFields", "value": fields},
-                {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
-            ])
+            self._owned_as(cls, name, scope, live, fields)
         return dict(self._do(lambda link: link.objects.apply(cls(manifest), force=force, **scope)))
 
     def patch(self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> Object:

@@ -6,6 +6,7 @@ import base64
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -43,9 +44,20 @@ class Clusters:
     def kubeconfig(self, endpoint: Endpoint) -> str:
         """A kubeconfig with a token of a login of its own, contexts named as `kubectl vsphere login` names them."""
         if endpoint.kubeconfig is not None:
-            return endpoint.kubeconfig.reveal()
+            return self._reachable(endpoint.kubeconfig.reveal())
         access = self._enter(endpoint)
-        return _kubeconfig(endpoint, access, self._username())
+        return self._reachable(_kubeconfig(endpoint, access, self._username()))
+
+    def _reachable(self, kubeconfig: str) -> str:
+        """The same with the addresses that are really called, for clients that don't know where the sandbox listens."""
+        if not self._seam.routed:
+            return kubeconfig
+        config = yaml.safe_load(kubeconfig)
+        for each in config["clusters"]:
+            server = urlsplit(each["cluster"]["server"])
+            host, port = self._seam.where(server.hostname or "", server.port or 443)
+            each["cluster"] |= {"server": f"https://{host}:{port}{server.path}", "tls-server-name": server.hostname}
+        return yaml.safe_dump(config, sort_keys=False)
 
     def close(self) -> None:
         """Close every connection."""

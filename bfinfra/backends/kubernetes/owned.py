@@ -11,6 +11,9 @@ from typing import Any
 from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.words import safe
 
+BEFORE = "before-first-apply"
+"""The server's name for whoever made an object of which no writers are noted: any that Kubernetes 1.16 or 1.17 made by POST."""
+
 
 def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
     """The fields of `obj` that `manager` owns, with their values; lists hold the owned items only, in the object's order."""
@@ -34,6 +37,27 @@ def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str
         fields = _merge(fields, entry.get("fieldsV1") or {})
     others = [entry for entry in obj["metadata"]["managedFields"] if entry not in own]
     return [*others, {**own[0], "operation": "Apply", "fieldsV1": fields}]
+
+
+def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
+    """What `managedFields` must become so that all that stood there before the first apply is the applier's, too; None where it is."""
+    first = [entry for entry in _entries(obj, BEFORE) if entry.get("operation") == "Update"]
+    own = [entry for entry in _entries(obj, manager) if entry.get("operation") == "Apply"]
+    fields: dict[str, Any] = {}
+    for entry in (*own, *first):
+        fields = _merge(fields, entry.get("fieldsV1") or {})
+    if not own or not first:
+        return None
+    return [*(entry for entry in obj["metadata"]["managedFields"] if entry not in (*own, *first)), {**own[0], "fieldsV1": fields}]
+
+
+def known(manifest: Any, live: Any) -> Any:
+    """Of a manifest what the server kept: one that is too old for a field drops it in silence, and refuses to apply it."""
+    if isinstance(manifest, Mapping) and isinstance(live, Mapping):
+        return {name: known(value, live[name]) for name, value in manifest.items() if name in live}
+    if isinstance(manifest, list) and isinstance(live, list) and len(manifest) == len(live):
+        return [known(value, there) for value, there in zip(manifest, live, strict=True)]
+    return manifest
 
 
 def writer(obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER) -> tuple[str, float | None] | None:

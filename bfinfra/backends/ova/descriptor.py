@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -38,14 +38,22 @@ def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> De
     if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
         raise refusal(path, "its descriptor does not hold exactly one virtual machine", next="bfinfra deploys appliances of one machine")
     system, words = systems[0], _words(root)
+    options = tuple(_options(root, words))
+    chosen = _chosen(options)
     references = dict(_references(path, root, members))
     products = list(children(system, "ProductSection"))
+    properties = _properties(path, products, words, chosen)
     return Descriptor(
         _product(next((p for p in products if text(p, "Product")), products[0] if products else None)),
-        _properties(path, products, words),
-        tuple(_networks(root)), tuple(_disks(path, root, references)), _hardware(path, first(system, "VirtualHardwareSection")),
-        tuple(_options(root, words)), tuple(_licences(system, words)), dict(references.values()),
+        properties, tuple(_networks(root)), tuple(_disks(path, root, references, properties)),
+        _hardware(path, first(system, "VirtualHardwareSection"), chosen),
+        options, tuple(_licences(system, words)), dict(references.values()),
     )
+
+
+def _chosen(options: Sequence[Option]) -> str:
+    """The deployment option that an import takes where none is named: the default, else the first; "" where there are none."""
+    return next((option.id for option in options if option.default), options[0].id if options else "")
 
 
 def _references(path: PurePath, root: Element, members: Mapping[str, Member]) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -63,7 +71,9 @@ def _references(path: PurePath, root: Element, members: Mapping[str, Member]) ->
         yield attribute(file, "id"), (href, size)
 
 
-def _disks(path: PurePath, root: Element, references: Mapping[str, tuple[str, int]]) -> Iterator[Disk]:
+def _disks(
+    path: PurePath, root: Element, references: Mapping[str, tuple[str, int]], properties: Sequence[Property]
+) -> Iterator[Disk]:
     section = first(root, "DiskSection")
     for disk in children(section, "Disk") if section is not None else ():
         name, file = attribute(disk, "diskId"), attribute(disk, "fileRef")
@@ -71,7 +81,21 @@ def _disks(path: PurePath, root: Element, references: Mapping[str, tuple[str, in
             raise refusal(path, f"its disk {shown(name)} refers to the file {shown(file)}, which its descriptor does not list")
         href, size = references[file] if file else ("", 0)
         unit = bytes_in(path, attribute(disk, "capacityAllocationUnits", "byte"), "disks")
-        yield Disk(name, href, size, number(path, attribute(disk, "capacity", "0"), f"the capacity of {shown(name)}") * unit, attribute(disk, "format"))
+        capacity = number(path, _capacity(path, disk, properties), f"the capacity of {shown(name)}")
+        yield Disk(name, href, size, capacity * unit, attribute(disk, "format"))
+
+
+def _capacity(path: PurePath, disk: Element, properties: Sequence[Property]) -> str:
+    """A number, or that of the property that `${…}` names; "0" where somebody is still to give it a value."""
+    written = attribute(disk, "capacity", "0")
+    reference = re.fullmatch(r"\s*\$\{([^{}]+)\}\s*", written)
+    if reference is None:
+        return written
+    for each in properties:
+        if each.key == reference[1]:
+            return each.default or "0"
+    name = shown(attribute(disk, "diskId"))
+    raise refusal(path, f"the capacity of its disk {name} is the property {shown(reference[1])}, which it does not have")
 
 
 def _networks(root: Element) -> Iterator[Network]:
@@ -84,13 +108,15 @@ def _product(section: Element | None) -> Product:
     return Product(text(section, "Product"), text(section, "Vendor"), text(section, "Version"), text(section, "FullVersion"))
 
 
-def _properties(path: PurePath, sections: list[Element], words: Mapping[str, str]) -> tuple[Property, ...]:
+def _properties(
+    path: PurePath, sections: list[Element], words: Mapping[str, str], chosen: str
+) -> tuple[Property, ...]:
     found: dict[str, Property] = {}
     for section in sections:
         category = ""
         for child in children(section, "Category", "Property"):
             if attribute(child, "key"):
-                made = _property(section, child, category, words)
+                made = _property(section, child, category, words, chosen)
                 if made.key in found:
                     raise refusal(path, f"its descriptor names the property {shown(made.key)} twice")
                 found[made.key] = made
@@ -99,13 +125,10 @@ def _properties(path: PurePath, sections: list[Element], words: Mapping[str, str
     return tuple(found.values())
 
 
-def _property(section: Element, element: Element, category: str, words: Mapping[str, str]) -> Property:
+def _property(section: Element, element: Element, category: str, words: Mapping[str, str], chosen: str) -> Property:
     parts = (attribute(section, "class"), attribute(element, "key"), attribute(section, "instance"))
     kind, qualifiers = attribute(element, "type", "string"), attribute(element, "qualifiers")
-    value = raw(element, "value")
-    if value is None:
-        given = next((v for v in children(element, "Value") if not raw(v, "configuration")), None)
-        value = (raw(given, "value") if given is not None else "") or ""
+    value = _value(element, chosen)
     mine, never_empty = attribute(element, "userConfigurable").lower() == "true", attribute(element, "required").lower() == "true"
     needs = never_empty or bool(re.search(r"MinLen\(\s*[1-9]", qualifiers, re.IGNORECASE)) or bool(re.fullmatch(r"[us]?int\d*|real\d*", kind, re.IGNORECASE))
     return Property(
@@ -114,19 +137,24 @@ def _property(section: Element, element: Element, category: str, words: Mapping[
     )
 
 
+def _value(element: Element, chosen: str) -> str:
+    """What it is by default; the value that the deployment option gives it counts before its own."""
+    values = {raw(value, "configuration") or "": raw(value, "value") or "" for value in children(element, "Value")}
+    own = raw(element, "value")
+    return values.get(chosen, values.get("", "") if own is None else own)
+
+
 def _hidden(element: Element, kind: str) -> bool:
     return kind.lower().startswith("password") or attribute(element, "password").lower() == "true"
 
 
-def _hardware(path: PurePath, section: Element | None) -> Hardware:
+def _hardware(path: PurePath, section: Element | None, chosen: str) -> Hardware:
     if section is None:
         raise refusal(path, "its descriptor asks for no hardware", next="make sure that it is an appliance")
     cpus = memory = 0
     adapters: list[str] = []
-    for item in children(section, "Item", "EthernetPortItem"):
+    for item in _items(section, chosen):
         kind = text(item, "ResourceType")
-        if raw(item, "configuration"):
-            continue  # belongs to one deployment option
         if kind == PROCESSORS:
             cpus = number(path, text(item, "VirtualQuantity") or "0", "the number of processors")
         elif kind == MEMORY:
@@ -136,6 +164,19 @@ def _hardware(path: PurePath, section: Element | None) -> Hardware:
             adapters.append(text(item, "Connection"))
     firmware = next((attribute(c, "value") for c in children(section, "Config") if attribute(c, "key") == "firmware"), "bios")
     return Hardware(cpus, memory, text(first(section, "System"), "VirtualSystemType"), firmware, tuple(adapters))
+
+
+def _items(section: Element, chosen: str) -> Iterator[Element]:
+    """The hardware of a deployment option: what all options have, but where the option has its own with the same id.
+
+    An item with a bound says what is allowed, not what is had.
+    """
+    items = [item for item in children(section, "Item", "EthernetPortItem") if (raw(item, "bound") or "normal") == "normal"]
+    own = {text(item, "InstanceID") for item in items if chosen in attribute(item, "configuration").split()}
+    for item in items:
+        options = attribute(item, "configuration").split()
+        if chosen in options if options else text(item, "InstanceID") not in own - {""}:
+            yield item
 
 
 def _options(root: Element, words: Mapping[str, str]) -> Iterator[Option]:

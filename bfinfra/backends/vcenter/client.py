@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import faults, refs
+from bfinfra.backends.vcenter import faults, identify, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
+from bfinfra.backends.vcenter.directory import Directory
 from bfinfra.backends.vcenter.door import Door
 from bfinfra.backends.vcenter.events import Events
 from bfinfra.backends.vcenter.host_settings import HostSettings
 from bfinfra.backends.vcenter.hosts import Hosts
+from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.inventory import Inventories
 from bfinfra.backends.vcenter.library import Libraries
 from bfinfra.backends.vcenter.library_items import LibraryItems
@@ -48,6 +50,7 @@ class VCenter:
         self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)
         self.grants = Grants(self.session, self.inventory)
+        self.directory = Directory(self.session)
         self.hosts = Hosts(self.session, self.tasks)
         self.host_settings = HostSettings(self.session)
         self.cluster_notes = ClusterNotes(self.session)
@@ -62,6 +65,11 @@ class VCenter:
         """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""
         about = self.session.content().about
         return safe(about.fullName), safe(about.apiVersion)
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Which one it is, as whoever registers with it must know it; its certificate is looked at when first asked."""
+        return identify.look(self.settings, self.seam, str(self.session.content().about.instanceUuid))
 
     def now(self) -> datetime:
         """The server's own time, UTC."""

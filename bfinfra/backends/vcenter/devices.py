@@ -68,7 +68,9 @@ def _network(backing: Any) -> str:
 def _disk(disk: Any, buses: Mapping[int, int]) -> Disk:
     """`buses`: SCSI controllers by key."""
     address = f"scsi{buses[disk.controllerKey]}:{disk.unitNumber}" if disk.controllerKey in buses else ""
-    return Disk(disk.key, _label(disk), disk.capacityInBytes or (disk.capacityInKB or 0) * 1024, address, getattr(disk.backing, "fileName", None) or "")
+    backing = disk.backing
+    capacity = disk.capacityInBytes or (disk.capacityInKB or 0) * 1024
+    return Disk(disk.key, _label(disk), capacity, address, getattr(backing, "fileName", None) or "", getattr(backing, "thinProvisioned", None))
 
 
 def _label(device: Any) -> str:

@@ -41,6 +41,14 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """A host's memory, and what the VMs that run there reserve of it: id → name and bytes. Of `memory`, in bytes, the host keeps some for itself."""
+
+    memory: int
+    reserved: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class HostDetail:
     """One host. `boot`: when it started, ISO 8601 or ""; `attributes`: custom attributes by name."""
 

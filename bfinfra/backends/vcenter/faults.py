@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import Any
@@ -9,9 +10,13 @@ from typing import Any
 import httpx2
 from pyVmomi.VmomiSupport import ManagedObject
 
+from bfinfra.backends import writes
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
 
+LARGEST_PAGE = 1 << 16  # bytes of a web page in which its title is looked for
+PAGE = re.compile(r"\A\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 GRANT = "give it to the account; all that it needs, and where: bfinfra privileges SITE"
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
@@ -88,10 +93,10 @@ def _words(fault: Any) -> str:
 
 def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     """A REST answer that isn't a success as an error. Server errors of a read may be asked again."""
-    body = _json(response)
-    kind, words = _rest(body)
+    kind, words = _rest(_json(response))
+    words = words or web_page(response)
     error = REST.get(kind) or STATUS.get(response.status_code, Rejected)
-    if error is Unanswered and response.request.method in ("GET", "HEAD"):
+    if error is Unanswered and not writes.writes(response.request):
         error = Busy
     why = "; ".join(part for part in (words, f"{response.status_code} {kind}".strip()) if part)
     if error is Busy:
@@ -99,6 +104,23 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     if error is Denied and response.status_code == 403:
         return Denied(what, server=server, why=why, next=GRANT)
     return error(what, server=server, why=why)
+
+
+def web_page(response: httpx2.Response) -> str:
+    """What an answer that is HTML calls itself; "" for any other. Something that stands before vCenter, or is none, speaks so."""
+    text = response.read()[:LARGEST_PAGE].decode(errors="replace")
+    if not PAGE.search(text):
+        return ""
+    title = safe(html.unescape(" ".join((found[1] if (found := TITLE.search(text)) else "").split())))[:100]
+    return f"it sends a web page: {title}" if title else "it sends a web page"
+
+
+def of_entrance(response: httpx2.Response, what: str, server: str) -> RemoteError:
+    """The same of what is asked before there is a session: who sends a web page there is no vCenter, or one that is broken, and time does not mend that."""
+    if response.status_code == 500 and (page := web_page(response)):
+        return Malformed(f"no vCenter answers {response.request.method} {response.request.url.path}", server=server, why=f"{page}; {response.status_code}",
+                         next="check vcenter.server; if it is right, look at what runs there")
+    return of_answer(response, what, server)
 
 
 def _json(response: httpx2.Response) -> Any:

@@ -69,7 +69,8 @@ def _system_id(content: Any, host: object) -> str:
     home = properties.one(content, host, ["parent"])["parent"]
     browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None
     found = browser.QueryConfigTarget(host) if browser is not None else None
-    system = next((str(p.systemId) for p in (found.pciPassthrough if found else None) or () if p.systemId), "")
+    cards = [*(found.pciPassthrough or ()), *(found.sriov or ())] if found else ()  # a card with SR-IOV stands there only
+    system = next((str(card.systemId) for card in cards if card.systemId), "")
     if not system:  # it restarts, or its cards are not in effect any more
         raise Busy("the host names no cards that could be attached", server=refs.server(content), why="its passthrough is not in effect at the moment")
     known[refs.moid(host)] = system

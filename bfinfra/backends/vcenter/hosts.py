@@ -12,7 +12,7 @@ from pyVmomi import vim
 
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter import attributes, properties, refs, tree
-from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
+from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice, Room
 from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
@@ -25,6 +25,7 @@ DETAIL = [
     "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
     "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
 ]  # fmt: skip
+RESERVED = ["name", "runtime.powerState", "runtime.host", "config.memoryAllocation.reservation"]
 NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue", "vm"], vim.ComputeResource: ["name"]}
 LEAVING = 900  # seconds that a host may take to go down
 
@@ -80,6 +81,22 @@ class Hosts:
             for machine in (*seen.take(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
             return [replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ()))) for host, values, _ in found]
+
+        return self._session.read(read)
+
+    def rooms(self, moids: Collection[str]) -> dict[str, Room]:
+        """The memory of these hosts by their ids."""
+
+        def read(content: Any) -> dict[str, Room]:
+            hosts = properties.of(content, vim.HostSystem, moids, ["hardware.memorySize", "vm"], properties.whole)
+            there = [refs.moid(vm) for row in hosts for vm in row["vm"] or ()]
+            vms = properties.of(content, vim.VirtualMachine, there, RESERVED, properties.whole)
+            found: dict[str, dict[str, tuple[str, int]]] = {}
+            for row in vms:
+                if row["runtime.powerState"] == "poweredOn" and row["config.memoryAllocation.reservation"]:
+                    said = (unquote(row["name"] or ""), int(row["config.memoryAllocation.reservation"]) << 20)
+                    found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = said
+            return {row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts}
 
         return self._session.read(read)
 

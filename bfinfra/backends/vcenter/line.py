@@ -44,6 +44,7 @@ class Line:
         request = httpx2.Request(
             method, url, content=content or None, headers={**self._always, **session, **headers}, extensions={"timeout": self._timeout})
         answer = self._transport.handle_request(request)
+        answer.request = request
         try:
             for cookie in answer.headers.get_list("set-cookie"):
                 name, _, value = cookie.partition(";")[0].partition("=")

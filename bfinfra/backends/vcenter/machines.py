@@ -154,7 +154,7 @@ class Machines:
                     with contextlib.suppress(Rejected):  # it is over, or can't be cancelled
                         task.CancelTask()
                 self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
-            self._tasks.watch(self._ref(moid), ("disabledMethod",), _deletable, "an earlier import", limit=LAPSE)
+            self._tasks.watch(self._ref(moid), ("disabledMethod", "runtime.powerState"), _deletable, "an earlier import", limit=LAPSE)
             if any(found.extra for found in self.read([moid], [flag])) and (cancel or not self._finished(moid, flag, HANDOVER)):
                 self.stop(moid)
                 self._delete_or_lapse(moid, flag)
@@ -187,7 +187,8 @@ class Machines:
 
 
 def _deletable(values: Values) -> bool:
-    return "Destroy_Task" not in (values.get("disabledMethod") or ())
+    """Whether nothing but its power keeps it from being deleted: one that runs is stopped first."""
+    return values.get("runtime.powerState") == "poweredOn" or "Destroy_Task" not in (values.get("disabledMethod") or ())
 
 
 def _ended(values: Values) -> bool:

@@ -15,7 +15,7 @@ from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.door import agent
-from bfinfra.backends.vcenter.session import over, refused
+from bfinfra.backends.vcenter.session import FINAL, over, refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.redact import hide, redact
 from bfinfra.model.site import VCenterSettings
@@ -38,6 +38,7 @@ class Rest:
         self._agent = agent(site)
         self._http: httpx2.Client | None = None
         self._token = ""
+        self._shut: RemoteError | None = None
         self._door = SESSION
         self._closed = False
         self._lock = threading.Lock()
@@ -117,8 +118,14 @@ class Rest:
         http = self._client()
         with self._lock:
             self._check_open()
+            if self._shut is not None:
+                raise self._shut
             if not self._token:
-                self._token = self._login(http)
+                try:
+                    self._token = self._login(http)
+                except FINAL as error:
+                    self._shut = error
+                    raise
             return self._token
 
     def _check_open(self) -> None:
@@ -136,7 +143,7 @@ class Rest:
         if answer.status_code in (401, 403):
             raise refused(who.username, self.server)
         if not answer.is_success:
-            raise faults.of_answer(answer, "the login at vCenter failed", self.server)
+            raise faults.of_entrance(answer, "the login at vCenter failed", self.server)
         try:
             found = answer.json() if answer.content else None
         except (ValueError, RecursionError):

@@ -14,11 +14,12 @@ from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.door import Door
-from bfinfra.model.errors import Denied, Expired, Rejected, RemoteError
+from bfinfra.model.errors import Denied, Expired, Malformed, Rejected, RemoteError, Untrusted
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 
 T = TypeVar("T")
+FINAL = (Denied, Malformed, Rejected, Untrusted)
 
 
 def refused(username: str, server: str) -> Denied:
@@ -48,6 +49,7 @@ class SoapSession:
         self._content: Any = None
         self._closed = False
         self._entry = Ahead(self._login, "login")
+        self._shut: RemoteError | None = None
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -59,8 +61,14 @@ class SoapSession:
         with self._lock:
             if self._closed:
                 raise over(self.server)
+            if self._shut is not None:
+                raise self._shut
             if self._content is None:
-                self._content = self._entry.take()
+                try:
+                    self._content = self._entry.take()
+                except FINAL as error:  # nobody else of this run tries: that takes time, and may lock the account
+                    self._shut = error
+                    raise
             return self._content
 
     def read(self, operation: Callable[[Any], T]) -> T:
@@ -99,8 +107,11 @@ class SoapSession:
 
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)
-        stub = soap.Stub(self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server))
-        content = soap.service_instance(stub).RetrieveContent()
+        try:
+            stub = soap.Stub(self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server))
+            content = soap.service_instance(stub).RetrieveContent()
+        except Expired:  # there is no session yet: whatever is asked is answered 401
+            raise refused(who.username, self.server) from None
         if not isinstance(content, vim.ServiceInstanceContent) or content.sessionManager is None:
             raise faults.malformed("this doesn't answer as a vCenter does", self.server, "it names no services")
         try:

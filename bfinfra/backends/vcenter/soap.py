@@ -40,7 +40,7 @@ class Stub(SoapStubAdapterBase):
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
         answer = self.line.post(self.path, content, self._headers())
-        if answer.status_code not in (200, 500):
+        if answer.status_code not in (200, 500) or (answer.status_code == 500 and faults.web_page(answer)):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
         if answer.status_code == 500:
@@ -51,7 +51,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
         what = f"{method} on {safe(refs.moid(mo))}"
         with self.line.stream(self.path, queries.envelope(mo, method, parameters), self._headers()) as answer:
-            if answer.status_code == 500:
+            if answer.status_code == 500 and not faults.web_page(answer):
                 raise faults.of_fault(self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what), f"{what} failed", self.server)
             if answer.status_code != 200:
                 raise faults.of_answer(answer, f"{what} failed", self.server)
@@ -78,7 +78,7 @@ class Stub(SoapStubAdapterBase):
 def negotiate(answer: httpx2.Response, server: str) -> str:
     """The newest API version that both sides speak, as pyVmomi names it, of a server's list. Raises Rejected below 7.0."""
     if answer.status_code != 200:
-        raise faults.of_answer(answer, "this doesn't answer as a vCenter does", server)
+        raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)
     for version in GetServiceVersions("vim25"):
         if (found := versionIdMap[version]) in offered:

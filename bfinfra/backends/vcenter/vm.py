@@ -45,13 +45,14 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller; `file`: its path on its datastore."""
+    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller; `file`: its path on its datastore; `thin`: None where nobody says."""
 
     key: int
     label: str
     capacity: int
     address: str = ""
     file: str = ""
+    thin: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

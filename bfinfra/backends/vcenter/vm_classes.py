@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class VmClass:
-    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`: profiles."""
+    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`: profiles; `namespaces`: those that offer it."""
 
     cpus: int
     memory: int
@@ -37,6 +38,7 @@ class VmClass:
     description: str = ""
     vgpus: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
+    namespaces: tuple[str, ...] = field(default=(), compare=False)
 
 
 class VmClasses:
@@ -73,12 +75,31 @@ class VmClasses:
 
 def read(info: Mapping[str, Any]) -> VmClass:
     """A class as the API describes it."""
-    devices = info.get("devices") or {}
-    cards = devices.get("dynamic_direct_path_IO_devices") or ()
+    devices = info.get("devices")
+    vgpus, cards = _listed(devices) if devices else _specified(info.get("config_spec") or {})
     return VmClass(
         info.get("cpu_count") or 0, (info.get("memory_MB") or 0) * MIB, info.get("cpu_reservation") or 0, info.get("memory_reservation") or 0,
-        info.get("description") or "", tuple(sorted(each["profile_name"] for each in devices.get("vgpu_devices") or ())),
-        tuple(sorted(Device(each["vendor_id"], each["device_id"], each.get("custom_label") or "") for each in cards)),
+        info.get("description") or "", tuple(sorted(vgpus)), tuple(sorted(cards)), tuple(sorted(info.get("namespaces") or ())),
+    )
+
+
+def _listed(devices: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]]:
+    """Profiles and cards, as vCenter says them before 8.0.2."""
+    cards = devices.get("dynamic_direct_path_IO_devices") or ()
+    return (
+        (each["profile_name"] for each in devices.get("vgpu_devices") or ()),
+        (Device(each["vendor_id"], each["device_id"], each.get("custom_label") or "") for each in cards),
+    )
+
+
+def _specified(spec: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]]:
+    """The same since 8.0.2: devices that a ConfigSpec adds, in vSphere's JSON. An entry for each device that a card may be."""
+    changes = (each for each in spec.get("deviceChange") or () if each.get("operation") == "add")
+    backings = [(each.get("device") or {}).get("backing") or {} for each in changes]
+    cards = ((each, card) for each in backings for card in each.get("allowedDevice") or ())
+    return (
+        (each["vgpu"] for each in backings if each.get("_typeName") == "VirtualPCIPassthroughVmiopBackingInfo"),
+        (Device(card["vendorId"], card["deviceId"], each.get("customLabel") or "") for each, card in cards),
     )
 
 

@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds._homes import real_name
 from bfinfra.kinds.bitfusion_device_plugin.check import check
-from bfinfra.kinds.bitfusion_device_plugin.manifests import ASKING, RUNNING, Filling, Rendered, host_names, render
+from bfinfra.kinds.bitfusion_device_plugin.manifests import (
+    ASKING,
+    CONFIG,
+    RUNNING,
+    WEBHOOK,
+    Filling,
+    Rendered,
+    config_of,
+    host_names,
+    render,
+)
 from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
-from bfinfra.kinds.bitfusion_device_plugin.state import AUTHORITY, CERTIFICATE, Ground, Place, State, Trust, place_of, record_place
-from bfinfra.kinds.bitfusion_device_plugin.steps import Ask, Authorize, Certify, Clear, Note, Remove, RollOut, Seal, Write
+from bfinfra.kinds.bitfusion_device_plugin.state import AUTHORITY, CERTIFICATE, Ground, Place, State, Thing, Trust, place_of, record_place
+from bfinfra.kinds.bitfusion_device_plugin.steps import Ask, Authorize, Certify, Clear, Note, Remove, Replace, RollOut, Seal, Write
+from bfinfra.kinds.bitfusion_device_plugin.takeover import check_standing, foreign, must_wait, trusting_both, unchangeable
 from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -32,6 +43,8 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
     ground: Ground = around.facts[name]
     check(spec, around, ground)
+    if state is not None and state.cluster == spec.cluster:
+        check_standing(state, filling_of(spec, around, state.trust))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
         return (*_removal(state, Clear, tuple(state.things), moved), *_here(name, spec, None, around, ground))
@@ -46,14 +59,37 @@ def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
     credential = needs["registry_credential"].spec if spec.registry_credential else None
     return Filling(
         real_name(spec.namespace, spec.cluster, needs.get("namespace")), real_name(spec.plugin_namespace, spec.cluster, needs.get("plugin_namespace")), spaces,
-        (credential.secret or spec.registry_credential or "") if credential else "", trust.serving.fingerprint if trust.serving else "", trust.bundle,
-        {what: needs[f"images.built.{what}"].spec.image for what in spec.images.built},
+        (credential.secret or spec.registry_credential or "") if credential else "",
+        certificate=trust.serving.fingerprint if trust.serving else "", bundle=trust.bundle,
+        built={what: needs[f"images.built.{what}"].spec.image for what in spec.images.built},
     )  # fmt: skip
+
+
+def _noted(spec: Spec, filling: Filling, state: State | None) -> str:
+    """What the webhook's pods shall say that they read. Pods of an earlier bfinfra, which say nothing, are left alone where nothing they read changed since."""
+    place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
+    running = state.things.get(place) if state else None
+    if state is None or running is None or CONFIG in _template_notes(running):
+        return config_of(spec, filling)
+    read = [each for each in render(spec, filling) if each.manifest["kind"] == "ConfigMap"]
+    things = [state.things.get(place_of(each.manifest)) for each in read]
+    same = all(not _changes(each, state) for each in read) and all(thing is not None and thing.written <= running.written for thing in things)
+    return "" if same and running.digest == _digest(WEBHOOK, spec, filling) else config_of(spec, filling)
+
+
+def _digest(name: str, spec: Spec, filling: Filling) -> str:
+    return next(each.digest for each in render(spec, filling) if each.manifest["metadata"]["name"] == name and each.manifest["kind"] in RUNNING)
+
+
+def _template_notes(thing: Thing) -> Mapping[str, str]:
+    template = (thing.live.get("spec") or {}).get("template") or {}
+    return (template.get("metadata") or {}).get("annotations") or {}
 
 
 def _here(name: str, spec: Spec, state: State | None, around: Around, ground: Ground) -> Iterator[kind.Step]:
     trust = state.trust if state else Trust()
     filling = filling_of(spec, around, trust)
+    filling = replace(filling, config=_noted(spec, filling, state))
     certificates = tuple(_certificates(spec, filling, state, around, ground))
     objects = render(spec, _expecting(filling, certificates))
     home = state.home if state else around.needs["cluster"].get("endpoint")
@@ -67,7 +103,7 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, ground: Gr
     if noted is None or noted.going or not {*every} <= {*noted.places}:
         yield Note(record=record, places=every, standing=noted is not None and not noted.going, home=home, mark=around.mark, changes=changes)
     yield from certificates
-    yield from _writes(objects, state, around, home)
+    yield from _writes(objects, state, around, home, must_wait(state, filling))
     stale = tuple(place for place in standing if place not in planned)
     others = tuple(place for place in (state.records if state else ()) if place != record)
     if state is not None and (stale or others):
@@ -92,7 +128,9 @@ def _certificates(spec: Spec, filling: Filling, state: State | None, around: Aro
     names, serving = host_names(filling.namespace), trust.serving
     good = serving is not None and newest is not None and trust.fits and serving.not_after > soon and serving.names == names and marks[CERTIFICATE]
     if not good or newest is None or trust.signer != newest.fingerprint:
-        if state is not None and newest is not None:
+        if state is not None and foreign(state, trust):
+            yield from _foreign_first(state, spec, filling if newest else replace(filling, bundle=ON_THE_WAY), around)
+        elif state is not None and newest is not None:
             yield from _trusted_first(state, trust, spec, filling, around)
         yield Certify(names=names, days=wanted.days, changes=(Change("certificate", _ends(serving), f"a new one, for {wanted.days} days"),), **at)
 
@@ -110,17 +148,39 @@ def _trusted_first(state: State, trust: Trust, spec: Spec, filling: Filling, aro
         yield from _group(Ask, objects, state, around, state.home)
 
 
+def _foreign_first(state: State, spec: Spec, filling: Filling, around: Around) -> Iterator[kind.Step]:
+    """Where another installation's webhook is asked, its authority stays trusted until our pods have taken over; and no pod is refused meanwhile if it does not answer."""
+    loose = spec.model_copy(update={"failure_policy": "Ignore"})
+    standing = [each for each in render(loose, filling) if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things]
+    yield from _group(Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, around, state.home)
+
+
 def _ends(certificate: Certificate | None) -> str | None:
     return f"ends {certificate.not_after:%Y-%m-%d}" if certificate else None
 
 
-def _writes(objects: Sequence[Rendered], state: State | None, around: Around, home: Endpoint | Later) -> Iterator[kind.Step]:
-    groups: dict[type[Write], list[Rendered]] = {Write: [], RollOut: [], Ask: []}
+def _writes(objects: Sequence[Rendered], state: State | None, around: Around, home: Endpoint | Later, late: Place | None) -> Iterator[kind.Step]:
+    """`late`: a Deployment that is written again to be waited for, before the API server's trust is narrowed."""
+    groups: dict[type[Write], list[Rendered]] = {Write: [], Replace: [], RollOut: [], Ask: []}
     for each in objects:
         what = each.manifest["kind"]
-        groups[RollOut if what in RUNNING else Ask if what in ASKING else Write].append(each)
-    for step, group in groups.items():
-        yield from _group(step, group, state, around, home)
+        groups[Replace if unchangeable(each, state) else RollOut if what in RUNNING else Ask if what in ASKING else Write].append(each)
+    yield from _group(Write, groups[Write], state, around, home)
+    if state is not None and groups[Replace]:
+        yield _replacing(groups[Replace], state, around)
+    rolled = tuple(_group(RollOut, groups[RollOut], state, around, home))
+    yield from rolled
+    if late and not any(late in map(place_of, step.manifests) for step in rolled):
+        again = tuple(_sealed(each, around) for each in groups[RollOut] if place_of(each.manifest) == late)
+        yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
+    yield from _group(Ask, groups[Ask], state, around, home)
+
+
+def _replacing(group: Sequence[Rendered], state: State, around: Around) -> Replace:
+    places = [place_of(each.manifest) for each in group]
+    changes = tuple(change for each in group for change in unchangeable(each, state))
+    return Replace(what=", ".join(map(str, places)), home=state.home, manifests=tuple(_sealed(each, around) for each in group), standing=tuple(places),
+                   uids=tuple(state.things[place].uid for place in places), changes=changes)
 
 
 def _group(step: type[Write], group: Sequence[Rendered], state: State | None, around: Around, home: Endpoint | Later) -> Iterator[Write]:

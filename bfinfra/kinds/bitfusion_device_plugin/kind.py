@@ -10,13 +10,27 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of
 from bfinfra.kinds.bitfusion_device_plugin.decide import decide
-from bfinfra.kinds.bitfusion_device_plugin.manifests import OF_CLUSTER, SYSTEM
+from bfinfra.kinds.bitfusion_device_plugin.manifests import OF_CLUSTER
 from bfinfra.kinds.bitfusion_device_plugin.places import KINDS, planned
 from bfinfra.kinds.bitfusion_device_plugin.readiness import readiness
 from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.bitfusion_device_plugin.state import Ground, Object, Place, State, place_of, record_of, state_of
-from bfinfra.kinds.bitfusion_device_plugin.steps import HOOKS, ROLES, Ask, Authorize, Certify, Clear, Note, Remove, RollOut, Seal, Write
+from bfinfra.kinds.bitfusion_device_plugin.steps import (
+    HOOKS,
+    ROLES,
+    Ask,
+    Authorize,
+    Certify,
+    Clear,
+    Note,
+    Remove,
+    Replace,
+    RollOut,
+    Seal,
+    Write,
+)
 from bfinfra.model import kind
+from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Around, Need, Readiness, Report, Seen
@@ -39,12 +53,13 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     document = Document.ON_KUBERNETES
     deadline = 600
-    acts = (Note, Authorize, Certify, Write, RollOut, Ask, Remove, Clear, Seal)
+    acts = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
     reads = (may("list", "configmaps", EVERYWHERE),)
     looks = (
         may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"), may("get", "daemonsets.apps", "plugin"), may("get", "resourcequotas", "quotas"),
         may("get", f"{ROLES} {HOOKS}", "named"), may("get", "namespaces", "spaces"),
         may("list", "pods", "webhook", spare="why a pod of the webhook doesn't start is not told"), may("list", "pods", "plugin", spare="why a pod of the plug-in doesn't start is not told"),
+        may("get", "pods/log", "webhook", spare="why the webhook ends is not told"), may("get", "pods/log", "plugin", spare="why the plug-in ends on a node is not told"),
     )  # fmt: skip
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
@@ -78,7 +93,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         cluster = needs["cluster"]
         webhook, plugin = (api_of(cluster, getattr(spec, field), needs.get(field)) for field in ("namespace", "plugin_namespace"))
         quotas = tuple(api_of(cluster, each.namespace, needs.get(f"quotas.{number}.namespace")) for number, each in enumerate(spec.quotas))
-        spaces = dict.fromkeys((SYSTEM[0], spec.namespace, spec.plugin_namespace, *(each.namespace for each in spec.quotas)))
+        spaces = dict.fromkeys((SYSTEM[0], spec.namespace, spec.plugin_namespace, *spec.namespaces, *(each.namespace for each in spec.quotas)))
         whole = Api(cluster.key)
         return {"webhook": (webhook,), "plugin": (plugin,), "quotas": quotas, "cluster": (whole,),
                 "named": (Api(cluster.key, names=OF_CLUSTER),), "spaces": (Api(cluster.key, names=tuple(spaces)),)}
@@ -96,6 +111,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
                 from bfinfra.kinds.bitfusion_device_plugin.certify import make  # noqa: PLC0415 - start-up is a feature
 
                 make(self._clusters.at(home), step)
+            case Replace(home=Endpoint() as home, manifests=manifests, uids=uids):
+                cluster = self._clusters.at(home)
+                for manifest, uid in zip(manifests, uids, strict=True):
+                    place = place_of(manifest)
+                    cluster.delete(place.api_version, place.kind, place.name, place.namespace, seen={"uid": uid})
+                    cluster.create(manifest)
             case Write(home=Endpoint() as home, manifests=manifests):
                 cluster = self._clusters.at(home)
                 for manifest in manifests:
@@ -162,6 +183,6 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return state_of(list(noted.values()), rest, home, namespace) if noted or rest else None
 
     def _ground(self, spec: Spec, home: Home) -> Ground:
-        names = dict.fromkeys((SYSTEM[0], spec.namespace, spec.plugin_namespace, *(each.namespace for each in spec.quotas)))
+        names = dict.fromkeys((SYSTEM[0], spec.namespace, spec.plugin_namespace, *spec.namespaces, *(each.namespace for each in spec.quotas)))
         found = {name: home.cluster.get("v1", "Namespace", name) for name in names}
         return Ground(datetime.now(UTC), {name: (obj["metadata"].get("labels") or {}) if obj else None for name, obj in found.items()})

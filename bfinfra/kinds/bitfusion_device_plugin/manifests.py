@@ -5,23 +5,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from bfinfra.kinds.bitfusion_device_plugin.spec import Spec, What
+from bfinfra.kinds.bitfusion_device_plugin.spec import Nodes, Spec, What
 from bfinfra.kinds.bitfusion_device_plugin.state import CERTIFICATE
 from bfinfra.kinds.token_secret import FORMS
-from bfinfra.model.device_plugin import ALLOCATED
+from bfinfra.model.device_plugin import ALLOCATED, SYSTEM
 from bfinfra.model.records import dataclass
 
 Manifest = dict[str, Any]
 PLUGIN, WEBHOOK, ACCOUNT = "bitfusion-cli-device-plugin", "bitfusion-webhook-deployment", "bwki-webhook-deployment"
 SERVICE, SIDECAR, CLIENTS, QUOTA = "bwki-webhook-svc", "bwki-webhook-configmap", "bwki-bitfusion-client-configmap", "bitfusion-quota"
-SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 RUNNING, ASKING = ("DaemonSet", "Deployment"), ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 NAMES = dict(zip(ASKING, (("validation.bitfusion.io-cfg", "bwkival.bitfusion.io"), ("bwki-webhook-cfg", "bwkimua.bitfusion.io")), strict=True))
 """Configuration and webhook."""
@@ -30,6 +29,8 @@ OF_CLUSTER = (ACCOUNT, *(name for name, _ in NAMES.values()))
 RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io/v1"
 NOTE = "bfinfra.io/certificate"
 """On the webhook's pods: the certificate that they read when they start."""
+CONFIG = "bfinfra.io/config"
+"""On the webhook's pods: a digest of the ConfigMaps, which they read when they start and never again, and of the release."""
 LISTENS = 8443
 REVIEWS = {"/mutate": ["v1beta1"], "/validate": ["v1"]}
 """What each answers rightly: /mutate leaves apiVersion and kind out, which v1 doesn't take; /validate writes v1 into every answer."""
@@ -41,13 +42,14 @@ class Filling:
     """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster; `pull`: image pull Secret.
 
     `built`: plugin, webhook or client → name of the image that the site builds.
-    `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the authorities that the API server shall trust.
+    `config`: what CONFIG shall say, "" where it is not said. `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the authorities that the API server shall trust.
     """
 
     namespace: str
     plugin_namespace: str
     spaces: Mapping[str, str] = field(default_factory=dict)
     pull: str = ""
+    config: str = ""
     certificate: str = ""
     bundle: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +57,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Rendered:
-    """One object to send. `digest`: of all that the site decides, certificates aside."""
+    """One object to send. `digest`: of all that the site decides, certificates and CONFIG aside."""
 
     manifest: Manifest
     digest: str
@@ -63,9 +65,15 @@ class Rendered:
 
 def render(spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
     """In the order in which they are made: what asks the webhook comes last."""
-    bare = _objects(spec, replace(filling, certificate="", bundle=""))
+    bare = _objects(spec, replace(filling, config="", certificate="", bundle=""))
     texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
     return tuple(Rendered(each, hashlib.sha256(text.encode()).hexdigest()) for each, text in zip(_objects(spec, filling), texts, strict=True))
+
+
+def config_of(spec: Spec, filling: Filling) -> str:
+    """The digest that CONFIG stands for."""
+    read = [each["data"] for each in _read_at_start(spec, filling)]
+    return hashlib.sha256(json.dumps([spec.version, read], sort_keys=True).encode()).hexdigest()[:32]
 
 
 def host_names(namespace: str) -> tuple[str, ...]:
@@ -74,11 +82,15 @@ def host_names(namespace: str) -> tuple[str, ...]:
 
 
 def _objects(spec: Spec, filling: Filling) -> list[Manifest]:
-    clients = [_clients(spec, filling)] if spec.release.clients else []
     quotas = [_quota(filling.spaces[each.namespace], each.shares) for each in spec.quotas]
-    return [*_access(spec, filling), _sidecar(spec, filling), *clients, _service(spec, filling), *quotas, _daemon_set(spec, filling), _deployment(spec, filling),
+    return [*_access(spec, filling), *_read_at_start(spec, filling), _service(spec, filling), *quotas, _daemon_set(spec, filling), _deployment(spec, filling),
             _asking(ASKING[0], "/validate", spec, filling),
             _asking(ASKING[1], "/mutate", spec, filling)]  # fmt: skip
+
+
+def _read_at_start(spec: Spec, filling: Filling) -> list[Manifest]:
+    """The ConfigMaps."""
+    return [_sidecar(spec, filling), *([_clients(spec, filling)] if spec.release.clients else [])]
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Manifest:
@@ -138,6 +150,12 @@ def _pull(filling: Filling) -> Manifest:
     return {"imagePullSecrets": [{"name": filling.pull}]} if filling.pull else {}
 
 
+def _on(nodes: Nodes) -> Manifest:
+    """What keeps a pod to these nodes."""
+    tolerations = [each.model_dump(exclude_defaults=True) for each in nodes.tolerations]
+    return {**({"nodeSelector": nodes.selector} if nodes.selector else {}), **({"tolerations": tolerations} if tolerations else {})}
+
+
 def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
     env = {"SOCKET_NAME": "bitfusion.io", "INTERVAL": str(spec.interval), "RESOURCE_NAME": ALLOCATED, "RESOURCE_NUMS": str(spec.shares)}
     container = {
@@ -146,7 +164,7 @@ def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
         "volumeMounts": [{"name": "kubelet-socket", "mountPath": "/var/lib/kubelet"}],
     }  # fmt: skip
     pod = {
-        "hostNetwork": True, "automountServiceAccountToken": False, **_pull(filling), "containers": [container],
+        "hostNetwork": True, "automountServiceAccountToken": False, **_pull(filling), **_on(spec.plugin_nodes), "containers": [container],
         "volumes": [{"name": "kubelet-socket", "hostPath": {"path": spec.kubelet_folder}}],
     }  # fmt: skip
     labels = {"app": "bitfusion-device-plugin", "tier": "node"}
@@ -171,8 +189,8 @@ def _deployment(spec: Spec, filling: Filling) -> Manifest:
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}},
         "volumeMounts": [{"name": name, "mountPath": f"/etc/webhook/{folder}", "readOnly": True} for name, folder in mounts.items()],
     }  # fmt: skip
-    metadata = {"labels": {"app": "bwki"}, "annotations": {NOTE: filling.certificate}}
-    template = {"metadata": metadata, "spec": {"serviceAccountName": ACCOUNT, **_pull(filling), "containers": [container], "volumes": volumes}}
+    metadata = {"labels": {"app": "bwki"}, "annotations": {NOTE: filling.certificate} | ({CONFIG: filling.config} if filling.config else {})}
+    template = {"metadata": metadata, "spec": {"serviceAccountName": ACCOUNT, **_pull(filling), **_on(spec.webhook_nodes), "containers": [container], "volumes": volumes}}
     return _object("apps/v1", "Deployment", WEBHOOK, filling.namespace,
                    spec={"replicas": spec.replicas, "selector": {"matchLabels": {"app": "bwki"}}, "template": template})
 
@@ -189,9 +207,14 @@ def _asking(kind: str, path: str, spec: Spec, filling: Filling) -> Manifest:
 
 
 def _selected(spec: Spec, filling: Filling) -> Manifest:
-    """Never the system's pods, nor those that the webhook itself needs to start."""
+    """Never the system's pods, nor those that the webhook itself needs to start. check() refuses a choice that leaves none."""
     key = "kubernetes.io/metadata.name"
-    out = dict.fromkeys((*SYSTEM, filling.namespace, filling.plugin_namespace))
     if spec.namespaces:
-        return {"key": key, "operator": "In", "values": [real for each in spec.namespaces if (real := filling.spaces[each]) not in out]}
-    return {"key": key, "operator": "NotIn", "values": list(out)}
+        chosen = (filling.spaces[each] for each in spec.namespaces)
+        return {"key": key, "operator": "In", "values": shown(chosen, filling.namespace, filling.plugin_namespace)}
+    return {"key": key, "operator": "NotIn", "values": list(dict.fromkeys((*SYSTEM, filling.namespace, filling.plugin_namespace)))}
+
+
+def shown(chosen: Iterable[str], *own: str) -> list[str]:
+    """Of chosen namespaces those whose pods are shown to the webhook: not the system's, nor the plug-in's own. Names in the cluster."""
+    return [each for each in chosen if each not in (*SYSTEM, *own)]

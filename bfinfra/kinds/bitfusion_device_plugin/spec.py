@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bfinfra.kinds._capabilities import allocatable, image, namespace, space, token
 from bfinfra.kinds._homes import WHOLE, DnsLabel
 from bfinfra.model import kind
-from bfinfra.model.device_plugin import LIBRARIES, NEWEST, RELEASES, Client, Release, Version
+from bfinfra.model.device_plugin import ALLOCATED, LIBRARIES, NEWEST, RELEASES, SYSTEM, Client, Release, Version
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.units import Bytes
 
@@ -29,7 +31,7 @@ class Images(Part):
     repository: Image = "docker.io/bitfusiondeviceplugin"
     """Registry and folder of all three."""
     tag: Annotated[str, StringConstraints(pattern=r"^[\w][\w.-]{0,127}$")] | None = None
-    """Their tag; the release where it isn't given."""
+    """Their tag; the release where it isn't given. Nodes that have pulled it keep what they have: what is built anew gets another tag."""
     plugin: Image | None = None
     """The whole name of the device plug-in's image, where it differs."""
     webhook: Image | None = None
@@ -71,6 +73,36 @@ class Quota(Part):
     def shares(self) -> int:
         """Hundredths of a GPU."""
         return round(self.gpus * 100)
+
+
+class Toleration(Part):
+    """A taint of nodes that pods put up with, as in a pod's spec."""
+
+    key: Annotated[str, StringConstraints(max_length=316)] = ""
+    """The taint's key; left out with operator: Exists, any."""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    """Equal: the value counts too."""
+    value: str = ""
+    """The taint's value."""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    """The taint's effect; left out, any."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Toleration:
+        if self.operator == "Exists" and self.value:
+            raise ValueError("value: goes with operator: Equal")
+        if self.operator == "Equal" and not self.key:
+            raise ValueError("key: is needed, or operator: Exists")
+        return self
+
+
+class Nodes(Part):
+    """On which nodes pods run."""
+
+    selector: dict[str, str] = Field(default_factory=dict)
+    """Labels that a node must have."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Taints that they put up with."""
 
 
 class Certificates(Part):
@@ -120,6 +152,10 @@ class Spec(kind.Spec):
     """Seconds between the plug-in's reports to the kubelet."""
     kubelet_folder: Annotated[str, StringConstraints(pattern=r"^/[^\s:]*$")] = "/var/lib/kubelet"
     """The kubelet's folder on the nodes."""
+    plugin_nodes: Nodes = Nodes()
+    """Nodes that the plug-in runs on: all without taints where nothing is given. Pods with GPUs run on these alone."""
+    webhook_nodes: Nodes = Nodes()
+    """Nodes that the webhook runs on. The document's master node: selector {node-role.kubernetes.io/master: ""}, and a toleration of its taint."""
     replicas: Annotated[int, Field(ge=1, le=10)] = 1
     """Pods of the webhook."""
     port: Port = 443
@@ -157,7 +193,23 @@ class Spec(kind.Spec):
         names = {"plugin": "bitfusion-device-plugin", "webhook": "bitfusion-webhook", "client": "bitfusion-client"}
         return getattr(self.images, what) or f"{self.images.repository}/{names[what]}:{self.images.tag or self.version}"
 
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Remote GPUs for pods."""
+        yield allocatable(ALLOCATED, self.cluster, site)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The namespaces that it is about, its images, and the token that its webhook copies."""
+        written = (self.namespace, self.plugin_namespace, *self.namespaces, *(quota.namespace for quota in self.quotas))
+        yield from (namespace(space(each, self.cluster, site), self.cluster, site) for each in dict.fromkeys(written))
+        yield from (image(self.image(what)) for what in get_args(What) if what not in self.images.built)
+        if self.token_secret is None:
+            yield token(self.release.form, "kube-system", self.cluster, site)
+
     def warnings(self) -> Iterable[tuple[str, Problem]]:
-        """A single webhook that everybody waits for."""
+        """A single webhook that everybody waits for; namespaces that are never shown."""
         if self.failure_policy == "Fail" and self.replicas == 1:
             yield "failure_policy", Problem("while the one pod of the webhook is moved, no pod starts", next="write replicas: 2, or failure_policy: Ignore")
+        for number, each in enumerate(self.namespaces):
+            if each in (*SYSTEM, self.namespace, self.plugin_namespace):
+                yield f"namespaces.{number}", Problem(f"pods in {each} are not shown to the webhook", why="neither the system's nor those beside the webhook itself ever are",
+                                                      next="take it out of namespaces")

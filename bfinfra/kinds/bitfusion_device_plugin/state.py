@@ -42,13 +42,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Thing:
-    """One object, without what is secret in it."""
+    """One object, without what is secret in it. `written`: when anybody last wrote its spec or data, "" where that isn't said."""
 
     live: Mapping[str, Any] = field(repr=False)
     mark: Mark | None
     digest: str
     going: bool
     uid: str
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,12 @@ def _thing(obj: Object) -> Thing:
     hidden = {"data", "stringData"} if obj["kind"] == "Secret" else set()
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     live = {**{key: value for key, value in obj.items() if key not in hidden}, "metadata": metadata}
-    return Thing(live, mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")), str(metadata.get("uid", "")))
+    return Thing(live, mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")), str(metadata.get("uid", "")), _written(obj))
+
+
+def _written(obj: Object) -> str:
+    entries = [each for each in obj["metadata"].get("managedFields") or () if {"f:spec", "f:data"} & {*(each.get("fieldsV1") or ())}]
+    return max((str(each.get("time", "")) for each in entries), default="")
 
 
 def _mark(records: Sequence[Mark | None], things: Sequence[Mark | None]) -> Mark | None:

@@ -96,6 +96,22 @@ class RollOut(Write):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Replace(Write):
+    """replace {what}, which can't be changed as it stands"""
+
+    rights = (
+        may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"), may("create get delete", "daemonsets.apps", "plugin"),
+        may("create", ROLES, "cluster"), may("get delete", ROLES, "named"),
+    )  # fmt: skip
+    uses = (Use.DESTROY,)
+    disruption = Disruption.REPLACE
+    why = "an API server lets nobody change these fields"
+
+    uids: tuple[str, ...]
+    """What is replaced, in the order of the manifests."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ask(Write):
     """let the API server ask the webhook: {what}"""
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from bfinfra.kinds.bitfusion_server import groups
 from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
+from bfinfra.kinds.bitfusion_server.sizing import GIB
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import Facts, State, identity
+from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, Facts, State, identity
 from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
 from bfinfra.kinds.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
+from bfinfra.model.errors import Awaited
 from bfinfra.model.kind import Around, Change, Step, differences
 from bfinfra.model.secret import Secret
 
@@ -24,17 +26,21 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
         return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
     if state is None:
         return _create(name, spec, None, around)
-    target = resolve(name, spec, state, around)
+    target = resolve(name, spec, state, around, anew=False)
     if wrong := misplaced(state, target, spec):
-        found = kind.changes(spec, state.mark, wrong)
-        return Replace(name=name, moid=state.machine.moid, changes=found), *_create(name, spec, state, around)
+        first = Replace(name=name, moid=state.machine.moid, changes=kind.changes(spec, state.mark, wrong))
+        try:
+            return first, *_create(name, spec, state, around)
+        except Awaited as awaited:
+            awaited.steps = (first,)
+            raise
     return _update(name, spec, state, target, around)
 
 
 def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
     """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
-    target = resolve(name, spec, state, around)
-    changes = () if state is not None and not state.importing else differences(None, spec.applied())
+    target = resolve(name, spec, state, around, anew=True)
+    changes = () if state is not None and not state.importing else (*differences(None, spec.applied()), *_derived(spec, target))
     mark = around.mark.on(identity(around.mark.site, name))
     seal = mark.seal(spec.applied()).encode()
     return (
@@ -42,6 +48,17 @@ def _create(name: str, spec: Spec, state: State | None, around: Around) -> Seque
         PowerOn(name=name, moid=""),
         Seal(name=name, moid="", mark=seal, release=target.release),
     )
+
+
+def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
+    """What the file leaves to bfinfra, as it will be. `mmio` in bytes; `cards`: PCI addresses or profiles."""
+    found = {
+        "cpus": None if spec.cpus else target.cpus,
+        "memory": None if spec.memory else target.memory,
+        "mmio": int(target.extra[MMIO_SIZE]) * GIB if spec.mmio is None and MMIO_SIZE in target.extra else None,
+        "cards": [each.address or each.profile or each.name for each in target.attach] or None,
+    }
+    return tuple(Change(name, None, value) for name, value in found.items() if value is not None)
 
 
 def _update(name: str, spec: Spec, state: State, target: Target, around: Around) -> Sequence[Step]:

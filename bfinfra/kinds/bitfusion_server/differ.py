@@ -8,9 +8,11 @@ from typing import Any
 
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.vm import Attach, Attached
+from bfinfra.kinds.bitfusion_server import registration
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
 from bfinfra.kinds.bitfusion_server.target import Target
+from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change, Later
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
@@ -44,7 +46,7 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Facts) -
     attach, drop = _devices(machine.pci, target.attach)
     nics, add, surplus, net_changes = _adapters(state, target, facts)
     values, value_changes = _properties(name, spec, state, target, facts)
-    grow = {machine.disks[0].key: target.disk} if target.disk and machine.disks and machine.disks[0].capacity < target.disk else {}
+    grow = _grown(spec, state, target)
     window, wanted = _window(machine.extra), _window(target.extra)
     extra = {key: target.extra.get(key, "") for key in (MMIO, MMIO_SIZE) if machine.extra.get(key, "") != target.extra.get(key, "")} if window != wanted else {}
     changes = [
@@ -69,6 +71,22 @@ def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
     if target.datastore not in machine.datastores:
         found.append(Change("datastore", "another", spec.datastore))
     return tuple(found)
+
+
+def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
+    """Disk key → capacity, where the first disk is to grow. Refusal for what vSphere does to no disk that stands."""
+    machine, applied = state.machine, (state.mark.applied if state.mark else None) or {}
+    if applied and applied.get("disk_provisioning", "thin") != spec.disk_provisioning and any(d.thin not in (None, target.thin) for d in machine.disks):
+        before = applied.get("disk_provisioning", "thin")
+        raise Refusal(f"the disks of {machine.name} are {before}", field="disk_provisioning", why="that is said when they are made",
+                      next=f"write {before}, or convert them in vCenter first")
+    first = next(iter(machine.disks), None)
+    if target.disk is None or first is None or first.capacity == target.disk:
+        return {}
+    if first.capacity > target.disk:
+        has = bytes_text(first.capacity)
+        raise Refusal(f"the disk of {machine.name} has {has} already", field="disk", why="a disk can't shrink", next=f"write {has}, or leave it out")
+    return {first.key: target.disk}
 
 
 def _plain(state: State, target: Target) -> list[Change]:
@@ -145,8 +163,10 @@ def _properties(name: str, spec: Spec, state: State, target: Target, facts: Fact
     machine = state.machine
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
     ova = facts.ovas.get(spec.ova.text)
-    declared = ova.declared if isinstance(ova, Ova) else {}
-    wanted = {**{key: declared[key].default for key in applied if key in declared}, **target.properties}
+    declared = ova.declared if isinstance(ova, Ova) else facts.noted[name].declared
+    told = {each.key for each in registration.asked(ova).values()} if isinstance(ova, Ova) else set()
+    dropped = {key: declared[key].default for key in applied if key in declared and key not in told}
+    wanted = {**dropped, **target.properties}
     values: dict[str, str | Secret] = {}
     changes: list[Change] = []
     for key, value in wanted.items():

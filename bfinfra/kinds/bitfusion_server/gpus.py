@@ -15,7 +15,7 @@ from bfinfra.kinds.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.peers import Peers
-from bfinfra.model.suggest import nearest
+from bfinfra.model.suggest import few, nearest
 
 Servers = Mapping[str, tuple[Spec, State | None]]
 Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
@@ -80,7 +80,7 @@ def _too_many(name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str,
     return Refusal(
         f"it wants {spec.gpus} GPU{'' if spec.gpus == 1 else 's'}, and {left} to be had on {spec.host}",
         field="gpus",
-        why="; ".join([f"gpu_host/{spec.host} passes {len(cards)} through", *others, *held]),
+        why="; ".join([f"gpu_host/{spec.host} passes {len(cards)} through", *([few(others)] if others else []), *([few(held)] if held else [])]),
         next="lower gpus, or pass more cards through",
     )
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.kinds import _stores
 from bfinfra.kinds._trails import of_machines
-from bfinfra.kinds.bitfusion_server import decide, steps
+from bfinfra.kinds.bitfusion_server import decide, minimum, room, space, steps
 from bfinfra.kinds.bitfusion_server.look import Looks
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.run import Runs
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import State
+from bfinfra.kinds.bitfusion_server.state import Facts, State
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
 from bfinfra.model.site import Site
@@ -24,6 +29,7 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Seam
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.vm import Machine
 
 __all__ = ["BitfusionServer", "Spec", "State"]
 KNOCK = 3.0  # seconds for a connect to the server's port
@@ -59,6 +65,13 @@ class BitfusionServer(kind.Kind[Spec, State]):
         return decide.steps(name, spec, state, around)
 
     @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+        """Servers that together want more of a host or a datastore than it has; those too old for the site's device plug-in."""
+        yield from _stores.conflicts(space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys())
+        yield from room.conflicts(wanted, states, facts.rooms if facts else {})
+        yield from minimum.conflicts(wanted, facts.ovas if facts else {})
+
+    @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the root."""
         host = needs["host"].spec if "host" in needs else None
@@ -74,16 +87,11 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """On, and its tools report an address or its port takes connections."""
-        machine = state.machine
-        if not machine.on:
-            return waiting("the VM is off")
+        if why := _silent(spec, state.machine):
+            return waiting(why)
         if spec.readiness == "tools":
-            if not machine.tools:
-                return waiting("VMware Tools don't run yet")
-            return Readiness(Ready.READY, note=machine.ip) if machine.ip else waiting("VMware Tools report no address yet")
-        address = spec.answers_at() or machine.ip
-        if not address:
-            return waiting("the VM reports no address yet")
+            return Readiness(Ready.READY, note=state.machine.ip)
+        address = spec.answers_at() or state.machine.ip
         try:
             self._seam.connect(address, spec.port, KNOCK)
         except Unreachable:
@@ -100,6 +108,28 @@ class BitfusionServer(kind.Kind[Spec, State]):
             self._runs.deploy(step, report)
         else:
             self._runs.small(step)
+
+
+def _silent(spec: Spec, machine: Machine) -> str:
+    """Why nobody need ask it yet, or ""."""
+    if not machine.on:
+        return "the VM is off"
+    if machine.tools and machine.ip and _another(spec, machine.ip):
+        return f"VMware Tools report {machine.ip}: whatever answers at {spec.answers_at()} is another machine"
+    if spec.readiness == "tools" and not machine.tools:
+        return "VMware Tools don't run yet"
+    if spec.readiness == "tools" and not machine.ip:
+        return "VMware Tools report no address yet"
+    return "" if spec.answers_at() or machine.ip else "the VM reports no address yet"
+
+
+def _another(spec: Spec, reported: str) -> bool:
+    """Whether the address that a VM reports is none of those that it was given. One by DHCP, or of the other IP version, tells nothing."""
+    given = [ipaddress.ip_address(each.ip) for each in spec.networks.values() if each.ip]
+    with contextlib.suppress(ValueError):
+        found = ipaddress.ip_address(reported)
+        return len(given) == len(spec.networks) and found not in given and all(each.version == found.version for each in given)
+    return False
 
 
 def _network(label: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Entity:

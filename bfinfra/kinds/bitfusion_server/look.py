@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.ahead import Ahead
+from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
 from bfinfra.kinds._machines import OF_ALL
-from bfinfra.kinds.bitfusion_server import properties, state
+from bfinfra.kinds.bitfusion_server import properties, room, state
 from bfinfra.kinds.bitfusion_server.moids import Moids
+from bfinfra.kinds.bitfusion_server.noted import noted
 from bfinfra.kinds.bitfusion_server.packages import Packages
+from bfinfra.kinds.bitfusion_server.registration import asked
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
+from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Need, Seen
 from bfinfra.model.mark import Mark
@@ -77,8 +81,12 @@ class Looks:
         states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {text: self._packages.look(of) for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()}
-        secrets, damaged = self._secrets(specs, states, ovas), self._damaged(specs, states, ovas)
-        return Seen(states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged))
+        away = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
+        told = {name: package for name in away if (package := noted(specs[name], states.get(name)))}
+        secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
+        rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
+        vcenter = self._vcenter_for(specs, states, ovas)
+        return Seen(states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter))
 
     def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
         """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known.
@@ -126,23 +134,42 @@ class Looks:
                     states.setdefault(name, copy)
         return states
 
+    def _vcenter_for(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> Identity | None:
+        """Which vCenter this is, where a server is to be made or changed that is told of it."""
+        for name, spec in specs.items():
+            package, standing = ovas[spec.ova.text], states.get(name)
+            mark = standing.mark if standing else None
+            same = isinstance(package, Absent) or (_stands(spec, standing, package) and self._on_its_datastore(spec, standing))
+            unmoved = mark is not None and mark.applied == spec.applied() and same
+            if not unmoved and (isinstance(package, Absent) or (isinstance(package, ova.Ova) and asked(package))):
+                return self._vcenter.identity
+        return None
+
+    def _on_its_datastore(self, spec: Spec, standing: State | None) -> bool:
+        stores = {store.moid for store in self._inventory.datastores if store.name == spec.datastore}
+        return spec.datastore is None or standing is None or bool(stores & standing.machine.datastores)
+
     def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[str, Problem]:
         """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due.
 
         What has an address is read whole only when it is due: a plan downloads nothing.
         """
-        due = {name: spec.ova for name, spec in specs.items() if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])}
+        here = {name: spec for name, spec in specs.items() if not isinstance(ovas[spec.ova.text], Absent)}
+        due = {name: spec.ova for name, spec in here.items() if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])}
         return {name: problem for name, of in due.items() if (problem := self._packages.damage(of))}
 
-    def _secrets(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[tuple[str, str], SecretSeen]:
+    def _secrets(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem], told: Mapping[str, ova.Ova],
+    ) -> dict[tuple[str, str], SecretSeen]:
         pepper = self._pepper()
         declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
         found: dict[tuple[str, str], SecretSeen] = {}
         alike: dict[tuple[object, ...], SecretSeen] = {}
         for name, spec in specs.items():
             kept = _kept(states.get(name))
+            known = told[name].declared if name in told else declared.get(spec.ova.text, {})
             for key, value in spec.properties.items():
-                if isinstance(value, Secret) and (of := declared.get(spec.ova.text, {}).get(key)):
+                if isinstance(value, Secret) and (of := known.get(key)):
                     which = (value.leads, spec.ova.text, key, None if kept is None else kept.get(key, ""))
                     if which not in alike:
                         alike[which] = _secret(value, of, kept, pepper)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.kinds.bitfusion_server.spec import Ova
+from bfinfra.kinds.bitfusion_server.spec import Ova, Spec
+from bfinfra.model.awaited import absent
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, RemoteError
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ class Packages:
         self._whole: dict[tuple[Version, str], Problem | None] = {}
 
     def look(self, of: Ova) -> ova.Ova | Problem:
-        """What its headers say, or why they can't be read."""
+        """What its headers say, or why they can't be read; Absent where its file isn't there yet."""
+        if of.file and (problem := absent(of.file, Spec.awaits["ova.file"])):
+            return problem
         try:
             source = self._source(of)
         except OSError as error:

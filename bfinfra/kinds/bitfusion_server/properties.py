@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.ova import Ova, Property, check
+from bfinfra.kinds.bitfusion_server import registration
 from bfinfra.kinds.bitfusion_server.spec import Item, Network, Spec
-from bfinfra.kinds.bitfusion_server.state import Facts, SecretSeen
+from bfinfra.kinds.bitfusion_server.state import Facts, SecretSeen, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -24,15 +25,17 @@ WHAT: Mapping[Item, re.Pattern[str]] = {
 NUMBER = re.compile(r"(\d+)")
 
 
-def checked(name: str, spec: Spec, ova: Ova, facts: Facts) -> dict[str, Value]:
-    """Every property to be set. Refusal naming the field."""
-    declared, found = ova.declared, _addresses(spec, ova)
+def checked(name: str, spec: Spec, ova: Ova, facts: Facts, standing: State | None) -> dict[str, Value]:
+    """Every property to be set. Refusal naming the field. `standing`: None for a VM that is to be made."""
+    declared, found = ova.declared, _noted_addresses(spec, ova) if name in facts.noted else _addresses(spec, ova)
     for key, value in spec.properties.items():
         if key not in declared:
             raise Refusal(f"the OVA has no property {key}", field=f"properties.{key}", next=nearest(key, declared) or "see: bfinfra ova inspect")
         found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
+    found |= registration.filled(spec, ova, facts.vcenter, standing)
+    kept = () if standing is None else tuple(each.key for each in registration.asked(ova).values())
     for property_ in ova.properties:
-        if property_.required and property_.key not in found:
+        if property_.required and property_.key not in found and property_.key not in kept:
             label = f" ({property_.label})" if property_.label else ""
             raise Refusal(f"the OVA's property {property_.key}{label} is missing", field="properties", why="it has no default", next=f"write properties: {{{property_.key}: …}}")
     return found
@@ -66,6 +69,17 @@ def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
             continue
         for item, value in _values(network, label, index, spec, ova).items():
             found[_key(item, label, index, network, spec, ova)] = value
+    return found
+
+
+def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
+    """Of a VM whose OVA is away: those whose keys alone tell what they take."""
+    found: dict[str, Value] = {}
+    for index, (label, network) in _numbered(spec, ova):
+        for item, value in _values(network, label, index, spec, ova).items():
+            keys = [given] if (given := network.keys.get(item)) else _candidates(item, label, index, spec, ova)
+            if len(keys) == 1 and keys[0] in ova.declared:
+                found[keys[0]] = value
     return found
 
 

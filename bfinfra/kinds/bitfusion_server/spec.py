@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import GRAPHICS, SERVERS, library, server
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -24,6 +28,8 @@ PORT = 56001  # where a server answers its clients
 def _interface(value: str) -> str:
     if "/" not in value:
         raise ValueError("expected an address with its prefix, such as 172.24.210.80/24")
+    if why := conflict.unfit(value):
+        raise ValueError(why)
     return str(ipaddress.ip_interface(value))
 
 
@@ -92,6 +98,13 @@ class Network(Part):
     keys: dict[Item, str] = Field(default_factory=dict)
     """Which OVA property takes the address, netmask, gateway or dns, where its label doesn't tell."""
 
+    @field_validator("gateway")
+    @classmethod
+    def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
+        if gateway and info.data.get("address") and (why := conflict.unreachable(gateway, info.data["address"])):
+            raise ValueError(why)
+        return gateway
+
     @property
     def ip(self) -> str:
         """The address without its prefix; "" where it is DHCP's to give."""
@@ -100,6 +113,8 @@ class Network(Part):
 
 class Spec(kind.Spec):
     """What a user writes for one server."""
+
+    awaits: ClassVar = {"ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)"}
 
     ova: Ova
     """The appliance."""
@@ -136,7 +151,10 @@ class Spec(kind.Spec):
     networks: Annotated[dict[str, Network], Field(min_length=1, max_length=4)]
     """One to four adapters, by the names of the OVA's networks or any others, in the order of the adapters."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
-    """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only."""
+    """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only.
+
+    vCenter's GUID, URL and thumbprint are filled in where they are left out, and refused where they are wrong.
+    """
     readiness: Literal["tools", "port"] = "tools"
     """tools: VMware Tools run and report an address; port: the server's port takes connections."""
     port: Annotated[int, Field(ge=1, le=65535)] = PORT
@@ -148,6 +166,24 @@ class Spec(kind.Spec):
             raise ValueError("vgpu_profile goes with attach: vgpu, and only with it")
         return self
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its name among VMs, and the addresses of its adapters; the first is what everybody reaches it by."""
+        yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
+        for place, (label, each) in enumerate(self.networks.items()):
+            yield from conflict.address(f"networks.{label}.address", each.address or "", on=(each.network, place > 0))
+
     def answers_at(self) -> str:
         """Its first adapter's address, where that isn't DHCP's to give."""
         return next(iter(self.networks.values())).ip
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """A server, at its addresses."""
+        yield SERVERS
+        yield from (server(each.ip) for each in self.networks.values() if each.ip)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The library that it is deployed from, and what vGPUs want of its host."""
+        if self.library is not None:
+            yield library(self.library.name)
+        if self.attach == "vgpu":
+            yield Capability(GRAPHICS, self.host)

@@ -10,6 +10,8 @@ from dataclasses import field
 from typing import Annotated
 
 from bfinfra.backends.ova import Ova
+from bfinfra.backends.vcenter.esxi import Room
+from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds.gpu_host.state import VM_KEYS, VM_MARK
@@ -58,7 +60,10 @@ class SecretSeen:
 class Facts:
     """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
 
+    `vcenter`: which one it is, where a server is to be made or changed that is told of it.
+    `noted`: server → what a standing one tells of the OVA that it was made from, where the file is there no more.
     `gone`: ids of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server → what is wrong with the OVA that it must be made from.
+    `rooms`: host → its memory, where a server there is to be made or changed.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -66,6 +71,9 @@ class Facts:
     secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     damaged: Mapping[str, Problem] = field(default_factory=dict)
+    noted: Mapping[str, Ova] = field(default_factory=dict)
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    vcenter: Identity | None = None
 
 
 def identity(site: str, name: str) -> str:

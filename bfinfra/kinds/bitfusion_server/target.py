@@ -12,7 +12,8 @@ from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.bitfusion_server.spec import Spec
-from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, Facts, State, release
+from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, release
+from bfinfra.model.awaited import Absent, held
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Later
 from bfinfra.model.records import dataclass
@@ -65,20 +66,25 @@ class Target:
         return frozenset({self.host, self.datastore, self.folder, self.pool, *(a.network for a in self.adapters if isinstance(a.network, str))})
 
 
-def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Target:
-    """The target. Refusal, naming the field, for whatever is unknown, missing or too much."""
+def resolve(name: str, spec: Spec, state: State | None, around: Around, *, anew: bool) -> Target:
+    """The target. Refusal, naming the field, for whatever is unknown, missing or too much.
+
+    `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
+    """
     facts: Facts = around.facts
-    ova = _ova(name, spec, facts)
+    ova = _ova(name, spec, facts, anew=anew)
     detail = _host(spec, around)
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
     if cluster is None:
         raise Refusal(f"{spec.host} is in no cluster of this datacenter", field="host", next="correct vcenter.datacenter")
     adapters = _adapters(spec, ova, detail, around)
+    if not anew and name in facts.noted:
+        adapters = _as_they_are(adapters, state)
     devices, card_memory = gpus.assign(name, spec, state, around)
     datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
     return Target(
         ova=spec.ova,
-        release=release(ova),
+        release=release(ova) if ova.descriptor else _release(state),
         library=_library(spec, facts.inventory),
         host=detail.moid,
         datastore=datastore.moid,
@@ -91,16 +97,31 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around) -> Targe
         attach=devices,
         extra=_window(spec, card_memory),
         adapters=adapters,
-        properties=properties.checked(name, spec, ova, facts),
+        properties=properties.checked(name, spec, ova, facts, None if anew else state),
     )
 
 
-def _ova(name: str, spec: Spec, facts: Facts) -> Ova:
+def _ova(name: str, spec: Spec, facts: Facts, *, anew: bool) -> Ova:
+    if not anew and name in facts.noted:
+        return facts.noted[name]
+    if isinstance(problem := facts.ovas.get(spec.ova.text), Absent):
+        raise held(problem, "ova.file")
     found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text) or Problem("it was not read")
     if isinstance(found, Problem):
         why = "; ".join(part for part in (found.what, found.why) if part)
         raise Refusal(f"the OVA {spec.ova.text} can't be used", field="ova.file" if spec.ova.file else "ova.url", why=why, next=found.next or "download it again")
     return found
+
+
+def _release(state: State | None) -> str:
+    """The appliance that a standing VM was made from, as it notes; "" where nobody noted it."""
+    return state.machine.extra.get(OVA, "") if state else ""
+
+
+def _as_they_are(adapters: tuple[Adapter, ...], state: State | None) -> tuple[Adapter, ...]:
+    """In the order of the VM's own adapters, where the OVA that says the order is away."""
+    there = [nic.network for nic in state.machine.nics] if state else []
+    return tuple(sorted(adapters, key=lambda a: there.index(a.network) if a.network in there else len(there)))
 
 
 def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:

@@ -11,8 +11,10 @@ from bfinfra.kinds.client_image.spec import Spec
 from bfinfra.kinds.client_image.state import Facts, State
 from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, held, until
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.mark import Mark
 
 
 def names(spec: Spec) -> frozenset[str]:
@@ -25,10 +27,11 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=around.mark.address),)
     facts = around.facts or Facts()
-    _check(name, spec, around, facts)
-    wanted, context = _files(name, spec, around, facts), str(spec.context.path)
+    _check(name, spec, facts)
+    mark, context = state.mark if state else None, str(spec.context.path)
+    stands = state.files if state is not None and state.context == context else {}
+    wanted = _files(name, spec, around, facts, _unmoved(spec, mark, stands))
     going: tuple[kind.Step, ...] = ()
-    mark = state.mark if state else None
     if state is not None and state.context != context:
         going, state = (Delete(context=state.context, address=around.mark.address),), None
     world = kind.differences({"files": state.files}, {"files": wanted}) if state else ()
@@ -36,10 +39,15 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     found: list[kind.Step] = [*going]
     if state is None or world:
         found.append(Render(context=context, mark=around.mark, dockerfile=dockerfile(spec), package=str(spec.package.path),
-                            token=around.needs["token"].get("path") if spec.baked else "", files=wanted, changes=changes))
+                            files=wanted, changes=changes,
+                            token=around.needs["token"].get("path") if spec.baked and spec.token else "",
+                            giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
+                            given=spec.client_files.paths if spec.client_files else {}))
     found += _made(spec, state, wanted, around, changes)
     if found or mark is None or mark.applied != spec.applied():
         found.append(Seal(context=context, mark=around.mark.seal(spec.applied()), changes=changes))
+    if isinstance(problem := facts.problems.get(name), Absent) and any(isinstance(step, Render) for step in found):
+        raise held(problem, "package", found)
     return found
 
 
@@ -62,24 +70,39 @@ def _made(spec: Spec, state: State | None, wanted: Mapping[str, str | Later], ar
         yield Push(context=context, mark=around.mark, image=spec.image, content=content)
 
 
-def _files(name: str, spec: Spec, around: Around, facts: Facts) -> dict[str, str | Later]:
-    """Name → SHA-256 that shall stand there; later where the token can't be read yet."""
-    read = facts.read.get(name, {})
+def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
+    """What stands there of files that the site names as it did when that was applied: right as long as they are away."""
+    now, applied = spec.applied(), (mark.applied if mark else None) or {}
+    same = {"package": (f"{FILES}/{spec.package_name}",), "token": tuple(f"{FILES}/{file}" for file in TOKEN)}
+    files = [file for field, those in same.items() if now.get(field) and applied.get(field) == now[field] for file in those]
+    return {file: stands[file] for file in files if file in stands}
+
+
+def _files(name: str, spec: Spec, around: Around, facts: Facts, unmoved: Mapping[str, str]) -> dict[str, str | Later]:
+    """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
+    read = {**unmoved, **facts.read.get(name, {})}
     found: dict[str, str | Later] = {"Dockerfile": _sha256(dockerfile(spec)), ".dockerignore": _sha256(IGNORE)}
     package = f"{FILES}/{spec.package_name}"
-    found[package] = read[package]
+    found[package] = read.get(package) or until(spec.package)
     if spec.baked:
-        token = around.needs["token"]
-        found |= {f"{FILES}/{file}": read.get(f"{FILES}/{file}") or Later(token.key, "digest") for file in TOKEN}
+        later = _later(spec, around)
+        found |= {f"{FILES}/{file}": read.get(f"{FILES}/{file}") or later for file in TOKEN}
     return found
 
 
-def _check(name: str, spec: Spec, around: Around, facts: Facts) -> None:
-    if problem := facts.problems.get(name):
+def _later(spec: Spec, around: Around) -> Later:
+    """When the token's files are known."""
+    if spec.client_files:
+        return Later(around.needs["client_files.host"].key, "digest")
+    token = around.needs["token"]
+    return until(token.spec.source.file) if token.spec else Later(token.key, "digest")
+
+
+def _check(name: str, spec: Spec, facts: Facts) -> None:
+    if isinstance(problem := facts.problems.get(name), str):
         raise Refusal("the client's package can't be used", field="package", why=problem, next="download it again, or correct the path")
-    for peer, (other, _) in around.peers.items():
-        if other is not None and other.context.path == spec.context.path:
-            raise Refusal(f"client_image/{peer} has the same context", field="context", next="give each a folder of its own")
+    if spec.client_files and spec.client_files.host in facts.machines:
+        spec.client_files.check({file: digest for file in TOKEN if (digest := facts.read.get(name, {}).get(f"{FILES}/{file}"))})
 
 
 def _content(files: Mapping[str, str | Later]) -> str:

@@ -21,8 +21,7 @@ def dockerfile(spec: Spec) -> str:
 def _token(spec: Spec) -> Iterator[str]:
     yield from (RULE, "# Bitfusion client's files", RULE)
     if not spec.baked:
-        yield "# The token is not in this image: mount a Secret with client.yaml, servers.conf and ca.crt at /etc/bitfusion,"
-        yield "# as a workload does that names a token_secret."
+        yield "# The token is not in this image: a workload that names a token_secret brings its files."
         yield "RUN mkdir -p /etc/bitfusion/tls"
         return
     for user, home in spec.homes.items():

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import image
+from bfinfra.kinds._enabled import ClientFiles
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Problem
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.sources import LocalFile, LocalOutput
 
@@ -21,12 +25,14 @@ SYSTEM = re.compile(r"bitfusion-client-(?P<system>ubuntu|centos)(?P<release>\d+)
 OTHERS = {".deb": ("centos", "rockylinux", "almalinux", "fedora", "redhat", "ubi"), ".rpm": ("ubuntu", "debian")}
 
 User = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
-Home = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
+Home = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/-]*)?$")]
 Name = Annotated[str, StringConstraints(pattern=TAGGED)]
 
 
 class Spec(kind.Spec):
     """What a user writes for one client image."""
+
+    awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
 
     image: Name
     """Name and tag of the image that is made, such as `172.24.206.3/cnasg/pytorch-mock-bitfusion:latest`."""
@@ -38,10 +44,12 @@ class Spec(kind.Spec):
     """Folder for the Dockerfile and its files; made and removed by bfinfra, which leaves all else in it alone."""
     token: Annotated[str, Ref("bitfusion_token")] | None = None
     """Token to bake in; nothing where it is mounted."""
+    client_files: ClientFiles | None = None
+    """Instead of a token: the files of a machine that the plug-in enabled, to bake in."""
     authorization: Literal["baked", "mounted"] = "mounted"
     """baked: the token's files go into the image, as in the document; mounted: a token_secret brings them when a Pod runs."""
     users: dict[User, Home | None] = Field(default={"root": None}, min_length=1)
-    """User → home of those who run Bitfusion in the image; empty home = /root or /home/USER. They must be in the base image."""
+    """User → home of those who run Bitfusion in the image; empty home (nothing, null or "") = /root or /home/USER. They must be in the base image."""
     run_as: User | None = None
     """User that the image runs as; empty = root."""
     build: Literal["if_possible", "never"] = "if_possible"
@@ -66,8 +74,12 @@ class Spec(kind.Spec):
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
-        if self.baked and self.token is None:
-            raise ValueError("a baked token needs its name in token, or write authorization: mounted")
+        if self.client_files and self.token:
+            raise ValueError("give token or client_files")
+        if self.client_files and not self.baked:
+            raise ValueError("client_files: a machine's files can only go into the image; write authorization: baked, or take them out")
+        if self.baked and self.token is None and self.client_files is None:
+            raise ValueError("a baked token needs its name in token, or the machine that has its files in client_files; or write authorization: mounted")
         repository, _, tag = self.base.rpartition("/")[2].partition(":")
         suffix, made_for = PurePosixPath(self.package.text).suffix, SYSTEM.match(PurePosixPath(self.package.text).name)
         if repository in OTHERS[suffix]:
@@ -83,6 +95,11 @@ class Spec(kind.Spec):
             yield "authorization", Problem("the token stays in the layers of the image", why="whoever can pull it can read the token, also from later images built on it",
                                       next="write authorization: mounted, add a token_secret, and name that in the workload")
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The image's name: what is pushed later would take the place of what was before."""
+        yield conflict.thing("image", f"the image {self.image}", "image")
+        yield conflict.thing("context", f"the folder {self.context.path}", "context")
+
     @property
     def baked(self) -> bool:
         """Whether the token's files go into the image."""
@@ -97,6 +114,14 @@ class Spec(kind.Spec):
     def package_name(self) -> str:
         """The package's file name."""
         return PurePosixPath(self.package.text).name
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The image."""
+        yield image(self.image)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """What it is built on."""
+        yield image(self.base)
 
 
 def _same(package: str, base: str) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bfinfra.kinds._images import Made
+from bfinfra.model.awaited import Absent
 from bfinfra.model.records import dataclass
+from bfinfra.model.ssh import Machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +21,14 @@ class State(Made):
 
 @dataclass(frozen=True)
 class Facts:
-    """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied in; `problems`."""
+    """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied in;
+    `problems`, Absent for a package that isn't there yet.
+
+    `machines`: those that answered, by name.
+    """
 
     tool: str = ""
     why: str = ""
     read: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str | Absent] = field(default_factory=dict)
+    machines: Mapping[str, Machine] = field(default_factory=dict)

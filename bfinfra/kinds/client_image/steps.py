@@ -10,6 +10,7 @@ from bfinfra.model.kind import Later
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
+from bfinfra.model.ssh import Machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,10 @@ class Render(kind.Step):
     package: str
     token: str | Later = ""
     """Path of the token that is baked in."""
+    giver: Machine | None = None
+    """Who has the client's files, instead of a token."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Where it has them, by their names in a token."""
     files: Mapping[str, str | Later]
     """Name → SHA-256."""
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds._linux import check_alone
+from bfinfra.kinds._linux import while_away
 from bfinfra.kinds.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
 from bfinfra.model import kind
@@ -95,6 +95,11 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
+    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+
+
+def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
     facts: Facts = around.facts
     name = around.mark.address.partition("/")[2]
     _check(name, spec, state, facts, around)
@@ -108,7 +113,6 @@ def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Aro
     if wrong := sorted(f"{host} runs {facts.os[host]}" for host in spec.hosts if spec.os and host in facts.os and not f"{facts.os[host]} ".startswith(f"{spec.os} ")):
         raise Refusal(f"{', '.join(wrong)}, and the containers are {spec.os}", field="os", why="FlexDirect wants the same operating system on host and container",
                       next="name hosts of that system, or images of theirs")
-    check_alone("flexdirect_host", spec.hosts, around)
     on = state.on if state else {}
     strange = sorted(host for host, found in on.items() if host in spec.hosts and not found.mark)
     if strange and any(found.mark for found in on.values()):

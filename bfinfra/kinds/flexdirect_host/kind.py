@@ -13,6 +13,7 @@ from bfinfra.kinds.flexdirect_host.spec import Spec, form
 from bfinfra.kinds.flexdirect_host.state import LOOK, Facts, Installed, State, read
 from bfinfra.model import kind
 from bfinfra.model import secret as secrets
+from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.health import Status
 from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, failed, waiting
@@ -43,7 +44,8 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         states = {name: across(State, on, needs) for name, on in standing("flexdirect_host", found, wanted, self._site.name, others=others).items()}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()},
-                      {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"})
+                      {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"},
+                      {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import FLEXDIRECT, on_machines
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -48,6 +52,8 @@ class Spec(kind.Spec):
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines."""
+    awaits: ClassVar = {"package": "download FlexDirect's package"}
+
     package: LocalFile
     """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""
     uninstall: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
@@ -71,3 +77,11 @@ class Spec(kind.Spec):
         if self.uninstall and form(self.package.text) in PACKAGED:
             raise ValueError("uninstall is for installers; a .deb or .rpm is taken away by its package manager")
         return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: FlexDirect is there once."""
+        yield from (conflict.thing(f"hosts.{index}", f"FlexDirect on {host}", "machine") for index, host in enumerate(self.hosts))
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The program on its machines, and with a scheduler GPUs."""
+        return on_machines(FLEXDIRECT, self.hosts)

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds._linux import OnHosts
+from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import Machine
@@ -62,6 +63,9 @@ class Facts:
     packages: Mapping[str, str]
     licensed: Mapping[str, frozenset[str]]
     os: Mapping[str, str] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """By resource: the package that isn't there yet."""
+
 
 
 def read(answers: Answers) -> Installed:

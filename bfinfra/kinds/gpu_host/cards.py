@@ -11,7 +11,7 @@ from bfinfra.model import gpus
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.suggest import nearest
+from bfinfra.model.suggest import few, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,12 @@ def _too_few(part: Passthrough, state: State, at: str, alike: list[PciDevice], s
     make = f"{part.vendor:04x}:{part.device:04x}"
     if not alike:
         there = [f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}" for d in state.detail.devices if d.display]
-        return Refusal(f"the host has no PCI device {make}", field=at, why=f"its graphics devices: {', '.join(there) or 'none'}",
+        return Refusal(f"the host has no PCI device {make}", field=at, why=f"its graphics devices: {few(there) or 'none'}",
                        next="correct vendor and device, or choose another host")
     held = [f"the VM {strangers[d.address]} holds {d.address}" for d in alike if d.address in strangers]
-    unfit = [f"{d.address} is not capable of passthrough" for d in alike if not d.capable]
-    why = "; ".join([f"the host has {len(alike)}", *held, *unfit])
+    unfit = [d.address for d in alike if not d.capable]
+    incapable = [f"{few(unfit)} {'is' if len(unfit) == 1 else 'are'} not capable of passthrough"] if unfit else []
+    why = "; ".join([f"the host has {len(alike)}", *([few(held)] if held else []), *incapable])
     return Refusal(f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can be had", field=at, why=why,
                    next="lower count, or free a card")
 

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bfinfra.kinds._capabilities import SETTINGS, host, hosts
 from bfinfra.model import kind
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.units import Bytes, PciId
 
 PciAddress = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")]
@@ -53,3 +55,13 @@ class Spec(kind.Spec):
         for each in self.passthrough:
             name = each.address or f"{each.vendor:04x}:{each.device:04x}"
             yield from [f"GPU {name}"] * each.count
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, once it has restarted for its cards."""
+        yield host(name)
+        if self.cluster is not None:
+            yield hosts(self.cluster)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Whatever else is set on it: it may be gone for a while, and some of it takes effect only as it starts."""
+        yield Capability(SETTINGS, name)

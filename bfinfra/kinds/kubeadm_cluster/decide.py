@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds._linux import check_alone
+from bfinfra.kinds._linux import while_away
 from bfinfra.kinds.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.kubeadm_cluster.state import Facts, Node, State, token_id, with_swap, without_swap
 from bfinfra.kinds.kubeadm_cluster.steps import Forget, Init, Join, Leave, Network, Note, Prepare, Reset
 from bfinfra.model import kind
+from bfinfra.model.awaited import held, until
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, differences
 from bfinfra.model.mark import Mark
@@ -28,17 +30,32 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     if spec is None:
         return () if state is None else (_reset(state),)
     _check(spec, state, around)
-    return tuple(_steps(spec, state, around))
+    stood = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
+    return while_away(around, stood, lambda around: _while_cni_away(spec, state, around), Prepare, Note)
+
+
+def _while_cni_away(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """The steps, also while the manifest of the pod network is away: then the one that is noted in the cluster is as good."""
+    facts: Facts = around.facts
+    name = around.mark.address.partition("/")[2]
+    if name not in facts.cni_away:
+        return tuple(_steps(spec, state, around))
+    known = state is not None and (state.cni or (state.endpoint is not None and state.nodes is None))
+    cni = state.cni if state is not None and known else until(spec.cni)
+    found = tuple(_steps(spec, state, replace(around, facts=replace(facts, cni={**facts.cni, name: cni}))))
+    if any(isinstance(step, Network) or "cni" in (change.field for change in step.changes) for step in found):
+        field, problem = facts.cni_away[name]
+        raise held(problem, field, found)
+    return found
 
 
 def _check(spec: Spec, state: State | None, around: Around) -> None:
     facts: Facts = around.facts
     name, on = around.mark.address.partition("/")[2], state.on if state else {}
-    if not facts.cni.get(name):
+    if not facts.cni.get(name) and name not in facts.cni_away:
         raise Refusal(f"the manifest {spec.cni.text} can't be read", field="cni", next="download it, or correct the path")
-    if spec.packages and not facts.packages.get(name):
+    if spec.packages and not facts.packages.get(name) and name not in facts.away:
         raise Refusal(f"{', '.join(each.text for each in spec.packages)} can't be read", field="packages", next="download them, or correct the paths")
-    check_alone("kubeadm_cluster", spec.hosts, around)
     for host, node in on.items():
         if host in spec.hosts and node.mark and (node.mark.site, node.mark.address) != (around.mark.site, around.mark.address):
             raise Refusal(f"{host} belongs to {node.mark.address} of the site {node.mark.site}", field="workers", next="name another machine, or remove it from there first")
@@ -60,7 +77,7 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Ste
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}
     wanting = [host for host in spec.hosts if now[host] != then[host]]
     fresh = state is None or state.mark is None
-    world = [] if fresh else [*differences({"on": now}, {"on": then}), *differences({"cni": (state.cni[:12] or None) if state and state.endpoint else None}, {"cni": cni[:12]}),
+    world = [] if fresh else [*differences({"on": now}, {"on": then}), *differences({"cni": (state.cni[:12] or None) if state and state.endpoint else None}, {"cni": (cni[:12] or None) if isinstance(cni, str) else cni}),
                                *differences({"bootstrap_token": "left" if state and state.token else None}, {"bootstrap_token": None})]
     changes = differences(None, spec.applied()) if state is None else kind.changes(spec, state.mark, world)
     at = {"changes": changes}
@@ -72,7 +89,7 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Ste
                    todo={spec.control_plane: {"reset": first.left, "words": words, "mark_done": f"{mark.open.encode()}\n{_note(spec, spec.control_plane)}\ninit=done"}})
     home: Any = state.endpoint if state and state.endpoint else Later(Key("kubeadm_cluster", name), "endpoint")
     if state is None or state.endpoint is None or (state.nodes is not None and state.cni != cni):
-        yield Network(home=home, path=str(spec.cni.path), sha256=cni, mark=mark, **at)
+        yield Network(home=home, path=str(spec.cni.path), sha256=str(cni), mark=mark, **at)
     if joining := [host for host in spec.workers if not _belongs(found[host], state, first)]:
         yield Join(names=", ".join(joining), machines=_machines(facts, joining), home=home, token=token_id(mark.site, name), left=bool(state and state.token), **at,
                    todo={host: {"reset": found[host].left, "words": _common_words(spec)} for host in joining})

@@ -18,6 +18,7 @@ from bfinfra.kinds.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read, token_id
 from bfinfra.kinds.kubeadm_cluster.steps import Forget, Init, Join, Leave, Network, Note, OnMachines, Prepare, Reset
 from bfinfra.model import foreign, kind
+from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
@@ -59,7 +60,11 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         for name, on in standing("kubeadm_cluster", found, wanted, self._site, others=others).items():
             state = _state(specs.get(name), across(State, on, needs))
             states[name] = self._entered(name, state, goes=others and name not in specs) if state.endpoint else state
-        facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, {name: digest(spec.cni.path) for name, spec in specs.items()})
+        facts = Facts(
+            there, found, {name: _digest(spec) for name, spec in specs.items()}, {name: digest(spec.cni.path) for name, spec in specs.items()},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, {f"packages.{at}": file for at, file in enumerate(spec.packages)}))},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, {"cni": spec.cni}))},
+        )  # fmt: skip
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from bfinfra.model import kind
-from bfinfra.model.refs import Ref
+from bfinfra.kinds._capabilities import TOOLKIT
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Conflict, Inner, Spot, Taken
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
 
 
@@ -23,6 +27,11 @@ Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,9
 
 class Spec(kind.Spec):
     """What a user writes for one cluster."""
+
+    awaits: ClassVar = {
+        "packages": "download kubeadm, kubelet and kubectl, and what they need, from Kubernetes' package repository, or from your mirror",
+        "cni": "download the manifest of the pod network",
+    }
 
     control_plane: Annotated[str, Ref("linux_host")]
     """The machine of its control plane; one, as in the guide."""
@@ -66,6 +75,28 @@ class Spec(kind.Spec):
             raise ValueError("packages are all .deb or all .rpm")
         return self
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: each is a node of one cluster."""
+        places = ("control_plane", *(f"workers.{index}" for index in range(len(self.workers))))
+        yield from (conflict.thing(place, f"the node {host}", "node") for place, host in zip(places, self.hosts, strict=True))
+
+    def inside(self) -> Iterator[Inner]:
+        """Networks of pods and services."""
+        yield from (Inner(field, getattr(self, field), nodes=True) for field in ("pod_cidr", "service_cidr"))
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """One machine under two names in a cluster."""
+        for key, spec in mine.items():
+            seen: dict[tuple[str, int], str] = {}
+            for index, host in enumerate(spec.hosts):
+                machine = site.get(Key("linux_host", host))
+                if machine is not None and (first := seen.setdefault((machine.address, machine.port), host)) != host:
+                    yield Conflict(
+                        Spot(key, f"workers.{index - 1}"), f"{host} and {first} are one machine",
+                        (Spot(Key("linux_host", host), "address"), Spot(Key("linux_host", first), "address")), next="leave one of them out",
+                    )
+
     @property
     def hosts(self) -> tuple[str, ...]:
         """All its machines, the control plane's first."""
@@ -79,3 +110,7 @@ class Spec(kind.Spec):
     def sysctl_text(self) -> str:
         """As its file holds it."""
         return "".join(f"{name} = {value}\n" for name, value in self.sysctl.items())
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Container runtimes that don't start again."""
+        return (Capability(TOOLKIT, f"linux_host/{each}") for each in self.hosts)

@@ -11,7 +11,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds._linux import OnHosts, first_word
+from bfinfra.model.awaited import Away
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Later
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
@@ -93,12 +95,17 @@ class State(OnHosts[Node]):
 
 @dataclass(frozen=True)
 class Facts:
-    """`machines`: all that answered, `found`: how each stands; by resource: `packages` and `cni`: digests of the files, "" where they can't be read."""
+    """`machines`: all that answered, `found`: how each stands; by resource: `packages` and `cni`: digests of the files, "" where they can't be read.
+
+    `away`: the first of its packages that isn't there yet; `cni_away`: its manifest, where that isn't.
+    """
 
     machines: Mapping[str, Machine]
     found: Mapping[str, Node]
     packages: Mapping[str, str]
-    cni: Mapping[str, str]
+    cni: Mapping[str, str | Later]
+    away: Mapping[str, Away] = field(default_factory=dict)
+    cni_away: Mapping[str, Away] = field(default_factory=dict)
 
 
 def read(host: str, answers: Answers) -> Node:

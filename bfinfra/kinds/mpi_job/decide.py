@@ -40,6 +40,10 @@ class State(kind.State):
     spec: Mapping[str, Any]
     phase: str
     why: str = ""
+    held_up: str = ""
+    """Which of its pods finds no node or does not start, and why."""
+    ran: bool = True
+    """Whether any container of it was ever started; True where nobody can tell."""
     going: bool = False
 
 
@@ -93,6 +97,11 @@ class Clear(Delete):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Withdraw(Clear):
+    """take back MPI job {what} in namespace {namespace}, of which nothing ran yet, to make it anew"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Replace(Delete):
     """stop and delete MPI job {what} in namespace {namespace}, to make it anew"""
 
@@ -118,7 +127,8 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
         return (create,)
     moved = differences({"cluster": state.cluster, "namespace": state.namespace}, {"cluster": spec.cluster, "namespace": namespace})
     if moved or drift or state.digest not in ("", wanted):
-        return (_gone(Clear if state.phase in ENDED else Replace, name, state, (*moved, *found)), create)
+        step = Clear if state.phase in ENDED else Replace if state.ran else Withdraw
+        return (_gone(step, name, state, (*moved, *found)), create)
     note = Note(what=name, namespace=namespace, cluster=spec.cluster, home=state.home, version=version, mark=mark, digest=wanted, changes=found)
     return (note,) if found or state.mark != mark else ()
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
 from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
-from bfinfra.kinds.mpi_job.decide import ENDED, RENDERED, Clear, Create, Delete, Note, Replace, State, decide
-from bfinfra.kinds.mpi_job.manifest import LAUNCHERS
+from bfinfra.kinds._pods import pulling, ran, stuck, unplaced
+from bfinfra.kinds.mpi_job.decide import ENDED, RENDERED, Clear, Create, Delete, Note, Replace, State, Withdraw, decide
+from bfinfra.kinds.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, KIND, NAME
 from bfinfra.model import kind
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["MpiJob", "Spec", "State"]
 ADDRESS = "mpi_job/"
 UNTOLD = "its result is not told"
+UNSEEN = f"{UNTOLD}, and a job that never ran is not replaced without an allowance"
+BEFORE = ("", "Created")  # phases in which no launcher ran yet
 LINES = 200  # of a launcher's log, from its end
 TOTAL = re.compile(r"^.*?[Tt]otal (?:images|img)/sec(?: on \d+ \S+)?: *([0-9.]+)", re.MULTILINE)
 STEP = re.compile(r"^.*?(\d+)\s+images/sec: *([0-9.]+)", re.MULTILINE)
@@ -42,9 +46,9 @@ class MpiJob(kind.Kind[Spec, State]):
 
     deadline = 3600
     document = Document.PVRDMA
-    acts = (Create, Note, Clear, Replace, Delete)
+    acts = (Create, Note, Clear, Withdraw, Replace, Delete)
     reads = (may("list", NAME, EVERYWHERE),)
-    looks = (may("get", NAME, "namespace"), may("list", "pods", "namespace", spare=UNTOLD), may("get", "pods/log", "namespace", spare=UNTOLD))
+    looks = (may("get", NAME, "namespace"), may("list", "pods", "namespace", spare=UNSEEN), may("get", "pods/log", "namespace", spare=UNTOLD))
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -64,7 +68,7 @@ class MpiJob(kind.Kind[Spec, State]):
                 fits = spec is not None and spec.cluster == key.name
                 if name and (others or name in wanted) and (name not in states or fits):
                     self._places.saw(name, key)
-                    states[name] = _state(obj, answers.homes[key])
+                    states[name] = self._looked_into(_state(obj, answers.homes[key]), spec)
         return Seen(states, unreadable=answers.unreadable)
 
     @staticmethod
@@ -85,6 +89,8 @@ class MpiJob(kind.Kind[Spec, State]):
             return self._outcome(spec, state)
         if state.phase == "Running" and spec.wait == "running":
             return Readiness(Ready.READY)
+        if state.phase == "Created" and state.held_up:
+            return waiting(state.held_up)
         said = STEP.findall(self._log(state)) if state.phase == "Running" else []
         return waiting(f"step {said[-1][0]}: {said[-1][1]} images/sec" if said else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip())
 
@@ -110,6 +116,18 @@ class MpiJob(kind.Kind[Spec, State]):
             return failed("; ".join(part for part in (state.why, said) if part) or "it failed")
         totals = TOTAL.findall(log)
         return Readiness(Ready.READY, note=f"{totals[-1]} images/sec on {spec.workers * spec.slots} processes over {spec.transport}" if totals else "")
+
+    def _looked_into(self, state: State, spec: Spec | None) -> State:
+        """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may look."""
+        if spec is None or state.phase not in BEFORE:
+            return state
+        try:
+            pods = self._clusters.at(state.home).list("v1", "Pod", state.namespace, PODS[state.version].format(state.name))
+        except RemoteError:
+            return state
+        found = ((pod["metadata"]["name"], f"finds no node: {why}" if (why := unplaced(pod)) else stuck(pod) or pulling(pod)) for pod in pods)
+        held_up = next((f"{name} {safe(why, 300)}" for name, why in found if why), "")
+        return replace(state, held_up=held_up, ran=any(map(ran, pods)))
 
     def _log(self, state: State) -> str:
         """The end of its launcher's log, "" where there is none to be had: a note is worth no failure."""

@@ -28,6 +28,8 @@ LAUNCHERS = {
     "v2beta1": "training.kubeflow.org/job-name={},training.kubeflow.org/job-role=launcher",
 }
 """The selector of a job's launcher."""
+PODS = {"v1alpha2": "mpi_job_name={}", "v2beta1": "training.kubeflow.org/job-name={}"}
+"""The selector of its launcher and workers."""
 
 
 def manifest(name: str, spec: Spec, version: str, namespace: str, pull: str = "") -> Manifest:

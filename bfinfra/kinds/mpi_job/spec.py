@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bfinfra.kinds._homes import WHOLE, DnsLabel
+from bfinfra.kinds._capabilities import NVIDIA, gpus, image, mpi, namespace, space
+from bfinfra.kinds._homes import WHOLE, DnsLabel, home_of
+from bfinfra.kinds._nodes import gpus_of_workers
 from bfinfra.kinds.mpi_operator.spec import Version
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.units import Seconds
 
@@ -41,7 +46,7 @@ class Spec(kind.Spec):
     """Processes on each worker."""
     gpus: Annotated[int, Field(ge=0)] = 1
     """GPUs of each worker."""
-    gpu_resource: str = "nvidia.com/gpu"
+    gpu_resource: str = NVIDIA
     """The name under which nodes offer them."""
     transport: Literal["roce", "tcp"]
     """roce: NCCL over RDMA, and privileged workers with the devices mounted; tcp: neither."""
@@ -61,3 +66,28 @@ class Spec(kind.Spec):
     """Account to pull the image with."""
     wait: Literal["running", "finished"] = "finished"
     """What apply waits for."""
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """Workers that find no node with GPUs enough: the job would wait for ever."""
+        for key, spec in mine.items():
+            home = home_of(spec.cluster, site, WHOLE)
+            nodes = gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
+            if nodes is not None and home and (room := sum(each // spec.gpus for each in nodes)) < spec.workers:
+                yield Conflict(
+                    Spot(key, "workers"), f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find room for {room}", (Spot(home, "workers"),),
+                    why=f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}", next="fewer workers, or more nodes",
+                )
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its namespace and image, an operator, and GPUs for its workers."""
+        yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
+        yield image(self.image)
+        if self.operator is None:
+            yield mpi(self.cluster, site)
+        if self.gpus:
+            yield from gpus(self.gpu_resource, self.cluster, site)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

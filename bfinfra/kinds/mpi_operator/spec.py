@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import model_validator
 
+from bfinfra.kinds._capabilities import image, mpi, namespace, space
 from bfinfra.kinds._homes import WHOLE, DnsLabel
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 
 Version = Literal["v1alpha2", "v2beta1"]
@@ -29,8 +33,21 @@ class Spec(kind.Spec):
     delivery_image: str | None = None
     """v1alpha2 only: the image that brings kubectl into launchers; empty = `mpioperator/kubectl-delivery:latest`."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its cluster: there is one operator."""
+        yield conflict.thing("cluster", "the MPI operator", "cluster", self.cluster)
+
     @model_validator(mode="after")
     def _delivery(self) -> Spec:
         if self.delivery_image and self.api != "v1alpha2":
             raise ValueError("delivery_image: only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH")
         return self
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Somebody who runs MPI jobs."""
+        yield mpi(self.cluster, site)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its namespace and images."""
+        yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
+        yield from (image(each) for each in (self.image, self.delivery_image) if each is not None)

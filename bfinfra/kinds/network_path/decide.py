@@ -101,7 +101,7 @@ def _probing(name: str, spec: Spec, state: State | None, standing: Probed | None
                 manifest=marked(made, applied) if isinstance(made, Mapping) else made)
     if state is None or standing is None or standing.going:
         return (again,)
-    if moved or found or standing.tried != tried:
+    if moved or found or (tried and standing.tried != tried):  # of a token that isn't there nothing else can be said
         return _away(Clear, state, standing, found), again
     return ()
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, notes
 from bfinfra.backends.words import safe
-from bfinfra.kinds._pods import ends, job_phase, stuck
-from bfinfra.kinds.network_path.spec import Probe
+from bfinfra.kinds._pods import ends, job_phase, pulling, stuck
+from bfinfra.kinds.network_path.spec import PROBE, Probe
 from bfinfra.model.records import dataclass
 
 TRIED = "bfinfra.io/tried"
@@ -55,7 +55,7 @@ class Probed:
 
 def name_of(path: str) -> str:
     """The Job's name."""
-    return f"bfinfra-path-{path}"
+    return f"{PROBE}{path}"
 
 
 def manifest(name: str, namespace: str, site: str, pods: Mapping[str, str], probe: Probe, paths: Sequence[str], pull: str) -> dict[str, Any]:  # noqa: PLR0913 - all that a probe is made of
@@ -84,7 +84,7 @@ def read(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], *, fresh: bo
         words = [str(end.get("message") or end.get("reason") or "") for pod in pods for end in ends(pod)]
         said, hindrance = "\n".join(words), next((found for pod in pods if (found := stuck(pod))), "")
         unreached = tuple(safe(each, 80) for each in NOT_REACHED.findall(said))
-        why = hindrance or (said.strip() if phase == "failed" else "") or next((_pending(pod) for pod in pods), "") or why
+        why = hindrance or next((found for pod in pods if (found := pulling(pod))), "") or (said.strip() if phase == "failed" else "") or next((_pending(pod) for pod in pods), "") or why
         phase = "failed" if hindrance else phase
     else:
         unreached = ()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bfinfra.kinds._capabilities import image, namespace, path, server, space
 from bfinfra.kinds._homes import CLUSTERS, DnsLabel
-from bfinfra.model import kind
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.units import Seconds
 
 PORTS = (56001, 55001, 45201)  # control, dispatcher, the first of the data path
+PROBE = "bfinfra-path-"
 LONGEST = 50  # letters of a path's name: its probe is the Job `bfinfra-path-NAME`, at most 63
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -50,6 +55,11 @@ class Spec(kind.Spec):
     probe: Probe | None = None
     """Try it: apply starts a Job whose pod opens each port, and fails where one can't be reached; the Job stays as the record. `probe: {}` takes all defaults."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The Job of its probe."""
+        if self.probe:
+            yield conflict.thing("probe", f"Job/{PROBE}{name} in {self.namespace or 'default'}", "cluster", self.cluster)
+
     @model_validator(mode="after")
     def _somewhere(self) -> Spec:
         if not self.token and not self.addresses:
@@ -57,3 +67,14 @@ class Spec(kind.Spec):
         for address in self.addresses:
             ipaddress.ip_address(address)
         return self
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """A way that was tried."""
+        yield path(space(self.namespace, self.cluster, site), self.cluster, site)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its namespace, the servers at its addresses, and the probe's image."""
+        yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
+        yield from map(server, self.addresses)
+        if self.probe is not None:
+            yield image(self.probe.image)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds._linux import check_alone
+from bfinfra.kinds._linux import while_away
 from bfinfra.kinds.nvidia_container_toolkit.runtime import FILES, UNITS, Before, merged, standing, undone, wanted
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.nvidia_container_toolkit.state import Facts, Installed, State, note
@@ -63,6 +63,11 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
+    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+
+
+def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
     _check(spec, state, around)
     gone = tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark) if state else ()
     return (*_set_up(spec, state, around), *((_remove(state, gone),) if state and gone else ()))
@@ -72,7 +77,6 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
     facts: Facts = around.facts
     if not facts.packages.get(around.mark.address.partition("/")[2]):
         raise Refusal(f"{', '.join(each.text for each in spec.files())} can't be read", field="packages" if spec.packages else "repository", next="download it, or correct the path")
-    check_alone("nvidia_container_toolkit", spec.hosts, around)
     on = state.on if state else {}
     if any(found.mark for found in on.values()):
         for host, found in on.items():

@@ -12,6 +12,7 @@ from bfinfra.kinds.nvidia_container_toolkit.decide import Remove, RemoveRestart,
 from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.nvidia_container_toolkit.state import Facts, State, look, read
 from bfinfra.model import kind
+from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
 from bfinfra.model.refs import Key
@@ -41,7 +42,8 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         asked = ask(self._hosts, there.values(), lambda machine: look(programs.get(machine.name, PROGRAM)))
         found = {host: read(answers) for host, answers in asked.answers.items()}
         states = {name: across(State, on, needs) for name, on in standing("nvidia_container_toolkit", found, wanted, self._site, others=others).items()}
-        facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()})
+        gone = {name: absent for name, spec in specs.items() if (absent := away(spec, spec.brought()))}
+        facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, gone)
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod

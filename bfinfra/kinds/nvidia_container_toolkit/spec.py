@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import TOOLKIT, on_machines
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.sources import LocalFile
 
@@ -39,6 +43,8 @@ class Spec(kind.Spec):
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines; the container runtime is there."""
+    awaits: ClassVar = dict.fromkeys(("packages", "repository.file", "repository.key"), "download it from NVIDIA, or from your mirror")
+
     packages: tuple[LocalFile, ...] = ()
     """The toolkit's .deb or .rpm files, all that it needs among them, installed together."""
     repository: Repository | None = None
@@ -65,6 +71,19 @@ class Spec(kind.Spec):
             raise ValueError("packages are .deb or .rpm; a repository goes under repository")
         return self
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: one toolkit each."""
+        yield from (conflict.thing(f"hosts.{index}", f"the NVIDIA container toolkit on {host}", "machine") for index, host in enumerate(self.hosts))
+
+    def brought(self) -> dict[str, LocalFile]:
+        """The files by their dotted fields, the repository's key among them."""
+        found = {f"packages.{index}": file for index, file in enumerate(self.packages)}
+        if self.repository:
+            found["repository.file"] = self.repository.file
+        if self.repository and self.repository.key:
+            found["repository.key"] = self.repository.key
+        return found
+
     def files(self) -> tuple[LocalFile, ...]:
         """What is sent: packages, or the repository's file."""
         return self.packages or ((self.repository.file,) if self.repository else ())
@@ -77,3 +96,7 @@ class Spec(kind.Spec):
     def repository_path(self) -> str:
         """Where on the machine the repository's file lies; "" without one."""
         return f"{FOLDERS[self.form]}/{PurePath(self.repository.file.text).name}" if self.repository else ""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The machines' GPUs, in containers, and a container runtime that doesn't start again."""
+        return on_machines(TOOLKIT, self.hosts)

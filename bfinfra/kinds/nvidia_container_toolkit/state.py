@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds._linux import OnHosts, first_word, service, service_state
 from bfinfra.kinds.nvidia_container_toolkit.runtime import FILES, UNITS, Before
+from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import Machine
@@ -65,6 +66,9 @@ class Facts:
     machines: Mapping[str, Machine]
     found: Mapping[str, Installed]
     packages: Mapping[str, str]
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """By resource: the package that isn't there yet."""
+
 
 
 def read(answers: Answers) -> Installed:

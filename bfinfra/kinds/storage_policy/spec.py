@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bfinfra.kinds._capabilities import storage, tag
 from bfinfra.model import kind
 from bfinfra.model.kind import Part
+from bfinfra.model.names import storage_class
+from bfinfra.model.order import Capability, Specs
 
 Named = Annotated[str, StringConstraints(pattern=r"^[^/\n]{1,80}$")]
 
@@ -49,3 +53,13 @@ class Spec(kind.Spec):
         """Category → tags, with the one that is made."""
         own = {self.tag.category: (self.tag.name,)} if self.tag else {}
         return {category: tuple(sorted(set(tags))) for category, tags in {**self.tags, **own}.items()}
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its storage class, and the tag that is made."""
+        yield storage(storage_class(name))
+        if self.tag is not None:
+            yield tag(self.tag.category, self.tag.name)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Tags that another policy makes."""
+        return (tag(category, each) for category, names in self.tags.items() for each in names)

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.kinds.supervisor.spec import Addresses, Balancer, Enable, Nsx, Spec, Vds
+from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
 
 NSX, VDS = "NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"
@@ -19,13 +20,15 @@ FIELDS = {  # vCenter's → ours
 
 @dataclass(frozen=True)
 class Ids:
-    """What names mean: name → id."""
+    """What names mean: name → id; and which file isn't there yet."""
 
     clusters: Mapping[str, str] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
     switches: Mapping[str, str] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """By cluster: the load balancer's authority, where its file isn't there yet."""
 
 
 def provider(enable: Enable) -> str:
@@ -79,7 +82,7 @@ def _vds(vds: Vds, ids: Ids) -> dict[str, Any]:
         "portgroup": ids.networks[vds.port_group], "ip_assignment_mode": "STATICRANGE", "address_ranges": [_range(vds.addresses)], "gateway": str(door.ip), "subnet_mask": str(door.netmask),
     }  # fmt: skip
     primary = {"network": vds.name, "network_provider": VDS, "vsphere_network": network}
-    balancer: dict[str, Any] = {"id": vds.name, "address_ranges": [_range(vds.services)]}
+    balancer: dict[str, Any] = {"id": vds.name, "address_ranges": [_range(vds.services)] if vds.services else []}
     if vds.haproxy:
         balancer |= {"provider": "HA_PROXY", "ha_proxy_config_create_spec": {"servers": [_server(each) for each in vds.haproxy.servers], **_account(vds.haproxy)}}
     if vds.avi:

@@ -12,6 +12,7 @@ from bfinfra.kinds.supervisor import standing
 from bfinfra.kinds.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.spec import Group, Policy, Spec
 from bfinfra.model import kind
+from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, differences
 from bfinfra.model.mark import Mark
@@ -77,7 +78,11 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     if state is None or state.found is None:
         if spec.enable is None:
             raise Refusal(f"no supervisor runs on {name}", field="enable", why="the site doesn't say how it is enabled", next="write enable, or enable workload management there by hand")
-        return (Enable(cluster=name, moid=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied())),)
+        enabling = Enable(cluster=name, moid=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied()))
+        if name in ids.away:
+            field, problem = ids.away[name]
+            raise held(problem, field, (enabling,))
+        return (enabling,)
     if state.found.status == "REMOVING":
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
     drift = (*_drift(spec, state.found, ids), *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()))

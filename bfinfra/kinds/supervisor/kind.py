@@ -15,6 +15,7 @@ from bfinfra.kinds.supervisor.body import Ids, enabling, settings
 from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.spec import Spec
 from bfinfra.model import kind
+from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
@@ -133,6 +134,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             {each.name: each.id for each in ContentLibraries(rest).list()} if any(spec.content_library for spec in specs.values()) else {},
             {each.name: each.moid for each in self._vcenter.inventory.read().networks} if enabled else {},
             {each.name: each.uuid for each in self._vcenter.switches.read(around=False).switches} if any(each.nsx for each in enabled) else {},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, spec.authorities()))},
         )
 
     def _strange(self, cluster: str) -> tuple[str, ...]:

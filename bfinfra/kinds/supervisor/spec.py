@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import hosts
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Inner, Taken
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -46,6 +49,18 @@ class Addresses(Part):
     """How many."""
 
 
+def _beside(gateway: str | None, addresses: Addresses | None) -> str | None:
+    """The gateway, which must be in one network with the addresses, and none of them."""
+    if gateway is None or addresses is None:
+        return gateway
+    plain, _, prefix = gateway.partition("/")
+    last = str(ipaddress.IPv4Address(addresses.first) + addresses.count - 1)
+    for end in (addresses.first, last):
+        if why := conflict.unreachable(plain, f"{end}/{prefix}", count=addresses.count if end == addresses.first else 1):
+            raise ValueError(why)
+    return gateway
+
+
 class Management(Part):
     """Where its control plane meets vCenter."""
 
@@ -61,6 +76,11 @@ class Management(Part):
         if (self.addresses is None) != (self.gateway is None):
             raise ValueError("addresses and gateway belong together")
         return self
+
+    @field_validator("gateway")
+    @classmethod
+    def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
+        return _beside(gateway, info.data.get("addresses"))
 
 
 class Storage(Part):
@@ -127,10 +147,15 @@ class Vds(Part):
     """Of the workload network."""
     gateway: Gateway
     """Of the workload network, with its prefix."""
+    @field_validator("gateway")
+    @classmethod
+    def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
+        return _beside(gateway, info.data.get("addresses"))
+
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "primary"
     """What the supervisor calls the network, and its load balancer."""
-    services: Addresses
-    """Addresses that the load balancer gives out."""
+    services: Addresses | None = None
+    """Addresses that the load balancer gives out. HAProxy needs them; Avi has its own."""
     haproxy: HaProxy | None = None
     """Either this …"""
     avi: Avi | None = None
@@ -140,6 +165,8 @@ class Vds(Part):
     def _one(self) -> Vds:
         if (self.haproxy is None) == (self.avi is None):
             raise ValueError("give either haproxy or avi")
+        if self.haproxy is not None and self.services is None:
+            raise ValueError("services: the addresses that HAProxy gives out are missing")
         return self
 
 
@@ -178,6 +205,9 @@ class Dns(Part):
 class Spec(kind.Spec):
     """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as it is."""
 
+    awaits: ClassVar = dict.fromkeys(("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
+                                     "get the certificate of the authority that signed the load balancer's")
+
     enable: Enable | None = None
     """How it is enabled; empty: it must be there."""
     size: Literal["tiny", "small", "medium", "large"] | None = None
@@ -193,6 +223,35 @@ class Spec(kind.Spec):
     disable: bool = False
     """Whether destroy disables it, with every namespace on it; else it stays as it is, whoever enabled it."""
 
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The addresses of its control plane, of the workload network and of its load balancer."""
+        if self.enable is None:
+            return
+        management, vds, nsx = self.enable.management, self.enable.vds, self.enable.nsx
+        rows = [("management.addresses", management.addresses, management.network)]
+        rows += [("vds.addresses", vds.addresses, vds.port_group), ("vds.services", vds.services, "")] if vds else []
+        for field, each, network in rows:
+            if each is not None:
+                yield from conflict.address(f"enable.{field}", each.first, count=each.count, on=(network, False))
+        for field, gateway in (("management", management.gateway), ("vds", vds and vds.gateway)):
+            if gateway:
+                yield from conflict.address(f"enable.{field}.gateway", gateway, owner=("gateway", gateway.partition("/")[0]))
+        for field in ("ingress", "egress") if nsx else ():
+            for index, cidr in enumerate(getattr(nsx, field)):
+                yield from conflict.network(f"enable.nsx.{field}.{index}", cidr)
+
+    def inside(self) -> Iterator[Inner]:
+        """The network of services, and with NSX those of pods."""
+        if self.enable:
+            yield Inner("enable.services", self.enable.services)
+            yield from (Inner(f"enable.nsx.pods.{index}", cidr) for index, cidr in enumerate(self.enable.nsx.pods if self.enable.nsx else ()))
+
+    def authorities(self) -> dict[str, LocalFile]:
+        """The file of its load balancer's authority, by dotted field."""
+        vds = self.enable.vds if self.enable else None
+        said = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
+        return {f"enable.vds.{name}.authority": each.authority for name, each in said.items() if each}
+
     def policies(self) -> Iterator[tuple[str, str]]:
         """Field and name of every storage policy."""
         for name in Storage.model_fields if self.enable else ():
@@ -204,3 +263,7 @@ class Spec(kind.Spec):
             yield "enable.management.network", self.enable.management.network
             if self.enable.vds:
                 yield "enable.vds.port_group", self.enable.vds.port_group
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Hosts that don't restart meanwhile."""
+        yield hosts(name)

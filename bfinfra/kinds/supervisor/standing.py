@@ -101,7 +101,8 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
         yield Fixed("vds.gateway", _door(network), vds.gateway)
         yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))
     balancer: Info = next(iter(info.get("load_balancers") or ()), {})
-    yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
+    if vds.services:  # of Avi's own addresses vCenter says nothing
+        yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
     for name, key, wanted in (("haproxy", "ha_proxy_info", vds.haproxy), ("avi", "avi_info", vds.avi)):
         if wanted and (said := balancer.get(key)):
             yield Fixed(f"vds.{name}.username", said.get("username"), wanted.username)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.tanzu_cluster import fit, forms, offers, upgrade
+from bfinfra.kinds.tanzu_cluster import declared, fit, forms, offers, upgrade
 from bfinfra.kinds.tanzu_cluster import manifest as form
 from bfinfra.kinds.tanzu_cluster.forms import FORMS
 from bfinfra.kinds.tanzu_cluster.manifest import Authority, Fields
 from bfinfra.kinds.tanzu_cluster.spec import FromRegistry, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
-from bfinfra.kinds.tanzu_cluster.steps import Create, Hop, Roll, Update, Wait
+from bfinfra.kinds.tanzu_cluster.steps import Create, Drop, Hop, Roll, Update, Wait
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, differences
@@ -22,6 +22,7 @@ ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
 def create(name: str, spec: Spec, around: Around) -> Create:
     """Make it."""
+    _check_declared(name, spec, around)
     authorities = _check(spec, around)
     release = _release(spec, spec.version, around)
     return Create(
@@ -42,9 +43,13 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     if not changes:
         return ()
     way = () if now.get("version") == spec.version else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
+    _check_declared(name, spec, around)
     moving = {change.field for change in differences(now, want)}
     _check_changes(spec, state, {change.field for change in changes if change.field in moving}, around)
     write = _Writing(name, spec, state, authorities, around)
+    if gone := sorted((now.get("workers") or {}).keys() & (applied.get("workers") or {}).keys() - spec.workers.keys()):
+        drop = write.step(Drop, str(now.get("version")) if way else spec.version, changes, pools=", ".join(gone))
+        return (drop, *_upgrade(write, way, now, changes)) if way else (drop,)
     if way:
         return _upgrade(write, way, now, changes)
     step = Roll if any(_rolls(change.field) for change in drift) else Update
@@ -148,6 +153,11 @@ def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -
         raise Refusal("a control plane can't shrink", field="control_plane.count", why=f"it has {before} nodes", next=f"write {before}")
     if fields:
         _check(spec, around)
+
+
+def _check_declared(name: str, spec: Spec, around: Around) -> None:
+    facts: offers.Facts = around.facts or offers.Facts()
+    declared.check(spec, facts.undeclared.get(name))
 
 
 def _check(spec: Spec, around: Around) -> dict[str, Authority]:

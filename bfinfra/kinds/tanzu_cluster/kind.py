@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds._homes import Home, Places
-from bfinfra.kinds.tanzu_cluster import decide, fit, offers, state, upgrade
+from bfinfra.kinds.tanzu_cluster import decide, declared, fit, offers, state, upgrade
 from bfinfra.kinds.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
 from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
-from bfinfra.kinds.tanzu_cluster.steps import CLUSTERS, PLACES, THINGS, Create, Delete, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.tanzu_cluster.steps import CLUSTERS, PLACES, THINGS, Create, Delete, Drop, Hop, Move, Roll, Update, Wait
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing, RemoteError
 from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API as OWN
 from bfinfra.model.rights import CLUSTERS as HERE
@@ -34,6 +36,7 @@ ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
 """Kind of object → the API in which it is asked for where none of them is in the file."""
 HOMES = ("supervisor_namespace",)
 SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
+UNDECLARED = "volumes and authorities that an older supervisor drops in silence are warned of, not refused"
 UNSEEN = "clusters of the Cluster API that the file no longer names are not seen"
 
 
@@ -42,11 +45,12 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 3600
-    acts = (Create, Update, Roll, Hop, Wait, Delete, Move)
+    acts = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
     reads = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, spare=UNSEEN))
     looks = (
         may("list", "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas", "namespace", spare=SPARE),
         may("list", "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io", "supervisor", spare=SPARE),
+        may("get", declared.RESOURCE, "supervisor", spare=UNDECLARED),
         may("list", CLUSTERS, "cluster api"),
     )
 
@@ -56,6 +60,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._ground = fit.Ground()
         self._places = Places(clusters, HOMES)
         self._offers: dict[str, offers.Offer] = {}
+        self._undeclared: dict[str, frozenset[str] | None] = {}
         self._authorities: dict[str, str] = {}
         self._standing: dict[str, set[str]] = {}
         """Name → the kinds of objects that a cluster of this name was seen as."""
@@ -76,7 +81,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
         if others:
             self._survey_ground(wanted, needs, states)
-        return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities), self._ground), answers.unreadable)
+        return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared)), answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -89,6 +94,14 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if state is None or state.phase == "deleting":
             return (decide.create(name, spec, around),)
         return decide.update(name, spec, state, around)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: offers.Facts | None) -> Iterator[Conflict]:
+        """Fields of which nobody can tell whether the supervisor keeps them."""
+        for name, unknown in (facts.undeclared if facts else {}).items():
+            key = Key("tanzu_cluster", name)
+            if unknown is None and key in wanted:
+                yield declared.untold(key, wanted[key])
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
@@ -166,6 +179,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
             home = where.get(Key(HOMES[0], spec.namespace))
             if home is not None and (name not in states or spec.namespace not in self._offers):
                 self._offers[spec.namespace] = offers.read(home.cluster, home.namespace)
+            self._undeclared.pop(name, None)
+            if home is not None and (fields := declared.unproved(spec, states.get(name))):
+                self._undeclared[name] = declared.undeclared(home.cluster, spec.api, fields)
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.trust.values() if isinstance(file, LocalFile)})
 
     def _survey_ground(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]) -> None:

@@ -34,11 +34,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Facts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`); `ground`: what clusters stand on."""
+    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`); `ground`: what clusters stand on;
+    `undeclared`: cluster → the fields that its supervisor doesn't know, None where it doesn't say.
+    """
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
     authorities: Mapping[str, str] = field(default_factory=dict)
     ground: Ground = field(default_factory=Ground)
+    undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
 
 
 def read(cluster: Cluster, namespace: str) -> Offer:
@@ -89,11 +92,15 @@ def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
 
 
 def _classes(cluster: Cluster, namespace: str) -> list[str]:
+    """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and filled by nobody."""
     try:
         bindings = cluster.list(VM_OPERATOR, "VirtualMachineClassBinding", namespace)
-    except Missing:  # newer supervisors have classes in the namespace itself
-        return [c["metadata"]["name"] for c in cluster.list(VM_OPERATOR, "VirtualMachineClass", namespace)]
-    return [(b.get("classRef") or {}).get("name") or b["metadata"]["name"] for b in bindings]
+    except Missing:
+        bindings = []
+    if bindings:
+        return [(b.get("classRef") or {}).get("name") or b["metadata"]["name"] for b in bindings]
+    classes = cluster.list(VM_OPERATOR, "VirtualMachineClass", namespace)
+    return [c["metadata"]["name"] for c in classes if c["metadata"].get("namespace") == namespace]
 
 
 def _storage(cluster: Cluster, namespace: str) -> list[str]:

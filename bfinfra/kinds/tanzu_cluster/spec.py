@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection, Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from bfinfra.kinds._capabilities import GRAPHICS, hosts, storage, vm_class
 from bfinfra.kinds._homes import DnsLabel
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Inner, Spot
 from bfinfra.model.kind import Part
-from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
-from bfinfra.model.refs import Ref
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE, storage_class
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes
 
 Version = Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+(\.\d+([-+][0-9A-Za-z.+-]+)?)?$")]
@@ -131,6 +136,24 @@ class Spec(kind.Spec):
             raise ValueError(f"default_storage_class: {self.default_storage_class} is not among storage_classes")
         return self
 
+    def inside(self) -> Iterator[Inner]:
+        """Networks of pods and services, where they are written."""
+        for field in ("pods", "services"):
+            yield from (Inner(f"network.{field}.{index}", cidr) for index, cidr in enumerate(getattr(self.network, field)))
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make no node of them."""
+        for key, spec in mine.items():
+            home = Key("supervisor_namespace", spec.namespace)
+            if (space := site.get(home)) is None:
+                continue
+            sorts = (("vm_classes", "VM class", spec.vm_classes, set(space.vm_classes)), ("storage", "storage class", spec.storage, set(map(storage_class, space.storage))))
+            for field, what, names, offered in sorts:
+                for place, name in names.items() if field in space.model_fields_set else ():
+                    if name not in offered:
+                        yield Conflict(Spot(key, place), f"{home} offers no {what} {name}", (Spot(home, field),), next=_remedy(name, offered, field))
+
     @property
     def storage(self) -> dict[str, str]:
         """Dotted field → every storage class that the spec names."""
@@ -144,3 +167,16 @@ class Spec(kind.Spec):
         """Dotted field → every VM class that the spec names."""
         pools = {f"workers.{pool}.vm_class": nodes.vm_class for pool, nodes in self.workers.items()}
         return {"control_plane.vm_class": self.control_plane.vm_class, **pools}
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Classes of its nodes, and hosts that they can be on."""
+        yield from map(vm_class, self.vm_classes.values())
+        yield from map(storage, self.storage.values())
+        if (home := site.get(Key("supervisor_namespace", self.namespace))) is not None:
+            yield hosts(home.cluster)
+        if any(found.vgpus for each in self.vm_classes.values() if (found := site.get(Key("vm_class", each))) is not None):
+            yield Capability(GRAPHICS)
+
+
+def _remedy(name: str, offered: Collection[str], field: str) -> str:
+    return f"add it to its {field}" + (f"; {near}" if (near := nearest(name, offered)) else "")

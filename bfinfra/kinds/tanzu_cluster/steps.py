@@ -52,6 +52,14 @@ class Roll(Update):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drop(Update):
+    """remove the node pool {pools} of cluster {name} in {namespace}, with what is on its nodes alone"""
+
+    destructive = True
+    pools: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hop(Update):
     """update cluster {name} in {namespace} to {version} on its way; its nodes are replaced one after the other"""
 

@@ -15,6 +15,7 @@ from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, Facts, State, options
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind
+from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, differences
 from bfinfra.model.mark import Mark
@@ -32,8 +33,26 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     mark = around.mark.seal(spec.applied())
     if state is None or state.importing:
         new = Make(name=name, source=source(spec), how=make(name, spec, guest, mark, around), changes=differences(None, spec.applied()))
-        return (new,) if state is None else (Discard(name=name, moid=state.machine.moid), new)
-    return tuple(_settle(name, spec, state, around, (guest, mark)))
+        begun = () if state is None else (Discard(name=name, moid=state.machine.moid),)
+        started = (Start(name=name, moid=""),) if spec.power == "on" else ()
+        return _unless_away(name, spec, (*begun, new, *started), around, fresh=True)
+    named = {GUEST[field.partition(".")[2]]: file for field, file in spec.files().items()}
+    kept = {key: state.machine.extra.get(key) or f"as in {file.text}" for key, file in named.items()}
+    found = tuple(_settle(name, spec, state, around, ({**kept, **guest}, mark)))
+    return _unless_away(name, spec, found, around, fresh=state.mark is None or state.mark.applied is None)
+
+
+def _unless_away(name: str, spec: Spec, steps: Sequence[kind.Step], around: Around, *, fresh: bool) -> Sequence[kind.Step]:
+    """The steps. Awaited where they take a file of cloud-init that isn't there yet: to make the machine, or to write that text."""
+    facts: Facts = around.facts
+    if name not in facts.away:
+        return steps
+    field, problem = facts.away[name]
+    there = facts.guests.get(name, {})
+    gone = {each for each in spec.files() if GUEST[each.partition(".")[2]] not in there}
+    if fresh or any(change.field in gone for step in steps for change in step.changes):
+        raise held(problem, field, steps)
+    return steps
 
 
 def _settle(name: str, spec: Spec, state: State, around: Around, says: tuple[Mapping[str, str], Mark]) -> Iterator[kind.Step]:

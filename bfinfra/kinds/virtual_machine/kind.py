@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
+from bfinfra.kinds import _stores
 from bfinfra.kinds._machines import IMPORTING, MARK, OF_ALL, SECRETS, digested, revealed
 from bfinfra.kinds._trails import of_machines
 from bfinfra.kinds.virtual_machine.decide import decide
@@ -16,13 +17,17 @@ from bfinfra.kinds.virtual_machine.disks import fitted
 from bfinfra.kinds.virtual_machine.make import pair
 from bfinfra.kinds.virtual_machine.properties import Seen as SecretSeen
 from bfinfra.kinds.virtual_machine.properties import look
+from bfinfra.kinds.virtual_machine.space import claims
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
 from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
 from bfinfra.model import kind, process
+from bfinfra.model.awaited import UNNOTED, Away, absent
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Report, Seen, Trace, waiting
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
 from bfinfra.model.secret import Secret, digest
@@ -71,12 +76,19 @@ class VirtualMachine(kind.Kind[Spec, State]):
         items = self._items(specs, states)
         declared = {which: self._declared(item, inventory, spec) for spec in specs.values() if spec.properties and (which := pair(spec)) and (item := items.get(which))}
         secrets = {name: self._secrets(spec, states.get(name), declared) for name, spec in specs.items() if spec.properties}
-        return Seen(states, Facts(inventory, templates, items, {name: _guest(spec) for name, spec in specs.items()}, declared, secrets))
+        guests = {name: _guest(spec) for name, spec in specs.items()}
+        away = {name: gone for name, (_, gone) in guests.items() if gone}
+        return Seen(states, Facts(inventory, templates, items, {name: texts for name, (texts, _) in guests.items()}, declared, secrets, away))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+        """Disks that don't fit on their datastores."""
+        return _stores.conflicts(claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys())
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
@@ -184,13 +196,16 @@ def _state(machine: Machine) -> State:
     return State(mark=mark, copy=copy, digests=(kept.applied if kept else None) or {}, machine=machine, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=tuple(str(each["network"]) for each in adapters))
 
 
-def _guest(spec: Spec) -> Mapping[str, str] | str:
-    """Keys and values of guestinfo."""
+def _guest(spec: Spec) -> tuple[Mapping[str, str] | str, Away | None]:
+    """Keys and values of guestinfo, or why a file can't be read; and the first file that isn't there yet."""
     found: dict[str, str] = {}
-    for field, key in GUEST.items():
-        file = getattr(spec.cloud_init, field)
+    gone: Away | None = None
+    for field, file in spec.files().items():
+        if problem := absent(file, spec.awaits[field], UNNOTED):
+            gone = gone or (field, problem)
+            continue
         try:
-            found |= {key: encoded(file.path.read_bytes())} if file else {}
+            found[GUEST[field.partition(".")[2]]] = encoded(file.path.read_bytes())
         except OSError as error:
-            return f"{file.path}: {error.strerror}"
-    return found
+            return f"{file.path}: {error.strerror}", None
+    return found, gone

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.model import kind
+from bfinfra.kinds._capabilities import GRAPHICS, PVRDMA, host, hosts, template
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -76,6 +79,9 @@ class Library(Part):
 class Spec(kind.Spec):
     """What a user writes for one machine; its name is the machine's name in vCenter."""
 
+    awaits: ClassVar = dict.fromkeys(("cloud_init.user_data", "cloud_init.meta_data"), "write it, or fetch it from who does")
+    unnoted = frozenset(awaits)
+
     template: str | None = None
     """Template or machine that it is cloned from."""
     library: Library | None = None
@@ -123,6 +129,15 @@ class Spec(kind.Spec):
             raise ValueError("adapters: a machine has at most one PVRDMA adapter")
         return self
 
+    def files(self) -> dict[str, LocalFile]:
+        """cloud-init's files, by dotted field."""
+        said = {"cloud_init.user_data": self.cloud_init.user_data, "cloud_init.meta_data": self.cloud_init.meta_data}
+        return {field: file for field, file in said.items() if file}
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its name among VMs."""
+        yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
+
     @property
     def reserved(self) -> bool:
         """Whether all memory is to be reserved."""
@@ -135,3 +150,17 @@ class Spec(kind.Spec):
             yield "cpus", Problem(f"{self.cpus} CPUs are few for a {self.role} node", next=f"the guide starts at {cpus}")
         if self.memory < memory:
             yield "memory", Problem(f"{bytes_text(self.memory)} are little for a {self.role} node", next=f"the guide starts at {bytes_text(memory)}")
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, to clone from."""
+        yield template(name)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """What it is cloned from, a host that needs no restart, and what its devices want of that."""
+        if self.template is not None:
+            yield template(self.template)
+        yield host(self.host) if self.host is not None else hosts(self.cluster)
+        if self.vgpus:
+            yield Capability(GRAPHICS, self.host or "")
+        if any(each.type == "pvrdma" for each in self.adapters):
+            yield Capability(PVRDMA, self.host or "")

@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds._machines import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.virtual_machine.properties import Seen
 from bfinfra.model import kind
+from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
@@ -40,7 +41,7 @@ class State(kind.State):
 class Facts:
     """The inventory; templates by name; items by library and name, each with the VM template that it holds; cloud-init's files by machine, encoded, or why they can't be read.
 
-    `declared`: what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
+    In `guests` a file that isn't there yet is left out; `away` has the first such of a machine. `declared`: what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -49,6 +50,7 @@ class Facts:
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:

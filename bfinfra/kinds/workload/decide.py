@@ -8,10 +8,13 @@ from typing import Any
 
 from bfinfra.kinds._homes import real_name
 from bfinfra.kinds.token_secret import FORMS
+from bfinfra.kinds.workload.compare import differing
+from bfinfra.kinds.workload.plugin import Installed, installed
 from bfinfra.kinds.workload.render import Filling, Rendered, render
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Record, State, Thing, record_name
 from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, held
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import Around, Change, Disruption, Later, differences
@@ -20,6 +23,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
 
 CLAIM = "PersistentVolumeClaim"
+AS_WRITTEN = "as in the manifest"
 RESOURCES = {CLAIM: "persistentvolumeclaims", "Pod": "pods", "Job": "jobs.batch"}
 """What a workload is made of, as RBAC names it; its rights are needed only for what stands in its manifest."""
 
@@ -89,6 +93,11 @@ class Clear(Delete):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Withdraw(Clear):
+    """take back {what} in namespace {namespace}, of which nothing ran yet, to make it anew"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Replace(Delete):
     """stop and delete {what} in namespace {namespace}, to make it anew"""
 
@@ -120,11 +129,33 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
     cluster, namespace = place(spec, around)
+    if isinstance(problem := (around.facts or {}).get(name), Absent):
+        return _while_away(spec, state, around, (cluster, namespace), problem)
     if state is not None and (state.cluster, state.namespace) != (cluster, namespace):
         moved = differences({"cluster": state.cluster, "namespace": state.namespace}, {"cluster": cluster, "namespace": namespace})
         away = tuple(_removal(name, state, Replace, moved))
         return away + (_new(name, spec, namespace, around) if away else ())
     return tuple(_here(name, spec, state, around, namespace))
+
+
+def _while_away(spec: Spec, state: State | None, around: Around, where: tuple[str, str], problem: Absent) -> Sequence[kind.Step]:
+    """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest says what to make."""
+    record, mark = state.record if state else None, around.mark.seal(spec.applied())
+    there = state is not None and (state.cluster, state.namespace) == where
+    if state is None or record is None or record.going or not there or record.mark is None or record.mark.applied != mark.applied:
+        raise held(problem, "manifest")
+    lacking: list[kind.Step] = []
+    namespace = where[1]
+    for what, digest in record.runs.items():
+        thing = state.objects.get(what)
+        if thing is None and spec.run == "again":
+            lacking.append(Create(what=what, namespace=namespace, home=state.home, manifest={}, changes=(Change(what, None, AS_WRITTEN),)))
+        elif thing is not None and thing.digest != digest:
+            changed = Change(what, "of another manifest", AS_WRITTEN)
+            lacking.append(Alter(what=what, namespace=namespace, home=state.home, manifest={}, changes=(changed,)))
+    if lacking:
+        raise held(problem, "manifest", lacking)
+    return ()
 
 
 def place(spec: Spec, around: Around) -> tuple[str, str]:
@@ -153,8 +184,9 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, namespace:
         yield from _object(rendered, state, spec, around, at)
     for what, thing in (state.objects if state else {}).items():
         if not thing.going and what not in {r.name for r in objects}:
-            yield Delete(what=what, api_version=thing.api_version, changes=(Change(what, short(thing.digest), None),), **at)
-    runs = {r.name: r.digest for r in objects if not r.name.startswith(CLAIM)}
+            yield Delete(what=what, api_version=thing.api_version, changes=(Change(what, "there", None),), **at)
+    ran = record.runs if record else {}
+    runs = {r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)}
     mark = around.mark.seal(spec.applied())
     if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
         yield Seal(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
@@ -162,27 +194,43 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, namespace:
 
 def _object(rendered: Rendered, state: State | None, spec: Spec, around: Around, at: Mapping[str, Any]) -> Iterator[kind.Step]:
     thing = state.objects.get(rendered.name) if state else None
-    change = Change(rendered.name, short(thing.digest) or None if thing else None, short(rendered.digest))
-    create = Create(what=rendered.name, manifest=rendered.sealed(around.mark), changes=(change,), **at)
+    changes = _changes(rendered, thing)
+    create = Create(what=rendered.name, manifest=rendered.sealed(around.mark), changes=changes, **at)
     if thing is None:
         if not _ran(rendered, state.record if state else None, spec):
             yield create
-    elif thing.digest == rendered.digest:
+    elif thing.digest == rendered.digest or _kept(rendered, state):
         return
     elif not thing.digest and not thing.going:  # adopted: it stands as it is, and gets the mark
-        yield Alter(what=rendered.name, manifest=_label_only(rendered, around.mark), changes=(change,), **at)
+        yield Alter(what=rendered.name, manifest=_label_only(rendered, around.mark), changes=changes, **at)
     elif thing.kind == CLAIM:
-        yield Alter(what=rendered.name, manifest=_claim(rendered, thing, around.mark), changes=(change,), **at)
+        yield Alter(what=rendered.name, manifest=_claim(rendered, thing, around.mark), changes=changes, **at)
     else:
-        step = Clear if thing.phase in ("finished", "failed") else Replace
+        step = Clear if thing.phase in ("finished", "failed") else Replace if thing.ran else Withdraw
         if not thing.going:
-            yield step(what=rendered.name, api_version=thing.api_version, changes=(change,), **at)
+            yield step(what=rendered.name, api_version=thing.api_version, changes=changes, **at)
         yield create
+
+
+def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
+    """By field; of an object that isn't there, or whose manifest lacks something that it had, as a whole."""
+    if thing is None:
+        return (Change(rendered.name, None, AS_WRITTEN),)
+    found = differing(rendered.name, thing.content, dict(rendered.manifest)) if thing.digest else ()
+    return found or (Change(rendered.name, "of an earlier manifest" if thing.digest else "without a mark", AS_WRITTEN),)
 
 
 def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
     """Whether it was started before and may not be started again: it ended and was cleaned up, or somebody removed it."""
-    return spec.run == "once" and record is not None and record.runs.get(rendered.name) == rendered.digest
+    return spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))
+
+
+def _kept(rendered: Rendered, state: State | None) -> bool:
+    """Whether an earlier release rendered it, and it runs, or ended, well: it isn't run again for that alone."""
+    if state is None or state.record is None or state.record.runs.get(rendered.name) != rendered.earlier:
+        return False
+    thing = state.objects.get(rendered.name)
+    return thing is None or (thing.digest == rendered.earlier and thing.phase in ("running", "finished"))
 
 
 def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
@@ -217,7 +265,17 @@ def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Re
         raise Refusal("the manifest can't be used", field="manifest", why=found)
     if isinstance(found, Problem):
         raise Refusal(found.what, field="manifest", why=found.why, next=found.next)
-    return render(found, spec, Filling(namespace, around.mark.site, _token(spec, namespace, around), _pull(spec, namespace, around)))
+    return render(found, spec, Filling(namespace, around.mark.site, _token(spec, namespace, around), _pull(spec, namespace, around), _plugin(spec, around)))
+
+
+def _plugin(spec: Spec, around: Around) -> Installed | None:
+    if spec.by != "plugin":
+        return None
+    other = around.needs["device_plugin"].spec if spec.device_plugin else None
+    if other is not None and other.cluster != spec.cluster:
+        raise Refusal(f"bitfusion_device_plugin/{spec.device_plugin} is in {other.cluster}", field="device_plugin", why=f"the workload runs in {spec.cluster}",
+                      next="name the one of that cluster")
+    return installed(spec.plugin_version, other)
 
 
 def _token(spec: Spec, namespace: str, around: Around) -> Mapping[str, Sequence[str]]:
@@ -244,7 +302,3 @@ def _partner(field: str, spec: Spec, namespace: str, around: Around) -> Any:
                       next=f"add {namespace} to its namespaces")
     return other
 
-
-def short(digest: str) -> str:
-    """A digest for people."""
-    return digest[:12]

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes, selector
 from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.workload import claims, manifests
-from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create, Delete, Replace, Seal, decide, each
+from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create, Delete, Replace, Seal, Withdraw, decide, each
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, RemoteError
@@ -24,7 +25,7 @@ from bfinfra.model.rights import Places as Where
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.kubernetes import Cluster, Clusters
 
 KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
 ADDRESS = "workload/"
@@ -39,7 +40,7 @@ class Workload(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 3600
-    acts = (Begin, Create, Alter, Delete, Clear, Replace, Seal)
+    acts = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
     reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
     looks = (*each("get"), may("get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"))
 
@@ -47,7 +48,7 @@ class Workload(kind.Kind[Spec, State]):
         self._clusters = clusters
         self._places = Places(clusters)
         self._site = site.name
-        self._documents: dict[str, tuple[manifests.Manifest, ...] | str] = {}
+        self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
         self._problems: dict[str, Problem] = {}
 
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
@@ -80,9 +81,9 @@ class Workload(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
-        """Its namespace, for its record and for each sort of object in its manifest."""
+        """Its namespace, for its record and for each sort of object in its manifest; for every sort while that isn't there yet."""
         found = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
-        return dict.fromkeys(("record", *(manifest["kind"] for manifest in manifests.read(spec.manifest.path))), found)
+        return dict.fromkeys(("record", *({manifest["kind"]: None for manifest in spec.documents()} or RESOURCES)), found)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""
@@ -94,6 +95,8 @@ class Workload(kind.Kind[Spec, State]):
                 said = self._log(state, thing)
                 return failed("; ".join(part for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said)) if part))
         runs = [t for t in things if t.kind != "PersistentVolumeClaim"]
+        if late := next((t for t in runs if t.phase == "pulling"), None):
+            return waiting(f"{late.kind}/{late.name}: {late.why}; the kubelet tries again")
         if late := next((t for t in runs if t.phase not in (*DONE, *(() if spec.wait == "finished" else ("running",)))), None):
             return waiting(f"{late.kind}/{late.name} {late.why if late.phase == 'waiting' else 'runs'}".rstrip())
         return Readiness(Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing)))))
@@ -105,7 +108,7 @@ class Workload(kind.Kind[Spec, State]):
                 body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": step.record, "namespace": step.namespace}}
                 self._clusters.at(home).create(marked(body, step.mark))
             case Create(home=Endpoint() as home, manifest=manifest):
-                self._clusters.at(home).create(manifest)
+                self._create(self._clusters.at(home), manifest)
             case Alter(home=home, manifest=manifest):
                 self._patch(home, manifest)
             case Seal(home=Endpoint() as home):
@@ -116,11 +119,18 @@ class Workload(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
+    def _create(self, cluster: Cluster, manifest: Mapping[str, Any]) -> None:
+        """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all that a pod has."""
+        wanted, made = manifest["metadata"]["annotations"], cluster.create(manifest)
+        if lost := {name: value for name, value in wanted.items() if notes(made).get(name) != value}:
+            metadata = made["metadata"]
+            cluster.patch(made["apiVersion"], made["kind"], metadata["name"], {"metadata": {"annotations": lost}}, metadata["namespace"])
+
     def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
         """A merge patch: of what is immutable in these objects nothing may be sent again."""
         metadata = manifest["metadata"]
-        notes = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
-        body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": notes}}
+        own = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
+        body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": own}}
         body |= {part: manifest[part] for part in ("spec", "data") if part in manifest}
         self._clusters.at(home).patch(manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"])
 
@@ -158,7 +168,7 @@ class Workload(kind.Kind[Spec, State]):
 
     def _manifests(self, name: str) -> tuple[manifests.Manifest, ...]:
         found = self._documents.get(name, ())
-        return () if isinstance(found, str) else found
+        return found if isinstance(found, tuple) else ()
 
     def _log(self, state: State, thing: Thing) -> str:
         """The log of its newest pod, "" where there is none to be had: a note is worth no failure."""
@@ -175,7 +185,9 @@ def _sealed(obj: Object) -> bool:
     return mark is not None and mark.applied is not None
 
 
-def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str:
+def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
+    if problem := absent(spec.manifest, spec.awaits["manifest"]):
+        return problem
     try:
         return manifests.read(spec.manifest.path)
     except ValueError as error:

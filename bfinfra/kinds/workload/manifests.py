@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,16 @@ Manifest = dict[str, Any]
 
 
 def read(path: Path) -> tuple[Manifest, ...]:
-    """The manifests, claims first. ValueError says what is wrong, where, and what to do."""
+    """The manifests, claims first; nobody changes them, as they are read once of a file that stays as it is. ValueError says what is wrong, where, and what to do."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror}") from None
+    return _read(path, (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _read(path: Path, _: tuple[int, ...]) -> tuple[Manifest, ...]:
     try:
         with path.open("rb") as stream:
             text = stream.read(foreign.LARGEST + 1)
@@ -50,6 +60,23 @@ def pod_spec(manifest: Manifest) -> Manifest | None:
     else:
         return None
     return spec if isinstance(spec, dict) else None
+
+
+def pods(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+    """The pods' specs in all of them."""
+    return (pod for manifest in manifests if (pod := pod_spec(manifest)))
+
+
+def leaves(value: object, above: str = "", field: str = "") -> Iterator[tuple[str, str, object]]:
+    """Whatever is no mapping and no list in a pod's spec, by its field and the one above: `limits`, `nvidia.com/gpu`, 1."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, field, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, above, field)
+    else:
+        yield above, field, value
 
 
 def _items(document: Any) -> Iterator[Any]:

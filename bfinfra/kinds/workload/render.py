@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -10,27 +9,29 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, marked
-from bfinfra.kinds.workload import flexdirect
+from bfinfra.kinds.workload import flexdirect, plugin, token
 from bfinfra.kinds.workload.manifests import Manifest, identity, pod_spec
+from bfinfra.kinds.workload.plugin import Installed
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
 RENDERED = "bfinfra.io/rendered"
-VOLUME = "bitfusion-client"
-MOUNT = "/etc/bitfusion"
-PATHS = {"ca.crt": "tls/ca.crt", "client.yaml": "client.yaml", "servers.conf": "servers.conf"}
-MODE = 0o640
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """One object to send. `digest`: of all that bfinfra decides, the mark aside."""
+    """One object to send. `digest`: of all that bfinfra decides, the mark aside; `earlier`: as an earlier release rendered it."""
 
     name: str
     manifest: Mapping[str, Any]
     digest: str
+    earlier: str = ""
+
+    def stands_as(self, digest: str) -> bool:
+        """Whether an object with this digest is up to date."""
+        return digest in (self.digest, self.earlier or self.digest)
 
     def sealed(self, mark: Mark) -> dict[str, Any]:
         """The manifest with the mark and the digest on it."""
@@ -41,12 +42,13 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Filling:
-    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret."""
+    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret; `plugin`: the device plug-in."""
 
     namespace: str
     site: str
     token: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pull: str = ""
+    plugin: Installed | None = None
 
 
 def render(documents: Sequence[Manifest], spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
@@ -67,18 +69,36 @@ def _one(document: Manifest, spec: Spec, filling: Filling) -> Rendered:
         container = pod["containers"][0]
         if spec.gpus and spec.by == "flexdirect":
             flexdirect.attach(pod, container, spec, identity(manifest))
+        elif spec.gpus and filling.plugin is not None:
+            plugin.attach(manifest, spec, filling.plugin, identity(manifest))
         elif spec.gpus:
             _gpus(container, spec, identity(manifest))
-        if filling.token:
-            _mount(pod, container, filling.token, identity(manifest))
         if filling.pull:
             others = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": filling.pull}]
             pod["imagePullSecrets"] = [*others, {"name": filling.pull}]
     if manifest["kind"] == "Job":
         metadata = manifest["spec"]["template"].setdefault("metadata", {})
         metadata["labels"] = {**(metadata.get("labels") or {}), SITE: filling.site}
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
-    return Rendered(identity(manifest), manifest, hashlib.sha256(text.encode()).hexdigest())
+    earlier = ""
+    if pod and filling.token:
+        before = json.loads(json.dumps(manifest))
+        token.attach_as_before(*_first(before), filling.token)
+        earlier = _digest(before)
+        pod, container = _first(manifest)
+        home = token.home_of(pod, container, spec.home, identity(manifest))
+        token.attach(pod, container, filling.token, home, identity(manifest))
+    return Rendered(identity(manifest), manifest, _digest(manifest), earlier)
+
+
+def _first(manifest: Manifest) -> tuple[Manifest, Manifest]:
+    """The pod's spec and its first container."""
+    pod = pod_spec(manifest)
+    assert pod is not None
+    return pod, pod["containers"][0]
+
+
+def _digest(manifest: Manifest) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _gpus(container: Manifest, spec: Spec, where: str) -> None:
@@ -96,11 +116,3 @@ def _gpus(container: Manifest, spec: Spec, where: str) -> None:
         raise Refusal(f"{where} starts bitfusion already", field="by", next="take it out of the manifest, or gpus and by out of the site")
     container["command"] = ["bitfusion", "run", "-n", str(spec.gpus), *(["-p", share] if share else []), "--", *command]
 
-
-def _mount(pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]], where: str) -> None:
-    mounts = container.get("volumeMounts") or []
-    if any(str(m.get("mountPath", "")).rstrip("/").startswith(MOUNT) for m in mounts) or any(v.get("name") == VOLUME for v in pod.get("volumes") or []):
-        raise Refusal(f"{where} mounts something at {MOUNT} already", field="token_secret", next="take that out, or token_secret")
-    sources = [{"secret": {"name": name, "items": [{"key": key, "path": PATHS[key]} for key in keys]}} for name, keys in token.items()]
-    pod["volumes"] = [*copy.copy(pod.get("volumes") or []), {"name": VOLUME, "projected": {"defaultMode": MODE, "sources": sources}}]
-    container["volumeMounts"] = [*mounts, {"name": VOLUME, "mountPath": MOUNT, "readOnly": True}]

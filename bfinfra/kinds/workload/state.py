@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import CLUSTERS, Home
-from bfinfra.kinds._pods import ends, job_of, job_phase, stuck
+from bfinfra.kinds._pods import ends, job_of, job_phase, pulling, ran, stuck, unplaced
 from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Thing:
-    """One object. `phase`: running, finished, failed, stuck or waiting; `why` says more."""
+    """One object. `phase`: running, finished, failed, stuck, pulling or waiting; `why` says more."""
 
     api_version: str
     kind: str
@@ -36,6 +36,10 @@ class Thing:
     request: str = ""
     """A claim's size as asked for."""
     pods: tuple[str, ...] = ()
+    ran: bool = True
+    """Whether any of its containers was ever started."""
+    content: Object = field(default_factory=dict, repr=False)
+    """As it stands."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class State(kind.State):
     namespace: Annotated[str, Ref("namespace", optional=True)]
     token_secret: Annotated[str, Ref("token_secret")] | None = None
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    device_plugin: Annotated[str, Ref("bitfusion_device_plugin")] | None = None
     home: Endpoint
     record: Record | None = None
     objects: Mapping[str, Thing] = field(default_factory=dict)
@@ -74,7 +79,7 @@ def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Home) -> S
     applied = (mark.applied if mark else None) or {}
     return State(
         mark=mark, cluster=home.key.name, namespace=objects[0]["metadata"]["namespace"], home=home.endpoint, record=record, objects=things,
-        token_secret=applied.get("token_secret"), registry_credential=applied.get("registry_credential"),
+        token_secret=applied.get("token_secret"), registry_credential=applied.get("registry_credential"), device_plugin=applied.get("device_plugin"),
     )
 
 
@@ -90,13 +95,22 @@ def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
     metadata, kind_ = obj["metadata"], obj["kind"]
     own = [obj] if kind_ == "Pod" else [p for p in pods if kind_ == "Job" and job_of(p) == metadata["name"]]
     phase, why = {"Pod": _pod, "Job": job_phase}.get(kind_, _claim)(obj)
-    if phase == "waiting" and (hindrance := next((w for p in own if (w := stuck(p))), "")):
-        phase, why = "stuck", hindrance
+    for word, tell in (("stuck", stuck), ("pulling", pulling)):
+        if phase == "waiting" and (hindrance := next((w for p in own if (w := tell(p))), "")):
+            phase, why = word, hindrance
+    if phase == "waiting" and kind_ == "Job":
+        why = next((f"finds no node for its pod: {w}" for p in own if (w := unplaced(p))), why)
     request = str((((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage") or "")
     return Thing(
         obj["apiVersion"], kind_, metadata["name"], mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")),
-        phase, safe(why, 300), request, tuple(p["metadata"]["name"] for p in own),
+        phase, safe(why, 300), request, tuple(p["metadata"]["name"] for p in own), _ran(obj, own), obj,
     )
+
+
+def _ran(obj: Object, pods: Sequence[Object]) -> bool:
+    """Of a Job's pods that are gone its counts tell."""
+    status = obj.get("status") or {}
+    return obj["kind"] == "PersistentVolumeClaim" or any(map(ran, pods)) or any(status.get(count) for count in ("ready", "succeeded", "failed"))
 
 
 def _pod(obj: Object) -> tuple[str, str]:

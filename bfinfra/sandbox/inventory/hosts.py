@@ -23,10 +23,11 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
     """A connected host of a cluster."""
     moid, devices = inventory.new_id("host-", 10), [pci_device(each) for each in host.pci]
     runtime = vim.host.RuntimeInfo(
-        connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now(inventory), standbyMode="none",
+        connectionState="connected", powerState="poweredOn", inMaintenanceMode=False, bootTime=now(inventory), standbyMode="none", inQuarantineMode=False,
+        cryptoState="incapable", stateEncryption=vim.host.RuntimeInfo.StateEncryptionInfo(protectionMode="none"),
     )
     made = inventory.add(
-        vim.HostSystem, moid, {"pci_memory": {each.id: int(each.memory or 0) for each in host.pci}}, name=name, parent=cluster.ref, value=[],
+        vim.HostSystem, moid, {"pci_memory": {each.id: int(each.memory or 0) for each in host.pci}, "sriov": [each.id for each in host.pci if each.sriov]}, name=name, parent=cluster.ref, value=[],
         overallStatus="green", configStatus="green", runtime=runtime, datastore=[], network=[each.ref for each in networks],
         hardware=hardware(inventory, name, host, devices),
         config=vim.host.ConfigInfo(
@@ -49,7 +50,11 @@ def add_host(inventory: Inventory, cluster: Managed, name: str, host: Any, netwo
 
 def clock(servers: tuple[str, ...]) -> Any:
     """Where the host has its time from."""
-    return vim.host.DateTimeInfo(timeZone=vim.host.DateTimeSystem.TimeZone(key="UTC", name="UTC", description="UTC", gmtOffset=0), ntpConfig=vim.host.NtpConfig(server=list(servers)))
+    return vim.host.DateTimeInfo(
+        timeZone=vim.host.DateTimeSystem.TimeZone(key="UTC", name="UTC", description="UTC", gmtOffset=0), systemClockProtocol="ntp",
+        ntpConfig=vim.host.NtpConfig(server=list(servers)), ptpConfig=vim.host.PtpConfig(port=[vim.host.PtpConfig.PtpPort(index=0)]),
+        enabled=bool(servers), disableEvents=False, disableFallback=True, inFallbackState=False, serviceSync=bool(servers),
+    )
 
 
 def ntpd(servers: tuple[str, ...]) -> Any:
@@ -59,14 +64,19 @@ def ntpd(servers: tuple[str, ...]) -> Any:
 
 def host_network() -> Any:
     """Four NICs, and the management adapter."""
+    link = vim.host.PhysicalNic.LinkSpeedDuplex(speedMb=100000, duplex=True)
     nics = [
         vim.host.PhysicalNic(key=f"key-vim.host.PhysicalNic-vmnic{number}", device=f"vmnic{number}", pci=f"0000:{number:02x}:00.0", mac=f"00:50:56:00:00:{number:02x}", wakeOnLanSupported=False,
-                             spec=vim.host.PhysicalNic.Specification(), linkSpeed=vim.host.PhysicalNic.LinkSpeedDuplex(speedMb=100000, duplex=True))
+                             spec=vim.host.PhysicalNic.Specification(ip=vim.host.IpConfig(dhcp=False), linkSpeed=link, enableEnhancedNetworkingStack=False, ensInterruptEnabled=False),
+                             linkSpeed=link, validLinkSpecification=[link], driver="nmlx5_core", vmDirectPathGen2Supported=False, resourcePoolSchedulerAllowed=True,
+                             autoNegotiateSupported=True, enhancedNetworkingStackSupported=True, ensInterruptSupported=True)
         for number in range(4)
     ]  # fmt: skip
     ip = vim.host.IpConfig(dhcp=True)
-    management = vim.host.VirtualNic(device="vmk0", key="key-vim.host.VirtualNic-vmk0", portgroup="Management Network", spec=vim.host.VirtualNic.Specification(ip=ip, mtu=1500, mac="00:50:56:00:01:00"))
-    return vim.host.NetworkInfo(pnic=nics, vnic=[management], vswitch=[], portgroup=[])
+    management = vim.host.VirtualNic(device="vmk0", key="key-vim.host.VirtualNic-vmk0", portgroup="Management Network", spec=vim.host.VirtualNic.Specification(ip=ip, mtu=1500, mac="00:50:56:00:01:00", tsoEnabled=True, netStackInstanceKey="defaultTcpipStack", systemOwned=False))
+    return vim.host.NetworkInfo(
+        pnic=nics, vnic=[management], vswitch=[], portgroup=[], ipV6Enabled=True, atBootIpV6Enabled=True, nvdsToVdsMigrationRequired=False,
+    )
 
 
 def rulesets() -> list[Any]:
@@ -113,7 +123,7 @@ def vendor_name(vendor: int) -> str:
 def passthru(device: Any) -> Any:
     """What the host says of the device's passthrough: off at first."""
     return vim.host.PciPassthruInfo(
-        id=device.id, dependentDevice=device.id, passthruEnabled=False, passthruActive=False, passthruCapable=unsigned(device.classId) >> 8 != 0x06,
+        id=device.id, dependentDevice="", passthruEnabled=False, passthruActive=False, passthruCapable=unsigned(device.classId) >> 8 != 0x06,
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PASSING = (vim.Task, vim.HttpNfcLease, vim.view.View, vim.HistoryCollector)
 GENERATED = frozenset({
-    "uuid", "instanceUuid", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
+    "uuid", "instanceUuid", "locationId", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
     "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId", "configVersion", "createTime",
 })
 UNORDERED = (support.ManagedObject, vim.CustomFieldsManager.StringValue)

@@ -15,6 +15,7 @@ MANAGERS = {
     "setting": (vim.option.OptionManager, "VpxSettings"),
     "sessionManager": (vim.SessionManager, "SessionManager"),
     "authorizationManager": (vim.AuthorizationManager, "AuthorizationManager"),
+    "userDirectory": (vim.UserDirectory, "UserDirectory"),
     "eventManager": (vim.event.EventManager, "EventManager"),
     "taskManager": (vim.TaskManager, "TaskManager"),
     "customFieldsManager": (vim.CustomFieldsManager, "CustomFieldsManager"),
@@ -33,11 +34,21 @@ def add_services(inventory: Inventory, root: Managed) -> None:
     inventory.add(vim.ServiceInstance, "ServiceInstance", content=content, capability=vim.Capability(
         provisioningSupported=True, multiHostSupported=True, userShellAccessSupported=False, networkBackupAndRestoreSupported=True,
     ))
-    inventory.objects["CustomFieldsManager"]["field"] = []
+    inventory.objects["CustomFieldsManager"]["field"] = [machine_identity(inventory)]
     inventory.objects["VpxSettings"]["setting"] = [
         vim.option.OptionValue(key="VirtualCenter.InstanceName", value=inventory.world.vcenter.host),
         vim.option.OptionValue(key="config.vmacore.soap.sessionTimeout", value="30"),
     ]
+
+
+def machine_identity(inventory: Inventory) -> Any:
+    """The custom attribute that Auto Deploy makes in every vCenter, and that no user's role may read."""
+    right = "AutoDeploy.Host.AssociateMachine"
+    policy = vim.PrivilegePolicyDef(createPrivilege=right, readPrivilege=right, updatePrivilege=right, deletePrivilege=right)
+    return vim.CustomFieldsManager.FieldDef(
+        key=int(inventory.new_id("", 101)), name="AutoDeploy.MachineIdentity", type=str, managedObjectType=vim.HostSystem,
+        fieldDefPrivileges=policy, fieldInstancePrivileges=policy,
+    )
 
 
 def about(vcenter: Any) -> Any:

@@ -22,14 +22,14 @@ def add_vm(inventory: Inventory, name: str, folder: Managed, place: tuple[Manage
     """A machine that is off, with the devices that every machine has; `place`: pool, host and datastore."""
     pool, host, datastore = place
     moid = inventory.new_id("vm-", 1001)
-    directory = f"[{datastore.name}] {name}"
     return inventory.add(
         vim.VirtualMachine, moid, name=name, parent=folder.ref, value=[], overallStatus="green", configStatus="green", guestHeartbeatStatus="gray",
         resourcePool=pool.ref, datastore=[datastore.ref], network=[], environmentBrowser=environment_of(inventory, host),
-        capability=capability(), config=config(inventory, moid, name, directory), guest=stopped_guest(),
+        capability=capability(), config=config(inventory, moid, name, datastore), guest=stopped_guest(),
         runtime=vim.vm.RuntimeInfo(
             host=host.ref, connectionState="connected", powerState="poweredOff", faultToleranceState="notConfigured", recordReplayState="inactive",
-            maxCpuUsage=0, maxMemoryUsage=0,
+            maxCpuUsage=0, maxMemoryUsage=0, toolsInstallerMounted=False, numMksConnections=0, onlineStandby=False, consolidationNeeded=False,
+            paused=False, snapshotInBackground=False, instantCloneFrozen=False,
         ),
     )
 
@@ -39,18 +39,57 @@ def environment_of(inventory: Inventory, host: Managed) -> Any:
     return inventory.get(host.parent)["environmentBrowser"]
 
 
-def config(inventory: Inventory, moid: str, name: str, directory: str) -> Any:
+def config(inventory: Inventory, moid: str, name: str, datastore: Managed) -> Any:
     """The configuration of a machine nobody has said anything about."""
-    created = now(inventory)
+    created, uuid = now(inventory), inventory.new_uuid(f"bios {moid}")
     return vim.vm.ConfigInfo(
         name=name, changeVersion=change_version(inventory), modified=created, createDate=created, guestFullName=GUESTS["otherGuest64"], guestId="otherGuest64",
-        version="vmx-21", uuid=inventory.new_uuid(f"bios {moid}"), instanceUuid=inventory.new_uuid(f"instance {moid}"), template=False, alternateGuestName="",
-        annotation="", firmware="bios", files=files(directory, name), flags=vim.vm.FlagInfo(enableLogging=True, diskUuidEnabled=False),
-        defaultPowerOps=vim.vm.DefaultPowerOpInfo(powerOffType="soft", suspendType="hard", resetType="soft", standbyAction="checkpoint"),
-        hardware=vim.vm.VirtualHardware(numCPU=1, memoryMB=4096, numCoresPerSocket=1, device=basic_devices()),
+        version="vmx-21", uuid=uuid, locationId=uuid, instanceUuid=inventory.new_uuid(f"instance {moid}"), template=False, alternateGuestName="",
+        annotation="", firmware="bios", files=files(f"[{datastore.name}] {name}", name), flags=flags(),
+        defaultPowerOps=vim.vm.DefaultPowerOpInfo(
+            powerOffType="soft", suspendType="hard", resetType="soft", defaultPowerOffType="soft", defaultSuspendType="hard", defaultResetType="soft", standbyAction="checkpoint",
+        ),
+        hardware=vim.vm.VirtualHardware(numCPU=1, memoryMB=4096, numCoresPerSocket=1, virtualICH7MPresent=False, virtualSMCPresent=False, device=basic_devices()),
         cpuAllocation=shares("normal", 1000), memoryAllocation=shares("normal", 40960), memoryHotAddEnabled=False, cpuHotAddEnabled=False, cpuHotRemoveEnabled=False,
-        memoryReservationLockedToMax=False, latencySensitivity=vim.LatencySensitivity(level="normal"), bootOptions=vim.vm.BootOptions(efiSecureBootEnabled=False),
-        nestedHVEnabled=False, vPMCEnabled=False, changeTrackingEnabled=False, tools=vim.vm.ToolsConfigInfo(toolsVersion=0, syncTimeWithHost=False),
+        memoryReservationLockedToMax=False, latencySensitivity=vim.LatencySensitivity(level="normal"), bootOptions=boot_options(),
+        nestedHVEnabled=False, vPMCEnabled=False, changeTrackingEnabled=False, tools=tools(), hotPlugMemoryLimit=4096,
+        datastoreUrl=[vim.vm.ConfigInfo.DatastoreUrlPair(name=datastore.name, url=datastore["info"].url.removeprefix("ds://").rstrip("/"))],
+        **untouched(),
+    )
+
+
+def untouched() -> dict[str, Any]:
+    """Settings that a machine has where nobody changed them. Source: machines of vCenter 8.0.1."""
+    return {
+        "npivTemporaryDisabled": True, "swapPlacement": "inherit", "vAssertsEnabled": False, "maxMksConnections": 40, "guestAutoLockEnabled": True,
+        "scheduledHardwareUpgradeInfo": vim.vm.ScheduledHardwareUpgradeInfo(upgradePolicy="never", scheduledHardwareUpgradeStatus="none"),
+        "messageBusTunnelEnabled": False, "guestIntegrityInfo": vim.vm.GuestIntegrityInfo(enabled=False), "migrateEncryption": "opportunistic",
+        "sgxInfo": vim.vm.SgxInfo(epcSize=0, flcMode="unlocked"), "ftEncryptionMode": "ftEncryptionOpportunistic",
+        "guestMonitoringModeInfo": vim.vm.GuestMonitoringModeInfo(), "sevEnabled": False, "pmemFailoverEnabled": False,
+    }
+
+
+def flags() -> Any:
+    """A machine's flags."""
+    return vim.vm.FlagInfo(
+        enableLogging=True, useToe=False, runWithDebugInfo=False, monitorType="release", htSharing="any", snapshotDisabled=False, snapshotLocked=False,
+        diskUuidEnabled=False, snapshotPowerOffBehavior="powerOff", recordReplayEnabled=False, faultToleranceType="unset", cbrcCacheEnabled=False,
+        vvtdEnabled=False, vbsEnabled=False,
+    )
+
+
+def boot_options() -> Any:
+    """How a machine starts."""
+    return vim.vm.BootOptions(
+        enterBIOSSetup=False, efiSecureBootEnabled=False, bootRetryEnabled=False, bootRetryDelay=10000, networkBootProtocol="ipv4",
+    )
+
+
+def tools() -> Any:
+    """What VMware Tools are told."""
+    return vim.vm.ToolsConfigInfo(
+        toolsVersion=0, afterPowerOn=True, afterResume=True, beforeGuestStandby=True, beforeGuestShutdown=True, toolsUpgradePolicy="manual",
+        syncTimeWithHostAllowed=True, syncTimeWithHost=False, lastInstallInfo=vim.vm.ToolsConfigInfo.ToolsLastInstallInfo(counter=0),
     )
 
 
@@ -103,6 +142,7 @@ def basic_devices() -> list[Any]:
         described(DEVICE.VirtualKeyboard(key=600, controllerKey=300, unitNumber=0), "Keyboard"),
         described(DEVICE.VirtualPointingDevice(key=700, controllerKey=300, unitNumber=1, backing=DEVICE.VirtualPointingDevice.DeviceBackingInfo(
             deviceName="", useAutoDetect=False, hostPointingDevice="autodetect")), "Pointing device"),
-        described(DEVICE.VirtualVideoCard(key=500, controllerKey=100, unitNumber=0, videoRamSizeInKB=4096, numDisplays=1, useAutoDetect=False), "Video card"),
-        described(DEVICE.VirtualVMCIDevice(key=12000, controllerKey=100, unitNumber=17, id=-1, allowUnrestrictedCommunication=False), "VMCI device"),
+        described(DEVICE.VirtualVideoCard(key=500, controllerKey=100, unitNumber=0, videoRamSizeInKB=4096, numDisplays=1, useAutoDetect=False, enable3DSupport=False,
+                                          use3dRenderer="automatic", graphicsMemorySizeInKB=262144), "Video card"),
+        described(DEVICE.VirtualVMCIDevice(key=12000, controllerKey=100, unitNumber=17, id=-1, allowUnrestrictedCommunication=False, filterEnable=True), "VMCI device"),
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, FilesError
 from bfinfra.sandbox.kubernetes.objects import Object
 from bfinfra.sandbox.kubernetes.outside import GpuServer
 
@@ -31,14 +32,15 @@ def asked(container: Object, environment: Mapping[str, str]) -> Ask | None:
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
     found = COMMAND.search(" ".join(words))
     if found:
-        return _of_command(found["rest"])
+        return of_command(found["rest"])
     if environment.get("NUM_GPUS", "").isdigit():
         share = float(environment.get("PARTIAL_GPU") or 1)
         return Ask(int(environment["NUM_GPUS"]), share, 0, shlex.join(words) or "python model.py")
     return None
 
 
-def _of_command(rest: str) -> Ask:
+def of_command(rest: str) -> Ask:
+    """What the words after `run` ask for."""
     try:
         words = shlex.split(rest)
     except ValueError:
@@ -69,6 +71,38 @@ def servers_of(text: str) -> list[str]:
         return [str(each["reachable"]) for each in listed]
     except (yaml.YAMLError, KeyError, TypeError):
         return []
+
+
+def places(home: str) -> tuple[str, str, str, str]:
+    """Where a client looks: its access, its own and everybody's servers, their authority."""
+    own = f"{home}/.bitfusion"
+    return f"{own}/client.yaml", f"{own}/servers.conf", "/etc/bitfusion/servers.conf", "/etc/bitfusion/tls/ca.crt"
+
+
+def opened(files: ContainerFiles, home: str, when: str) -> tuple[list[str], list[str]]:
+    """The addresses that a client finds, none where it can't go on, and what it says. It keeps its old access beside the new one."""
+    client, own, shared, authority = places(home)
+    try:
+        content = files.read(client)
+        missing = [path for path, there in ((client, content), (authority, files.read(authority))) if there is None]
+        servers = files.read(own) or files.read(shared)
+    except FilesError as error:
+        return [], [f"[ERROR] {when} {error}"]
+    if missing:
+        return [], [f"[ERROR] {when} open {path}: no such file or directory" for path in missing]
+    listed = servers_of(servers or "")
+    if not listed:
+        return [], [f"[ERROR] {when} Failed to parse {shared}: no server is reachable"]
+    lines = []
+    try:
+        files.rename(client, f"{client}.{when.replace('-', '').replace(':', '').rstrip('Z')}")
+    except FilesError as error:
+        lines.append(f"[WARN] {when} Unable to backup old client config file: {error}")
+    try:
+        files.write(client, content or "")
+    except FilesError as error:
+        return [], [*lines, f"[ERROR] {when} {error}"]
+    return listed, lines
 
 
 def printed(ask: Ask, servers: Sequence[str], up: Mapping[str, GpuServer], when: str) -> tuple[list[str], bool]:

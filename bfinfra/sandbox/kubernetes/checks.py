@@ -24,6 +24,8 @@ LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
     "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
+HOOK_WORDS = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact"), "reinvocationPolicy": ("IfNeeded", "Never")}
+SCOPES = ("*", "Cluster", "Namespaced")
 FREE_NAMES = {"rbac.authorization.k8s.io"}  # roles and bindings take any path segment
 
 
@@ -40,6 +42,11 @@ def wrong(field: str, value: Any, why: str) -> Cause:
 def immutable(field: str, value: Any) -> Cause:
     """A field that may not change."""
     return wrong(field, value, "field is immutable")
+
+
+def unsupported(field: str, value: Any, known: tuple[str, ...]) -> Cause:
+    """A word that isn't one of those that are known."""
+    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {", ".join(json.dumps(each) for each in known)}', field)
 
 
 def check_name(resource: Resource, name: str) -> None:
@@ -108,6 +115,7 @@ def _workload(before: Object | None, after: Object) -> Iterator[Cause]:
         yield required("spec.selector")
     elif any(labels.get(key) != value for key, value in (selector or {}).items()):
         yield wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    yield from selector_causes(dig(after, "spec", "selector"), "spec.selector")
     yield from pod_causes(dig(after, "spec", "template", default={}), "spec.template.spec")
     if before and dig(before, "spec", "selector") != dig(after, "spec", "selector"):
         yield immutable("spec.selector", dig(after, "spec", "selector"))
@@ -148,6 +156,36 @@ def _webhooks(_: Object | None, after: Object) -> Iterator[Cause]:
             yield required(f"{path}.clientConfig", "exactly one of url or service is required")
         if hook.get("name", "").count(".") < 2:
             yield wrong(f"{path}.name", hook.get("name", ""), "should be a domain with at least three segments separated by dots")
+        yield from _webhook_fields(hook, path)
+
+
+def _webhook_fields(hook: Object, path: str) -> Iterator[Cause]:
+    if not 1 <= hook.get("timeoutSeconds", 10) <= 30:
+        yield wrong(f"{path}.timeoutSeconds", hook["timeoutSeconds"], "the timeout value must be between 1 and 30 seconds")
+    for field, known in HOOK_WORDS.items():
+        if hook.get(field, known[0]) not in known:
+            yield unsupported(f"{path}.{field}", hook[field], known)
+    for number, rule in enumerate(hook.get("rules") or []):
+        yield from (required(f"{path}.rules[{number}].{field}") for field in ("operations", "apiGroups", "apiVersions", "resources") if not rule.get(field))
+        if rule.get("scope", "*") not in SCOPES:
+            yield unsupported(f"{path}.rules[{number}].scope", rule["scope"], SCOPES)
+    for field in ("namespaceSelector", "objectSelector"):
+        yield from selector_causes(hook.get(field), f"{path}.{field}")
+    if hook.get("matchConditions"):
+        yield Cause("FieldValueForbidden", "Forbidden: the sandbox does not implement CEL", f"{path}.matchConditions")
+
+
+def selector_causes(selector: Object | None, path: str) -> Iterator[Cause]:
+    """Everything that is wrong with a label selector."""
+    for number, each in enumerate((selector or {}).get("matchExpressions") or []):
+        where, operator = f"{path}.matchExpressions[{number}]", each.get("operator", "")
+        if operator in ("In", "NotIn"):
+            if not each.get("values"):
+                yield required(f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator not in ("Exists", "DoesNotExist"):
+            yield wrong(f"{where}.operator", operator, "not a valid selector operator")
+        elif each.get("values"):
+            yield Cause("FieldValueForbidden", "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'", f"{where}.values")
 
 
 RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]] = {

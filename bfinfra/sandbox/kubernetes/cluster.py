@@ -16,13 +16,16 @@ from bfinfra.sandbox.kubernetes.dump import dump
 from bfinfra.sandbox.kubernetes.grants import check_grants
 from bfinfra.sandbox.kubernetes.identity import MASTERS, Tokens, User
 from bfinfra.sandbox.kubernetes.objects import Object, copied, name_of, namespace_of, stamp, uid_of
+from bfinfra.sandbox.kubernetes.pod_security import PodSecurity
 from bfinfra.sandbox.kubernetes.rbac import Authorizer
 from bfinfra.sandbox.kubernetes.registry import Registry, Resource
 from bfinfra.sandbox.kubernetes.store import Store
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.webhooks import Webhooks, Write
 from bfinfra.sandbox.kubernetes.writes import Writer
 
 Admission = Callable[[Target, "Object | None", Object, Options], Object]
+Validation = Callable[[Target, "Object | None", Object, Options], None]
 Endpoint = Callable[[Target, Request, User], Response]
 CONTROLLER = "kube-controller-manager"
 
@@ -37,6 +40,9 @@ class Cluster:
         self.tokens = tokens or Tokens(clock, name)
         self.authorizer = Authorizer(self.store)
         self.admissions: list[Admission] = []
+        self.validations: list[Validation] = []
+        PodSecurity(self)
+        self.webhooks = Webhooks(self)
         self.delete_admissions: list[Callable[[Target, Object, Options], None]] = []
         self.lingering: dict[tuple[str, str], Callable[[Object], bool]] = {}
         self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
@@ -75,18 +81,27 @@ class Cluster:
         texts, self._warned.texts = getattr(self._warned, "texts", []), []
         return texts
 
-    def admit(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
-        """The object as the admission plug-ins leave it. Refused where one denies it."""
+    def admit(self, write: Write, normal: Callable[[Object], Object]) -> Object:
+        """The object as the admission plug-ins, then the webhooks, leave it; `normal` fills in what a change left out. Refused where one denies it."""
+        target, before, after, options = write.target, write.before, write.after or {}, write.options
         if options.user is not None:
             check_grants(self.authorizer, options.user, target, before, after)
         for admission in self.admissions:
             after = admission(target, before, after, options)
-        return after
+        return self.webhooks.mutate(Write(target, before, after, options), normal) or after
+
+    def check(self, write: Write) -> None:
+        """Refused where something denies the object as it would be stored: webhooks, then the server's own, quotas last."""
+        self.webhooks.validate(write)
+        for validation in self.validations:
+            validation(write.target, write.before, write.after or {}, write.options)
 
     def admit_delete(self, target: Target, stored: Object, options: Options) -> None:
-        """Refused where an admission plug-in denies the deletion."""
+        """Refused where an admission plug-in or a webhook denies the deletion."""
+        self.webhooks.mutate(Write(target, stored, None, options), lambda thing: thing)
         for admission in self.delete_admissions:
             admission(target, stored, options)
+        self.webhooks.validate(Write(target, stored, None, options))
 
     def lingers(self, resource: Resource, thing: Object) -> bool:
         """True for an object that somebody must end before it can go (a running pod)."""

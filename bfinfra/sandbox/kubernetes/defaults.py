@@ -10,13 +10,22 @@ from typing import Any
 from bfinfra.sandbox.kubernetes.errors import bad_request
 from bfinfra.sandbox.kubernetes.objects import Object
 
+NAMES_NAMESPACES = 21  # the minor version that labels a namespace with its name
 
-def with_defaults(thing: Object) -> Object:
-    """The object with its kind's defaults. The given object may be changed."""
+
+def with_defaults(thing: Object, minor: int) -> Object:
+    """The object with its kind's defaults in a release, by its minor version. The given object may be changed."""
     rule = RULES.get(thing.get("kind", ""))
     if rule:
         rule(thing)
-    return thing
+    return named(thing) if thing.get("kind") == "Namespace" and minor >= NAMES_NAMESPACES else thing
+
+
+def named(namespace: Object) -> Object:
+    """A namespace with the label that says its name. The given object may be changed."""
+    metadata = namespace["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name", "")}
+    return namespace
 
 
 def _fill(target: Object, **values: Any) -> None:
@@ -119,8 +128,6 @@ def _claim(thing: Object) -> None:
 
 
 def _namespace(thing: Object) -> None:
-    labels = thing["metadata"].setdefault("labels", {})
-    labels["kubernetes.io/metadata.name"] = thing["metadata"].get("name", "")
     if not thing["metadata"].get("deletionTimestamp"):
         _fill(thing.setdefault("spec", {}), finalizers=["kubernetes"])
     _fill(thing.setdefault("status", {}), phase="Active")

@@ -17,14 +17,18 @@ from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
 from bfinfra.sandbox.kubernetes.controllers.loop import Loop
 from bfinfra.sandbox.kubernetes.controllers.mpi import MpiJobs
 from bfinfra.sandbox.kubernetes.controllers.namespaces import Namespaces
+from bfinfra.sandbox.kubernetes.controllers.nvidia import NvidiaDevices
 from bfinfra.sandbox.kubernetes.controllers.quota import Quotas
 from bfinfra.sandbox.kubernetes.controllers.replicas import Replicas
 from bfinfra.sandbox.kubernetes.controllers.scheduler import Scheduler
+from bfinfra.sandbox.kubernetes.defaults import NAMES_NAMESPACES, named
 from bfinfra.sandbox.kubernetes.identity import Tokens
 from bfinfra.sandbox.kubernetes.logs import Logs
-from bfinfra.sandbox.kubernetes.objects import Object, condition, stamp
+from bfinfra.sandbox.kubernetes.objects import Object, condition, copied, stamp
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.registry import Convert, Registry
+
+NAMESPACES = ("", "namespaces")
 
 
 class RunningCluster:
@@ -40,7 +44,7 @@ class RunningCluster:
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
             Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop), MpiJobs(self.loop),
-            Devices(self.loop),
+            Devices(self.loop, outside), NvidiaDevices(self.loop, outside),
         )  # fmt: skip
 
     def start(self) -> None:
@@ -71,10 +75,10 @@ class RunningCluster:
             self.logs.sweep()
             self.upgrade(self.cluster.version)
 
-    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "", gpus: int = 0) -> Object:  # noqa: PLR0913 - one decision's whole input
+    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:  # noqa: PLR0913 - one decision's whole input
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())
-        room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+        room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}
         labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
                   **{f"node-role.kubernetes.io/{role}": "" for role in roles}}  # fmt: skip
         taints = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}] if "control-plane" in roles else []
@@ -92,15 +96,19 @@ class RunningCluster:
         """Serve as another version from now on."""
         self.cluster.version = version
         self.cluster.registry = Registry(version)
+        for space in self.cluster.store.all(NAMESPACES) if self.cluster.registry.minor >= NAMES_NAMESPACES else ():
+            if (fresh := named(copied(space))) != space:
+                self.cluster.store.put(NAMESPACES, fresh)
         for thing in self.cluster.store.all(DEFINITIONS):
             self.definitions.serve(thing)
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"cluster": self.cluster.save(), "logs": self.logs.save()}
+        return {"cluster": self.cluster.save(), "logs": self.logs.save(), "programs": self.cluster.webhooks.services.save()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave; `start` comes after it."""
         self.cluster.restore(data["cluster"])
         self.upgrade(self.cluster.version)
         self.logs.restore(data["logs"])
+        self.cluster.webhooks.services.restore(data.get("programs", {}))

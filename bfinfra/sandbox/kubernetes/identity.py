@@ -36,6 +36,7 @@ class Tokens:
     def __init__(self, clock: Clock, issuer: str) -> None:
         self._clock, self._issuer = clock, issuer
         self._secret = secrets.token_bytes(32)
+        self._key = hashlib.sha1(self._secret, usedforsecurity=False).hexdigest()
         self._users: dict[str, tuple[User, float]] = {}
         self._lock = threading.Lock()
 
@@ -44,7 +45,7 @@ class Tokens:
         now = self._clock.now()
         body = {"iss": self._issuer, "sub": user.name, "iat": int(now), "exp": int(now + seconds), "jti": secrets.token_hex(8),
                 "group_names": list(user.groups), **(claims or {})}  # fmt: skip
-        head = _part({"alg": "HS256", "typ": "JWT"})
+        head = _part({"alg": "HS256", "typ": "JWT", "kid": self._key})
         signed = f"{head}.{_part(body)}"
         digest = hmac.new(self._secret, signed.encode(), hashlib.sha256).digest()
         token = f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.door import Request, Response, as_json
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 LIFE = 10 * 3600.0  # seconds
 PORT = 6443
+AUDIENCE = "vmware-tes:vc:vns:k8s"
 DENIED = {"www-authenticate": 'Basic realm="wcp"', "content-type": "text/plain; charset=utf-8"}
 
 
@@ -46,12 +48,12 @@ class Login:
             return Response(400, b"the body is not JSON\n", {"content-type": "text/plain"})
         name = wish.get("guest_cluster_name", "") if isinstance(wish, dict) else ""
         if not name:
-            return as_json({"session_id": self._token(self._supervisor.cluster, person)})
+            return _answer({"session_id": self._token(self._supervisor.cluster, person)})
         where = self._guest(name, wish.get("guest_cluster_namespace", ""), person)
         if where is None:
-            return as_json({"session_id": self._token(self._supervisor.cluster, person), "guest_cluster_server": "", "guest_cluster_ca": ""})
+            return _answer({"session_id": self._token(self._supervisor.cluster, person), "guest_cluster_server": "", "guest_cluster_ca": ""})
         guests = self._supervisor.guests
-        return as_json({
+        return _answer({
             "session_id": self._token(guests.running[where].cluster, person), "guest_cluster_server": guests.addresses[where],
             "guest_cluster_ca": base64.b64encode(self._outside.ca_pem.encode()).decode(),
         })  # fmt: skip
@@ -88,8 +90,15 @@ class Login:
         return self._outside.login(name, password)
 
     def _token(self, cluster: Cluster, person: Person) -> str:
-        claims: dict[str, Any] = {"username": person.name, "group_ids": list(person.groups)}
+        claims: dict[str, Any] = {
+            "username": person.name, "domain": person.name.rpartition("@")[2], "aud": AUDIENCE, "group_ids": list(person.groups),
+        }  # fmt: skip
         return cluster.tokens.issue(user_of(person), LIFE, claims)
+
+
+def _answer(body: dict[str, str]) -> Response:
+    """JSON that calls itself HTML, as a supervisor of 2021 answers."""
+    return Response(200, json.dumps(body).encode(), {"content-type": "text/html", "server": "VMware-WCP"})
 
 
 def user_of(person: Person) -> User:

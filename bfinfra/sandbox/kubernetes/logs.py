@@ -72,7 +72,8 @@ class Logs:
         state = next((each.get("state", {}) for each in states if each["name"] == container), None)
         if state is None:
             return "ContainerCreating" if dig(pod, "spec", "nodeName") else "PodScheduled"
-        return str(dig(state, "waiting", "reason", default=""))
+        ended = any(each["name"] == container and dig(each, "lastState", "terminated") for each in states)
+        return "" if ended else str(dig(state, "waiting", "reason", default=""))
 
     def _followed(self, target: Target, key: tuple[str, str], params: dict[str, str]) -> Iterator[bytes]:
         store, seen = self._cluster.store, 0

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from bfinfra.sandbox.kubernetes.objects import Object
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
 
 SCRIPT = "tf_cnn_benchmarks.py"
 STEP = 10
 EACH = {"0": 301.4, "1": 247.9}  # images/sec of a process, by NCCL_IB_DISABLE
+
+
+ROLES = ("mpi_role_type", "training.kubeflow.org/job-role")
+JOBS = ("mpi_job_name", "training.kubeflow.org/job-name")
+"""Labels of an operator's pods, by its version."""
+
+
+def workers_of(pod: Object, pods: Sequence[Object]) -> list[Object]:
+    """The workers of a launcher's job among the pods of its namespace; none where it is no launcher."""
+    labels = pod["metadata"].get("labels") or {}
+    role, job = next(((role, job) for role, job in zip(ROLES, JOBS, strict=True) if labels.get(role) == "launcher"), ("", ""))
+    return [each for each in pods if role and dig(each, "metadata", "labels", role) == "worker" and dig(each, "metadata", "labels", job) == labels.get(job)]
+
+
+def unlicensed(worker: Object) -> list[str]:
+    """What a launcher prints whose worker has a vGPU without a license: CUDA does not start on it, and mpirun ends the others."""
+    return [
+        f"[1,0]<stderr>:{name_of(worker)}: E tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: CUDA_ERROR_DEVICE_NOT_LICENSED: device doesn't have valid Grid license",
+        "-" * 74, "Primary job  terminated normally, but 1 process returned", "a non-zero exit code. Per user-direction, the job has been aborted.", "-" * 74,
+        f"mpirun noticed that process rank 0 on node {name_of(worker)} exited with a non-zero status",
+    ]  # fmt: skip
 
 
 def benchmark(container: Object) -> list[str]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bfinfra.sandbox.door import Door
+from bfinfra.sandbox.kubernetes.nvidia import Gpus
+from bfinfra.sandbox.kubernetes.plugins import KUBELET_FOLDER
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.kubernetes.flexdirect_log import Host
 
 
 class GpuServer(Protocol):
@@ -86,10 +92,17 @@ class Outside:
     ca_pem: str = ""
     registries: Mapping[str, ImageRegistry] = field(default_factory=dict)
     images: Mapping[str, Work] = field(default_factory=dict)  # image name or glob → what it does
+    kubelet_folders: Mapping[str, str] = field(default_factory=dict)  # node or glob → its kubelet's folder, where that is another
     gpu_server: Callable[[str], GpuServer | None] = lambda _: None  # "ip:port" → the server that answers there
     gpu_servers: Callable[[], Mapping[str, GpuServer]] = dict  # all that are up, by "ip:port"
+    gpus: Callable[[str], Gpus] = lambda _: Gpus()  # those of a node, by its name
+    host: Callable[[str], Host | None] = lambda _: None  # the machine that a node is, where the world has it
     serves: Callable[[str], bool] = lambda _: False  # whether anything listens at "ip:port"
     login: Callable[[str, str], Person | None] = lambda _name, _password: None
     machine_classes: Callable[[], Mapping[str, MachineClass]] = dict
     open: Callable[[str, Door, str], int] = _no_port
     close: Callable[[str], None] = lambda _: None
+
+    def kubelet_folder(self, node: str) -> str:
+        """The folder of a node's kubelet."""
+        return next((folder for name, folder in self.kubelet_folders.items() if fnmatchcase(node, name)), KUBELET_FOLDER)

@@ -72,8 +72,8 @@ def _merged_items(declared: Type, live: list[Any], patch: list[Any]) -> list[Any
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902. Refused (422) where a test fails or a path isn't there."""
-    if not isinstance(operations, list):
+    """RFC 6902, as evanphx/json-patch 4 does it: replace adds what isn't there. Refused (422) where a test fails or a path leads nowhere; its cause tells why."""
+    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
         raise bad_request("error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     done = copied(target)
     for operation in operations:
@@ -82,56 +82,85 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _operate(target: Any, operation: dict[str, Any]) -> Any:
-    kind, path = operation.get("op"), _pointer(operation.get("path", ""))
+    kind, path = operation.get("op"), operation.get("path", "")
     if kind in ("move", "copy"):
-        value = copied(_at(target, _pointer(operation["from"])))
-        target = _remove(target, _pointer(operation["from"])) if kind == "move" else target
-        return _add(target, path, value)
+        source = operation.get("from", "")
+        value = copied(_value(_parent(target, source, kind), source, kind))
+        target = _removed(target, source, kind) if kind == "move" else target
+        return _set(target, path, value, kind, new=True)
     if kind == "test":
-        if _at(target, path) != operation.get("value"):
-            raise _unprocessable(f"testing value {operation['path']} failed")
+        holder = _parent(target, path, kind)
+        missing = isinstance(holder, dict) and _steps(path)[-1] not in holder
+        if (None if missing else _value(holder, path, kind)) != operation.get("value"):
+            raise _unprocessable(f"testing path {path} failed")
         return target
     if kind == "remove":
-        return _remove(target, path)
-    if kind == "replace" and path:
-        _at(target, path)
-        parent = _at(target, path[:-1])
-        parent[int(path[-1]) if isinstance(parent, list) else path[-1]] = operation.get("value")
-        return target
+        return _removed(target, path, kind)
     if kind in ("add", "replace"):
-        return _add(target, path, operation.get("value"))
+        return _set(target, path, operation.get("value"), kind, new=kind == "add")
     raise bad_request(f"Unexpected kind: {kind}")
 
 
-def _pointer(text: str) -> list[str]:
-    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
+def _steps(path: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
-def _at(target: Any, path: list[str]) -> Any:
-    for step in path:
+def _parent(target: Any, path: str, kind: str) -> Any:
+    """What holds the last step of a path."""
+    for step in _steps(path)[:-1]:
         try:
             target = target[int(step)] if isinstance(target, list) else target[step]
-        except (KeyError, IndexError, ValueError, TypeError) as missing:
-            raise _unprocessable(f"the path /{'/'.join(path)} does not exist: {missing}") from missing
+        except (KeyError, IndexError, ValueError, TypeError):
+            target = None
+        if not isinstance(target, (dict, list)):
+            raise _missing(path, kind)
     return target
 
 
-def _add(target: Any, path: list[str], value: Any) -> Any:
+def _value(holder: Any, path: str, kind: str) -> Any:
+    try:
+        return holder[int(_steps(path)[-1])] if isinstance(holder, list) else holder[_steps(path)[-1]]
+    except (KeyError, IndexError, ValueError):
+        raise _missing(path, kind) from None
+
+
+def _set(target: Any, path: str, value: Any, kind: str, *, new: bool) -> Any:
+    """`new`: a list gets one more; else an item is replaced. A field is set either way."""
     if not path:
         return value
-    parent = _at(target, path[:-1])
-    if isinstance(parent, list):
-        parent.insert(len(parent) if path[-1] == "-" else int(path[-1]), value)
+    holder, last = _parent(target, path, kind), _steps(path)[-1]
+    if not isinstance(holder, list):
+        holder[last] = value
+    elif new and last == "-":
+        holder.append(value)
     else:
-        parent[path[-1]] = value
+        position = _index(holder, last, len(holder) + new)
+        holder[position : position + (not new)] = [value]
     return target
 
 
-def _remove(target: Any, path: list[str]) -> Any:
-    _at(target, path)
-    parent = _at(target, path[:-1])
-    del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
+def _removed(target: Any, path: str, kind: str) -> Any:
+    holder, last = _parent(target, path, kind), (_steps(path) or [""])[-1]
+    if isinstance(holder, list):
+        del holder[_index(holder, last, len(holder))]
+    elif last in holder:
+        del holder[last]
+    else:
+        raise _unprocessable(f"error in remove for path: '{path}': Unable to remove nonexistent key: {last}: missing value")
     return target
+
+
+def _index(holder: list[Any], step: str, size: int) -> int:
+    if not step.lstrip("-").isdigit():
+        raise _unprocessable(f"value was not a proper array index: '{step}'")
+    position = int(step)
+    if not -size <= position < size:
+        raise _unprocessable(f"Unable to access invalid index: {position}: invalid index referenced")
+    return position % size if holder or position else 0
+
+
+def _missing(path: str, kind: str) -> Refused:
+    return _unprocessable(f'{kind} operation does not apply: doc is missing path: "{path}": missing value')
 
 
 def _unprocessable(why: str) -> Refused:

@@ -84,3 +84,24 @@ def config_maps_of(pod: Object) -> set[str]:
 def claims_of(pod: Object) -> set[str]:
     """Names of the claims that a pod mounts."""
     return {each["persistentVolumeClaim"]["claimName"] for each in dig(pod, "spec", "volumes", default=[]) if "persistentVolumeClaim" in each}
+
+
+def selects(node: Object, pod: Object) -> bool:
+    """Whether the pod's node selector, if it has one, names this node."""
+    labels = node["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in (dig(pod, "spec", "nodeSelector") or {}).items())
+
+
+def tolerates(pod: Object, node: Object, effects: tuple[str, ...] = ("NoSchedule",)) -> bool:
+    """Whether the pod tolerates the node's taints of these effects."""
+    taints = [each for each in dig(node, "spec", "taints", default=[]) if each.get("effect") in effects]
+    tolerations = dig(pod, "spec", "tolerations") or []
+    return all(any(_tolerated(taint, each) for each in tolerations) for taint in taints)
+
+
+def _tolerated(taint: Object, toleration: Object) -> bool:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return toleration.get("key") in (None, "", taint["key"])
+    return bool(toleration.get("key") == taint["key"] and toleration.get("value", "") == taint.get("value", ""))

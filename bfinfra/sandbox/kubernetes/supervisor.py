@@ -26,6 +26,9 @@ from bfinfra.sandbox.kubernetes.target import Options, Target
 WCP = "wcp"  # the manager of what vCenter writes
 MANAGED = "vSphereClusterID"
 UNLIMITED = "9223372036854775807"
+MACHINES = "vmoperator.vmware.com/v1alpha1"
+NAMESPACED_CLASSES = 26  # minor version from which machine classes are objects of namespaces, vSphere 8.0.2
+FIRST_DEFINITION = 18  # minor version up to which clusters have the definition of 2021
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Supervisor:
     def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),  # noqa: PLR0913 - one decision's whole input
                  pool: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:  # fmt: skip
         self.address, self.releases, self._hosts, self._outside = address, tuple(releases), tuple(hosts), outside
+        self._namespaced_classes = int(version.split(".")[1]) >= NAMESPACED_CLASSES
+        self._first_definition = int(version.split(".")[1]) <= FIRST_DEFINITION
         self.running = RunningCluster(address, version, clock, outside, converts={".".join(reversed(TANZU)): convert})
         self.cluster = self.running.cluster
         self.guests = Guests(clock, outside, pool)
@@ -70,7 +75,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Fill in what a supervisor has, and let it work."""
-        for definition in definitions():
+        for definition in definitions(namespaced_classes=self._namespaced_classes, first=self._first_definition):
             self.running.definitions.serve(definition)
             self.cluster.ensure(definition, WCP)
         self.running.start()
@@ -86,10 +91,8 @@ class Supervisor:
     def sync_classes(self) -> None:
         """Show the machine classes as they are now."""
         wanted = self._outside.machine_classes()
-        for name, each in wanted.items():
-            hardware = {"cpus": each.cpus, "memory": f"{each.memory // 2**20}Mi"}
-            self.cluster.ensure({"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClass", "metadata": {"name": name},
-                                 "spec": {"hardware": hardware}}, WCP)  # fmt: skip
+        for name in () if self._namespaced_classes else wanted:
+            self.cluster.ensure(self._class(name), WCP)
         for thing in self.cluster.all("vmoperator.vmware.com", "virtualmachineclasses"):
             if name_of(thing) not in wanted:
                 self.cluster.remove(thing)
@@ -97,7 +100,7 @@ class Supervisor:
     def namespace_ready(self, name: str, spec: NamespaceSpec) -> None:
         """A namespace is RUNNING in vCenter, or was changed there: let it be so here."""
         with self.cluster.store.lock:
-            annotations = {MANAGED: "domain-c8:supervisor", "vmware-system-resource-pool": f"resgroup-{name}"}
+            annotations = {"vmware-system-resource-pool": f"resgroup-{name}", "vmware-system-vm-folder": f"group-v-{name}"}
             labels = {MANAGED: "domain-c8"}
             self.cluster.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations, "labels": labels}}, WCP)
             self._storage(name, spec)
@@ -167,13 +170,24 @@ class Supervisor:
             kind = class_name(policy)
             self.cluster.ensure(storage_class(kind, policy=policy), WCP)
             hard[f"{kind}.storageclass.storage.k8s.io/requests.storage"] = UNLIMITED if limit is None else f"{limit}Mi"
-        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name, "namespace": name}, "spec": {"hard": hard}}
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": f"{name}-storagequota", "namespace": name}, "spec": {"hard": hard}}
         self._settle(name, "", "resourcequotas", [quota])
 
+    def _class(self, name: str, **place: str) -> Object:
+        each = self._outside.machine_classes()[name]
+        hardware = {"cpus": each.cpus, "memory": f"{each.memory // 2**20}Mi"}
+        return {"apiVersion": MACHINES, "kind": "VirtualMachineClass", "metadata": {"name": name, **place}, "spec": {"hardware": hardware}}
+
     def _classes(self, name: str, spec: NamespaceSpec) -> None:
+        """Newer supervisors have the classes in the namespace, and serve bindings that nothing fills."""
+        if self._namespaced_classes:
+            there = self._outside.machine_classes()
+            classes = [self._class(each, namespace=name) for each in spec.vm_classes if each in there]
+            self._settle(name, "vmoperator.vmware.com", "virtualmachineclasses", classes)
+            return
         self._settle(name, "vmoperator.vmware.com", "virtualmachineclassbindings", [
-            {"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClassBinding", "metadata": {"name": each, "namespace": name},
-             "classRef": {"apiVersion": "vmoperator.vmware.com/v1alpha1", "kind": "VirtualMachineClass", "name": each}}
+            {"apiVersion": MACHINES, "kind": "VirtualMachineClassBinding", "metadata": {"name": each, "namespace": name},
+             "classRef": {"apiVersion": MACHINES, "kind": "VirtualMachineClass", "name": each}}
             for each in spec.vm_classes])  # fmt: skip
 
     def _settle(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:

@@ -13,16 +13,19 @@ NUMBER: Mapping[str, Any] = {"type": "integer"}
 FREE: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def definitions() -> list[Object]:
-    """All of them."""
+def definitions(*, namespaced_classes: bool, first: bool = False) -> list[Object]:
+    """All of them. `namespaced_classes`: machine classes are objects of each namespace that offers them.
+
+    `first`: clusters have v1alpha1 alone, which knows neither volumes nor authorities.
+    """
+    later = {} if first else {name: (_later_cluster(), LATER_COLUMNS) for name in ("v1alpha2", "v1alpha3")}
     return [
-        _definition(RUN, "TanzuKubernetesCluster", "tanzukubernetesclusters", _cluster(), short="tkc", status=True, columns=CLUSTER_COLUMNS,
-                    later={"v1alpha2": (_later_cluster(), LATER_COLUMNS), "v1alpha3": (_later_cluster(), LATER_COLUMNS)}),
+        _definition(RUN, "TanzuKubernetesCluster", "tanzukubernetesclusters", _cluster(first=first), short="tkc", status=True, columns=CLUSTER_COLUMNS, later=later),
         _definition(CLUSTERS, "Cluster", "clusters", _cluster_of_class(), short="cl", status=True, version="v1beta1",
                     columns=[_column("ClusterClass", ".spec.topology.class"), _column("Phase", ".status.phase"), _column("Version", ".spec.topology.version")]),
         _definition(RUN, "TanzuKubernetesRelease", "tanzukubernetesreleases", _object(spec=FREE, status=FREE), short="tkr", namespaced=False, status=True,
                     columns=[_column("Version", ".spec.version"), _column("Ready", '.status.conditions[?(@.type=="Ready")].status')]),
-        _definition(MACHINES, "VirtualMachineClass", "virtualmachineclasses", _object(spec=FREE), short="vmclass", namespaced=False),
+        _definition(MACHINES, "VirtualMachineClass", "virtualmachineclasses", _object(spec=FREE), short="vmclass", namespaced=namespaced_classes),
         _definition(MACHINES, "VirtualMachineClassBinding", "virtualmachineclassbindings", _object(classRef=FREE)),
     ]  # fmt: skip
 
@@ -73,9 +76,10 @@ def _definition(group: str, kind: str, plural: str, schema: Object, *, short: st
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"}, "spec": spec}
 
 
-def _nodes(volumes: Mapping[str, Any]) -> Object:
+def _nodes(*, first: bool) -> Object:
     count = {"type": "integer", "minimum": 0}
-    return _object("count", "class", "storageClass", count=count, **{"class": TEXT}, storageClass=TEXT, volumes=volumes)
+    volumes = {} if first else {"volumes": _volumes()}
+    return _object("count", "class", "storageClass", count=count, **{"class": TEXT}, storageClass=TEXT, **volumes)
 
 
 QUANTITIES: Mapping[str, Any] = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}
@@ -85,8 +89,11 @@ def _volumes() -> Object:
     return _list(_object("name", "mountPath", "capacity", name=TEXT, mountPath=TEXT, capacity=QUANTITIES, storageClass=TEXT), "name")
 
 
-def _settings() -> Object:
+def _settings(*, first: bool = False) -> Object:
     cidrs = _object(cidrBlocks=_list(TEXT))
+    if first:
+        network = _object(cni=_object("name", name=TEXT), services=cidrs, pods=cidrs, serviceDomain=TEXT)
+        return _object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT))
     trust = _object(additionalTrustedCAs=_list(_object("name", "data", name=TEXT, data=TEXT), "name"))
     network = _object(
         cni=_object(name={"type": "string", "enum": ["calico", "antrea", "antrea-nsx-routed"]}), services=cidrs, pods=cidrs,
@@ -95,13 +102,13 @@ def _settings() -> Object:
     return _object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT))
 
 
-def _cluster() -> Object:
-    """TanzuKubernetesCluster v1alpha1, as its Go types declare it; `nodePools` are the pools of an object that a later version wrote."""
+def _cluster(*, first: bool) -> Object:
+    """TanzuKubernetesCluster v1alpha1, as its Go types declare it; `first`: as the definition of 2021 does."""
     spec = _object(
         "distribution", "topology",
         distribution=_object(version=TEXT, fullVersion=TEXT),
-        topology=_object("controlPlane", "workers", controlPlane=_nodes(_volumes()), workers=_nodes(_volumes()), nodePools=_list(FREE)),
-        settings=_settings(),
+        topology=_object("controlPlane", "workers", controlPlane=_nodes(first=first), workers=_nodes(first=first)),
+        settings=_settings(first=first),
     )  # fmt: skip
     return _object(spec=spec, status=FREE)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 from bfinfra.sandbox.kubernetes.store import Key
+from bfinfra.sandbox.kubernetes.tanzu_versions import pools_of
 
 TANZU: Key = ("run.tanzu.vmware.com", "tanzukubernetesclusters")
 CLUSTER_API: Key = ("cluster.x-k8s.io", "clusters")
@@ -56,9 +57,7 @@ class Shape:
 def _tanzu_pools(thing: Object) -> Iterator[Pool]:
     topology = thing["spec"]["topology"]
     yield _first(CONTROL_PLANE, topology["controlPlane"])
-    if "nodePools" not in topology:
-        yield _first("workers", topology["workers"])
-    for each in topology.get("nodePools", []):
+    for each in pools_of(thing):
         yield Pool(each["name"], each.get("replicas", 0), each["vmClass"], each["storageClass"], each.get("volumes"))
 
 

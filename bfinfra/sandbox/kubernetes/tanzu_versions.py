@@ -1,13 +1,19 @@
-"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it, with the pools of the later ones beside their first."""
+"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it; what that can't say of pools is kept in an annotation.
+
+The first pool is v1alpha1's `workers`: whoever scales those scales that pool, whichever version the cluster was made in.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 
 NAMES = {"count": "replicas", "class": "vmClass", "storageClass": "storageClass", "volumes": "volumes"}  # v1alpha1 → later
 STORED = "run.tanzu.vmware.com/v1alpha1"
+KEPT = "cluster.x-k8s.io/conversion-data"
+"""The annotation of the first version that holds the pools as a later one wrote them."""
 
 
 def convert(thing: Object, version: str) -> Object:
@@ -17,13 +23,23 @@ def convert(thing: Object, version: str) -> Object:
     return {**thing, "apiVersion": version, **(_first(thing) if version == STORED else _later(thing))}
 
 
+def pools_of(thing: Object) -> list[Object]:
+    """The pools of workers of an object as it is kept, in the words of the later versions."""
+    own = _renamed(thing["spec"]["topology"]["workers"], NAMES)
+    held = dig(thing, "metadata", "annotations", KEPT)
+    first, *more = json.loads(held) if held else [{"name": "workers"}]
+    return [{**{name: value for name, value in first.items() if name not in NAMES.values()}, **own}, *more]
+
+
 def _later(thing: Object) -> Object:
     spec, topology = thing["spec"], thing["spec"]["topology"]
     release = {"tkr": {"reference": {"name": dig(spec, "distribution", "fullVersion", default="").replace("+", "---")}}}
-    pools = topology.get("nodePools") or [{"name": "workers", **_renamed(topology["workers"], NAMES), **release}]
+    pools = [{**release, **pool} for pool in pools_of(thing)]
     made: Object = {"topology": {"controlPlane": {**_renamed(topology["controlPlane"], NAMES), **release}, "nodePools": pools}}
     made |= {"settings": spec["settings"]} if "settings" in spec else {}
-    return {"spec": made, **({"status": _later_status(thing)} if "status" in thing else {})}
+    notes = {name: value for name, value in (thing["metadata"].get("annotations") or {}).items() if name != KEPT}
+    metadata = {**{name: value for name, value in thing["metadata"].items() if name != "annotations"}, **({"annotations": notes} if notes else {})}
+    return {"metadata": metadata, "spec": made, **({"status": _later_status(thing)} if "status" in thing else {})}
 
 
 def _later_status(thing: Object) -> Object:
@@ -42,7 +58,7 @@ def _first(thing: Object) -> Object:
     pools = topology.get("nodePools") or []
     first = _renamed(pools[0], back) if pools else {}
     made: Object = {
-        "topology": {"controlPlane": _renamed(topology.get("controlPlane", {}), back), "workers": first, "nodePools": pools},
+        "topology": {"controlPlane": _renamed(topology.get("controlPlane", {}), back), "workers": first},
         "distribution": {"fullVersion": release},
     }
     made |= {"settings": spec["settings"]} if "settings" in spec else {}
@@ -51,7 +67,14 @@ def _first(thing: Object) -> Object:
     for name in ("totalWorkerReplicas", "addons"):
         status.pop(name, None)
     status |= {"clusterApiStatus": {"apiEndpoints": endpoints, "phase": "Provisioned"}} if endpoints else {}
-    return {"spec": made, **({"status": status} if status else {})}
+    notes = {**(thing["metadata"].get("annotations") or {}), **({KEPT: json.dumps([_without(each, release) for each in pools])} if pools else {})}
+    return {"metadata": {**thing["metadata"], "annotations": notes}, "spec": made, **({"status": status} if status else {})}
+
+
+def _without(pool: Object, release: str) -> Object:
+    """A pool without the release that it has from the control plane: it goes along when that one is upgraded."""
+    same = str(dig(pool, "tkr", "reference", "name", default="")).replace("---", "+") == release
+    return {name: value for name, value in pool.items() if name != "tkr" or not same}
 
 
 def _renamed(nodes: Any, names: dict[str, str]) -> Object:

@@ -15,10 +15,12 @@ from bfinfra.sandbox.kubernetes.managed import Manager
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, random_suffix, stamp
 from bfinfra.sandbox.kubernetes.registry import Resource
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.webhooks import Write
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
 
+NOTES_ALL = 18  # the minor version from which on writers are noted on objects that nobody applied, too
 SERVER_SET = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 WITHOUT_GENERATION = {"Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Service", "ResourceQuota", "LimitRange", "Lease"}
 
@@ -68,7 +70,7 @@ class Writer:
             _same_uid(resource, live, said)
             before = managed.bare(live)
             merged, paths = ssa.apply(resource.type, before, said)
-            owners = managed.read(live)
+            owners = managed.read(live) or (self._unowned(resource, before, when) if stored else {})
             merged = ssa.without_disowned(resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me)
             moved = managed.moved(resource.type, before, merged, custom=resource.custom)
             paths = frozenset(path for path in paths if path[0] != "f:status") if self._splits(target) else paths
@@ -147,11 +149,12 @@ class Writer:
     def _normal(self, resource: Resource, thing: Object) -> Object:
         done = filled(resource.type, kept(resource.type, thing, custom=resource.custom))
         done = {"apiVersion": resource.api_version, "kind": resource.kind, **{key: done[key] for key in done if key not in ("apiVersion", "kind")}}
-        return done if resource.custom else with_defaults(done)
+        return done if resource.custom else with_defaults(done, self.cluster.registry.minor)
 
     def _admitted(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
-        after = self.cluster.admit(target, before, after, options)
+        after = self.cluster.admit(Write(target, before, after, options), lambda thing: self._normal(target.resource, thing))
         validate(target, before, after)
+        self.cluster.check(Write(target, before, after, options))
         return after
 
     def _home(self, target: Target, name: str) -> None:
@@ -171,8 +174,15 @@ class Writer:
             return after
         return resource.read(self.store.put(resource.key, resource.write(after)))
 
+    def _unowned(self, resource: Resource, live: Object, when: str) -> managed.Owners:
+        """Whose the fields of an object are that nobody has applied yet, and that was made when nobody was noted."""
+        paths, _ = managed.moved(resource.type, None, live, custom=resource.custom)
+        return {Manager("before-first-apply", "Update", resource.api_version): (paths, when)}
+
     def _update_managed(self, target: Target, live: Object | None, after: Object, options: Options) -> Object:
         resource = target.resource
+        if self.cluster.registry.minor < NOTES_ALL and not (live and managed.read(after)):
+            return after
         who = Manager(options.manager, "Update", resource.api_version, target.subresource)
         changed, removed = managed.moved(resource.type, live, after, custom=resource.custom)
         if self._splits(target):

@@ -26,7 +26,7 @@ def serving(machine: Machine, address: str) -> str:
     """Where its scheduler listens, "" while it doesn't."""
     unit = machine.services.get(SCHEDULER)
     text = (machine.read(f"/etc/systemd/system/{SCHEDULER}") or b"").decode(errors="replace")
-    if unit is None or not unit.active or not _licensed(machine):
+    if unit is None or not unit.active or not initialized(machine):
         return ""
     port = re.search(r"resource_scheduler\b.*? -s (\d+)", text)
     return f"{address}:{port[1] if port else PORT}"
@@ -37,7 +37,7 @@ def flexdirect(machine: Machine, words: Sequence[str], servers: Mapping[str, Mac
     if words[:1] == ["init"]:
         return _init(machine, list(words[1:]), stdin)
     if words[:1] == ["health"]:
-        return _health(machine, servers)
+        return health(machine, servers)
     return Output(f"flexdirect {' '.join(words)}: the sandbox's machines only init and health\n", 2)
 
 
@@ -51,11 +51,18 @@ def _init(machine: Machine, words: list[str], stdin: str) -> Output:
     return Output("License initialized\n")
 
 
-def _licensed(machine: Machine) -> bool:
-    return machine.read(f"{LICENSES}/host_id") is not None
+def initialized(machine: Machine) -> bool:
+    """Whether `flexdirect init` has run."""
+    return bool(host_id(machine))
 
 
-def _health(machine: Machine, servers: Mapping[str, Machine]) -> Output:
+def host_id(machine: Machine) -> str:
+    """Its id for licensing; "" where it has none."""
+    return (machine.read(f"{LICENSES}/host_id") or b"").decode(errors="replace").strip()
+
+
+def health(machine: Machine, servers: Mapping[str, Machine]) -> Output:
+    """The reports of the servers that its list names, and its own."""
     lines = [line.partition("#")[0].strip() for line in (machine.read(CONF) or b"").decode(errors="replace").splitlines()]
     named = [line if ":" in line else f"{line}:{PORT}" for line in lines if line] or [address for address, each in servers.items() if each.name == machine.name]
     reports = [_report(f"for server: {address}", servers.get(address)) for address in named]
@@ -70,7 +77,7 @@ def _report(whom: str, machine: Machine | None) -> str:
 
 
 def _license(machine: Machine) -> tuple[str, str]:
-    return ("PASS", "Check license") if _licensed(machine) else ("FATAL", "Check license: run flexdirect init")
+    return ("PASS", "Check license") if initialized(machine) else ("FATAL", "Check license: run flexdirect init")
 
 
 def bitfusion(machine: Machine, words: Sequence[str], user: str, servers: Mapping[str, Sequence[int]]) -> Output:
@@ -92,10 +99,14 @@ def bitfusion(machine: Machine, words: Sequence[str], user: str, servers: Mappin
 
 def nvidia_smi(machine: Machine) -> Output:
     """`-q` of a vGPU with the guest driver: as far as licensing goes, which any license server grants."""
-    unit = machine.services.get(GRIDD)
-    if unit is None:
+    if GRIDD not in machine.services:
         return Output("nvidia-smi: command not found\n", 127)
-    conf = (machine.read(GRIDD_CONF) or b"").decode(errors="replace")
-    named = unit.active and re.search(r"^ServerAddress=\S", conf, re.MULTILINE)
-    said = "Licensed (Expiry: Permanent)" if named else "Unlicensed (Unrestricted)"
+    said = "Licensed (Expiry: Permanent)" if licensed(machine) else "Unlicensed (Unrestricted)"
     return Output(f"==============NVSMI LOG==============\n    vGPU Software Licensed Product\n        Product Name                      : NVIDIA Virtual Compute Server\n        License Status                    : {said}\n")
+
+
+def licensed(machine: Machine) -> bool:
+    """Whether its vGPUs have a license; GPUs of a machine without nvidia-gridd need none."""
+    unit = machine.services.get(GRIDD)
+    conf = (machine.read(GRIDD_CONF) or b"").decode(errors="replace")
+    return unit is None or (unit.active and re.search(r"^ServerAddress=\S", conf, re.MULTILINE) is not None)

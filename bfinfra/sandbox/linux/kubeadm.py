@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bfinfra.sandbox.linux.machine import Machine, Node
+from bfinfra.sandbox.linux.runtimes import canonical
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
@@ -42,12 +43,13 @@ class Planned:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """`planned`: by machine. `cluster(name)`: what is up; `up(name, machines that joined)`, `down(name)`: the files say so now."""
+    """`planned`: by machine. `cluster(name)`: what is up; `up(name, machines that joined)`, `down(name)`: the files say so now; `followed()`: after that."""
 
     planned: Mapping[str, Planned] = field(default_factory=dict)
     cluster: Callable[[str], Cluster | None] = lambda _: None
     up: Callable[[str, set[str]], None] = lambda _name, _joined: None
     down: Callable[[str], None] = lambda _: None
+    followed: Callable[[], None] = lambda: None
 
     def run(self, program: str, machine: Machine, words: list[str]) -> Said:
         """What it prints and how it ends."""
@@ -63,6 +65,12 @@ class Kubernetes:
         """Whether the API of a cluster that is up answers there."""
         return any(each.address == f"{address}:{port}" and self.cluster(each.name) is not None for each in self.planned.values())
 
+    def images_on(self, node: str) -> frozenset[str]:
+        """Canonical names of the images that pods on a node run."""
+        clusters = filter(None, (self.cluster(each.name) for each in self.planned.values()))
+        pods = (pod for cluster in clusters for pod in cluster.all("", "pods") if pod.get("spec", {}).get("nodeName") == node)
+        return frozenset(canonical(container["image"]) for pod in pods for container in pod["spec"]["containers"])
+
     def follow(self, machines: Mapping[str, Machine]) -> None:
         """Clusters are as their machines' files say."""
         for first, planned in self.planned.items():
@@ -70,6 +78,7 @@ class Kubernetes:
                 self.down(planned.name)
             else:
                 self.up(planned.name, {name for name, each in machines.items() if f"https://{planned.address}".encode() in (each.read(KUBELET) or b"")})
+        self.followed()
 
     def _init(self, machine: Machine, flags: dict[str, str]) -> Said:
         planned = self.planned.get(machine.name)

@@ -11,6 +11,7 @@ from bfinfra.sandbox.faults import Faults, Interrupted
 from bfinfra.sandbox.linux import gpus
 from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node
+from bfinfra.sandbox.linux.node import NodeMachine
 from bfinfra.sandbox.linux.programs import Programs
 from bfinfra.sandbox.linux.shell import Call, understood
 from bfinfra.sandbox.linux.ssh import Door, SshPort
@@ -36,6 +37,11 @@ class LinuxMachines:
         self._programs = Programs(self._serving, bitfusion, self._kubernetes, lambda: frozenset(each.address for each in written.values()))
         self.all = {name: _fresh(name, each) for name, each in written.items()}
         self.ports: dict[str, int] = {}
+
+    def node(self, name: str) -> NodeMachine | None:
+        """The machine of this name, as a cluster's node."""
+        machine = self.all.get(name)
+        return NodeMachine(machine, self._serving) if machine else None
 
     def open(self) -> None:
         """Be reachable: `address:port` → the port on loopback."""
@@ -70,10 +76,12 @@ class LinuxMachines:
             machine = self.all[name]
             if text is None:
                 machine.remove(path)
+                self._kubernetes.follow(self.all)
                 return
             for above in reversed(PurePosixPath(path).parents):
                 machine.files.setdefault(str(above), Node(None, 0o755))
             machine.files[path] = Node(text.encode(), 0o755 if "/bin/" in path else 0o644)
+            self._kubernetes.follow(self.all)
 
     def _answering(self, name: str) -> Callable[[str, bytes, str], tuple[str, int] | None]:
         def answer(line: str, stdin: bytes, user: str) -> tuple[str, int] | None:

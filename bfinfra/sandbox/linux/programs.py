@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import posixpath
 import re
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bfinfra.sandbox.linux import gpus
+from bfinfra.sandbox.linux import gpus, runtimes
 from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node, Package
 
@@ -63,8 +64,9 @@ class Programs:
             return Output("")
         return Output(f"bash: connect: Connection refused\nbash: line 1: /dev/tcp/{where}/{port}: Connection refused\n", 1) if where in self.addresses() else Output("", 124)
 
-    @staticmethod
-    def _small(name: str, machine: Machine, words: list[str], user: str) -> Output:
+    def _small(self, name: str, machine: Machine, words: list[str], user: str) -> Output:
+        if name in runtimes.UNITS:
+            return Output(*runtimes.run(name, machine, words, user, self.kubernetes.images_on(machine.name)))
         act = READING.get(name) or (DEBIAN.get(name) if machine.debian else None)
         if act is None:
             return Output(f"{name}: the sandbox's machines have no such program\n", UNKNOWN)
@@ -163,7 +165,7 @@ def _dpkg_query(machine: Machine, words: list[str], _: str) -> Output:
 
 
 def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
-    verb, *rest = [word for word in words if not word.startswith("-")]
+    verb, *rest = [word for before, word in itertools.pairwise(("", *words)) if not word.startswith("-") and before != "-o"]
     if verb == "purge":
         for name in rest:
             for path in reversed((machine.packages.pop(name, None) or Package("")).files):

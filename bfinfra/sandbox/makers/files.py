@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.makers.image import make_image
 from bfinfra.sandbox.makers.kubeconfig import make_kubeconfig
 from bfinfra.sandbox.makers.ova import make_ova
 from bfinfra.sandbox.makers.token import make_token
@@ -40,7 +41,7 @@ def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: M
 
     makers: dict[str, Maker] = {
         "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access, "ssh_key": make_ssh_key,
-        "known_hosts": make_known_hosts,
+        "known_hosts": make_known_hosts, "image": make_image,
     }
     for name, file in files.items():
         path = PurePosixPath(name)

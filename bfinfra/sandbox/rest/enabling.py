@@ -119,11 +119,21 @@ def supervisor_of(spec: Info) -> Supervisor:
         net = ipaddress.ip_network(f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False)
         first, count = net[1], net.num_addresses - 2
     else:
-        each = spec["load_balancer_config_spec"]["address_ranges"][0]
-        first, count = ipaddress.ip_address(each["address"]), each["count"]
+        first, count = _services(spec)
     last = first + max(1, min(count - 1, GUESTS))
     service = f"{spec['service_cidr']['address']}/{spec['service_cidr']['prefix']}"
     return Supervisor(address=str(first), guests=(str(first + 1), str(last)), network_provider=spec["network_provider"], service_cidr=service)
+
+
+def _services(spec: Info) -> tuple[ipaddress.IPv4Address, int]:
+    """First of the load balancer's addresses, and how many: those given, or Avi's own, which we take at the end of the workload network."""
+    balancer = spec["load_balancer_config_spec"]
+    if balancer["provider"] == "AVI":
+        network = spec["workload_networks_spec"]["supervisor_primary_workload_network"]["vsphere_network"]
+        net = ipaddress.IPv4Network(f"{network['gateway']}/{network['subnet_mask']}", strict=False)
+        count = min(GUESTS + 1, net.num_addresses // 4)
+        return net.broadcast_address - count, count
+    return ipaddress.IPv4Address(balancer["address_ranges"][0]["address"]), balancer["address_ranges"][0]["count"]
 
 
 def _check(call: Call, spec: Info) -> None:
@@ -144,6 +154,9 @@ def _check(call: Call, spec: Info) -> None:
         raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and {spec['network_provider']} is asked for")
     if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
         raise Refused("INVALID_ARGUMENT", "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec")
+    balancer = spec.get("load_balancer_config_spec") or {}
+    if balancer.get("provider") == "HA_PROXY" and not balancer["address_ranges"]:
+        raise Refused("INVALID_ARGUMENT", "spec.load_balancer_config_spec.address_ranges: HA_PROXY wants addresses")
 
 
 def _add_networks(state: RestState, cluster: str, provider: str | None, more: Info) -> None:

@@ -52,7 +52,7 @@ def listed_v2(call: Call) -> Any:
 def get(call: Call, namespace: str) -> Any:
     """One namespace."""
     with call.state.lock:
-        return dict(one(call.state, namespace))
+        return answered(one(call.state, namespace))
 
 
 @route("GET", PATH + "/v2/{namespace}")
@@ -117,6 +117,11 @@ def of_user(call: Call) -> Any:
         ]
 
 
+def answered(info: dict[str, Any]) -> dict[str, Any]:
+    """A namespace as vCenter tells of it: limits and networks stand in it where somebody set them."""
+    return {name: value for name, value in info.items() if value or name not in ("resource_spec", "networks")}
+
+
 def one(state: RestState, name: str) -> dict[str, Any]:
     """The record of a namespace. Refused (NOT_FOUND)."""
     found = state.namespaces.get(name)
@@ -148,13 +153,12 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
     _check_names(call, spec)
     if spec.get("networks") and state.supervisors()[spec["cluster"]][1].network_provider != "VSPHERE_NETWORK":
         raise Refused("INVALID_ARGUMENT", "spec.networks: must be unset with NSX networking")
-    user, _, domain = call.session.user.name.partition("@")
     with state.lock:
         if name in state.namespaces:
             raise Refused("ALREADY_EXISTS", f"Namespace '{name}' already exists.")
         state.namespaces[name] = {
             "config_status": "CONFIGURING", "messages": [], "stats": {"cpu_used": 0, "memory_used": 0, "storage_used": 0},
-            **EMPTY, "networks": [], "creator": {"subject": user, "domain": domain}, "self_service_namespace": False,
+            **EMPTY, "networks": [], "self_service_namespace": False,
             **{key: value for key, value in spec.items() if key != "namespace_network"},
         }
     resume(state, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.rest.errors import missing
@@ -53,19 +54,49 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
         "kubernetes_status_messages": [], "api_server_management_endpoint": supervisor.address,
         "api_server_cluster_endpoint": supervisor.address, "api_servers": [supervisor.address], "tls_endpoint_certificate": certificate,
         "tls_management_endpoint_certificate": certificate, "network_provider": supervisor.network_provider,
-        "service_cidr": _cidr(supervisor.service_cidr), "Master_DNS_names": [], "master_DNS": [], "worker_DNS": [], "master_NTP_servers": [], "count": 3,
+        "service_cidr": _cidr(supervisor.service_cidr), "login_banner": "", "master_management_network": _management(call, supervisor), "Master_DNS_names": [], "master_DNS": [], "worker_DNS": [], "master_NTP_servers": [],
     }
     if supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
         info["ncp_cluster_network_info"] = {
             "pod_cidrs": [_cidr(supervisor.pod_cidr)], "ingress_cidrs": [], "egress_cidrs": [], "cluster_distributed_switch": "dvs-12",
             "nsx_edge_cluster": call.inventory.new_uuid("edge"), "default_ingress_tls_certificate": "",
         }
+    else:
+        info |= _vds(call, supervisor)
     if policy:
         info |= {"master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy}}
     if content:
         info["default_kubernetes_service_content_library"] = content[0]
     made, settings = call.state.enabled.get(cluster.moid), call.state.settings.get(cluster.moid, {})
     return _as_enabled(info, made, supervisor) | settings if made else info | settings
+
+
+def _management(call: Call, supervisor: Supervisor) -> dict[str, Any]:
+    """The control plane's network: five addresses from the supervisor's own on."""
+    network = _subnet(supervisor)
+    addresses = {"starting_address": supervisor.address, "address_count": 5, "subnet_mask": str(network.netmask), "gateway": str(network[1])}
+    return {"mode": "STATICRANGE", "network": call.inventory.networks()[0].moid, "floating_IP": supervisor.address, "address_range": addresses}
+
+
+def _vds(call: Call, supervisor: Supervisor) -> dict[str, Any]:
+    """Workloads' network and load balancer, which a supervisor without NSX has."""
+    network, first = _subnet(supervisor), ipaddress.ip_address(supervisor.guests[0])
+    count = int(ipaddress.ip_address(supervisor.guests[1])) - int(first) + 1
+    ranges = [{"address": str(first), "count": count}]
+    machines = {
+        "portgroup": call.inventory.networks()[0].moid, "ip_assignment_mode": "STATICRANGE", "address_ranges": [{"address": str(network[100]), "count": 50}],
+        "gateway": str(network[1]), "subnet_mask": str(network.netmask),
+    }  # fmt: skip
+    primary = {"network": "primary", "network_provider": supervisor.network_provider, "vsphere_network": machines}
+    account = {"servers": [{"host": str(network[9]), "port": 5556}], "username": "admin", "certificate_authority_chain": call.state.pki.certificate(supervisor.address)}
+    return {
+        "workload_networks": {"supervisor_primary_workload_network": primary, "network_list": [primary]},
+        "load_balancers": [{"id": "haproxy", "provider": "HA_PROXY", "address_ranges": ranges, "ha_proxy_info": account}],
+    }  # fmt: skip
+
+
+def _subnet(supervisor: Supervisor) -> Any:
+    return ipaddress.ip_network(f"{supervisor.address}/24", strict=False)
 
 
 def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervisor) -> dict[str, Any]:
@@ -82,7 +113,8 @@ def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervis
         info["workload_networks"] = {"supervisor_primary_workload_network": {**network, "network_provider": supervisor.network_provider}}
     if balancer := spec.get("load_balancer_config_spec"):
         account = {f"{sort}_info": value for sort in ("ha_proxy", "avi") if (value := balancer.get(f"{sort}_config_create_spec"))}
-        info["load_balancers"] = [{"id": balancer["id"], "provider": balancer["provider"], "address_ranges": balancer["address_ranges"], **account}]
+        ranges = [] if balancer["provider"] == "AVI" else balancer["address_ranges"]  # Avi's own, whatever was given
+        info["load_balancers"] = [{"id": balancer["id"], "provider": balancer["provider"], "address_ranges": ranges, **account}]
     return info
 
 

@@ -24,11 +24,13 @@ UPDATE = {
 CREATE = {**UPDATE, "id": str, "cpu_count": int, "memory_MB": int}
 CREATE = {name: each for name, each in CREATE.items() if name not in ("cpu_count?", "memory_MB?")}
 MIB = 2**20
+PCI = "VirtualPCIPassthrough"
+Fields = dict[str, Any]
 
 
-def class_of(name: str, given: VmClass) -> dict[str, Any]:
+def class_of(name: str, given: VmClass) -> Fields:
     """The record of a world's class."""
-    spec: dict[str, Any] = {"id": name, "cpu_count": given.cpus, "memory_MB": given.memory // MIB, "description": given.description}
+    spec: Fields = {"id": name, "cpu_count": given.cpus, "memory_MB": given.memory // MIB, "description": given.description}
     if given.cpu_reservation is not None:
         spec["cpu_reservation"] = given.cpu_reservation
     if given.memory_reservation is not None:
@@ -36,6 +38,37 @@ def class_of(name: str, given: VmClass) -> dict[str, Any]:
     if given.gpus:
         spec["devices"] = {"vgpu_devices": [{"profile_name": each} for each in given.gpus]}
     return spec
+
+
+def new(call: Call) -> bool:
+    """Whether this vCenter has devices in `config_spec`, and `devices` for writing only: since 8.0.2."""
+    return tuple(map(int, call.state.world.vcenter.version.split(".")))[:3] >= (8, 0, 2)
+
+
+def backings(devices: Fields) -> list[Fields]:
+    """The backing of each device, in vSphere's JSON."""
+    vgpus = [{"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": each["profile_name"]} for each in devices.get("vgpu_devices") or ()]
+    cards = [
+        {
+            "_typeName": f"{PCI}DynamicBackingInfo", "deviceName": "", "customLabel": each.get("custom_label", ""),
+            "allowedDevice": [{"_typeName": f"{PCI}AllowedDevice", "vendorId": each["vendor_id"], "deviceId": each["device_id"]}],
+        }
+        for each in devices.get("dynamic_direct_path_IO_devices") or ()
+    ]  # fmt: skip
+    return vgpus + cards
+
+
+def mirrored(spec: Fields) -> Fields:
+    """What was written as `devices` stands in `config_spec`, in place of the PCI devices there."""
+    if spec.get("devices") is None:
+        return spec
+    config = spec.get("config_spec") or {"_typeName": "VirtualMachineConfigSpec"}
+    others = [each for each in config.get("deviceChange", []) if each.get("device", {}).get("_typeName") != PCI]
+    added = [
+        {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": {"_typeName": PCI, "key": -20000 - index, "backing": backing}}
+        for index, backing in enumerate(backings(spec["devices"]))
+    ]
+    return {**spec, "devices": None, "config_spec": {**config, "deviceChange": [*others, *added]}}
 
 
 @route("GET", PATH)
@@ -60,7 +93,7 @@ def create(call: Call) -> None:
     with call.state.lock:
         if spec["id"] in call.state.vm_classes:
             raise Refused("ALREADY_EXISTS", f"A virtual machine class with the name '{spec['id']}' already exists.")
-        call.state.vm_classes[spec["id"]] = _sound({"description": "", **spec})
+        call.state.vm_classes[spec["id"]] = _sound(_kept(call, {"description": "", **spec}))
     call.state.told_class(spec["id"])
 
 
@@ -70,7 +103,7 @@ def update(call: Call, vm_class: str) -> None:
     spec = check(call.spec, UPDATE)
     call.need("VirtualMachineClasses.Manage", vm_class)
     with call.state.lock:
-        call.state.vm_classes[vm_class] = _sound({**_one(call, vm_class), **spec})
+        call.state.vm_classes[vm_class] = _sound(_kept(call, {**_one(call, vm_class), **spec}))
     call.state.told_class(vm_class)
 
 
@@ -86,19 +119,31 @@ def delete(call: Call, vm_class: str) -> None:
     call.state.told_class(vm_class)
 
 
-def _sound(spec: dict[str, Any]) -> dict[str, Any]:
+def _sound(spec: Fields) -> Fields:
     """The class, where vCenter's rules hold."""
     for name in ("cpu_reservation", "memory_reservation"):
         if not 0 <= spec.get(name, 0) <= 100:
             raise Refused("INVALID_ARGUMENT", f"spec.{name}: not within 0 to 100 per cent")
     if spec["cpu_count"] < 1 or spec["memory_MB"] < 512:
         raise Refused("INVALID_ARGUMENT", "spec: at least 1 CPU and 512 MB of memory")
-    if any(spec.get("devices", {}).values()) and spec.get("memory_reservation") != 100:
+    has = any((spec.get("devices") or {}).values()) or any(
+        each.get("device", {}).get("_typeName") == PCI for each in (spec.get("config_spec") or {}).get("deviceChange", [])
+    )
+    if has and spec.get("memory_reservation") != 100:
         raise Refused("INVALID_ARGUMENT", "spec.memory_reservation: must be 100 for a class with vGPU or dynamic DirectPath devices")
     return spec
 
 
-def _one(call: Call, name: str) -> dict[str, Any]:
+def _kept(call: Call, spec: Fields) -> Fields:
+    """As this vCenter keeps it. InvalidArgument for a `config_spec` before 8.0.2, which doesn't know it."""
+    if new(call):
+        return mirrored(spec)
+    if "config_spec" in spec:
+        raise Refused("INVALID_ARGUMENT", "spec.config_spec: unknown before 8.0.2")
+    return spec
+
+
+def _one(call: Call, name: str) -> Fields:
     found = call.state.vm_classes.get(name)
     if found is None:
         raise missing("Virtual machine class", name)
@@ -109,6 +154,9 @@ def _users(call: Call, name: str) -> list[str]:
     return sorted(each for each, info in call.state.namespaces.items() if name in info.get("vm_service_spec", {}).get("vm_classes", []))
 
 
-def _info(call: Call, name: str) -> dict[str, Any]:
+def _info(call: Call, name: str) -> Fields:
     with call.state.lock:
-        return {**_one(call, name), "namespaces": _users(call, name), "vms": [], "config_status": "READY", "messages": []}
+        found = _one(call, name)
+        if new(call):
+            found = {"instance_storage": None, "devices": None, **mirrored(found)}
+        return {**found, "namespaces": _users(call, name), "vms": [], "config_status": "READY", "messages": []}

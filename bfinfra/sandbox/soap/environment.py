@@ -27,17 +27,20 @@ def hosts_of(call: Call, this: Managed, host: Any) -> list[Managed]:
 
 @method(BROWSER, "QueryConfigTarget", writes=False)
 def target(call: Call, this: Managed, args: Any) -> Any:
-    """Datastores, networks and devices. Passthrough devices are listed while they are active."""
+    """Datastores, networks and devices. Passthrough devices are listed while they are active, those with SR-IOV by themselves."""
     hosts, inventory = hosts_of(call, this, args.host), call.inventory
     if not hosts:
         return None
     cores = max(each["hardware"].cpuInfo.numCpuCores for each in hosts)
     passed = [(host, device) for host in hosts for device in offered(host)]
+    plain = [(host, device) for host, device in passed if device.id not in host.hidden["sriov"]]
+    virtual = [(host, device) for host, device in passed if device.id in host.hidden["sriov"]]
     return vim.vm.ConfigTarget(
         numCpus=cores * 2, numCpuCores=cores, numNumaNodes=2, maxCpusPerHost=cores * 2, maxMemMBOptimalPerf=max(each["hardware"].memorySize for each in hosts) // MIB,
-        supportedMaxMemMB=max(each["hardware"].memorySize for each in hosts) // MIB, autoVmotion=True, network=[network_info(inventory, ref) for ref in hosts[0]["network"]],
-        pciPassthrough=[vim.vm.PciPassthroughInfo(name=device.id, pciDevice=device, systemId=system_id(inventory, host)) for host, device in passed],
-        dynamicPassthrough=dynamic(passed),
+        supportedMaxMemMB=max(each["hardware"].memorySize for each in hosts) // MIB, maxSimultaneousThreads=2, network=[network_info(inventory, ref) for ref in hosts[0]["network"]],
+        pciPassthrough=[vim.vm.PciPassthroughInfo(name="", pciDevice=device, systemId=system_id(inventory, host)) for host, device in plain],
+        sriov=[vim.vm.SriovInfo(name="", pciDevice=device, systemId=system_id(inventory, host), virtualFunction=False) for host, device in virtual],
+        dynamicPassthrough=dynamic(plain),
     )
 
 

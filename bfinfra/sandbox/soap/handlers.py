@@ -6,7 +6,7 @@ import importlib
 
 MODULES = (
     "service", "session_manager", "collector", "updates", "views", "search", "tasks", "folders", "switches", "pools", "hosts", "host_network", "graphics", "images", "passthrough", "environment",
-    "vm_create", "vm_reconfigure", "vm_power", "vm_life", "ovf_manager", "lease", "custom_fields", "authorization", "events", "options", "files",
+    "vm_create", "vm_reconfigure", "vm_power", "vm_life", "ovf_manager", "lease", "custom_fields", "authorization", "user_directory", "events", "options", "files",
 )
 
 

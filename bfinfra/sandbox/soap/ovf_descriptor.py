@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
 from bfinfra.sandbox.inventory.vmtypes import vim
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
 
 OVF = "http://schemas.dmtf.org/ovf/envelope/1"
 VMW = "http://www.vmware.com/schema/ovf"
@@ -117,14 +120,15 @@ def parse(text: str) -> Descriptor:
         raise vim.fault.OvfMissingElement(lineNumber=system.sourceline or 1, name="VirtualHardwareSection", msg="the descriptor has no VirtualHardwareSection")
     operating = system.find(f"{{{OVF}}}OperatingSystemSection")
     sections = system.findall(f"{{{OVF}}}ProductSection")
+    option = default_option(root)
+    properties = tuple(each for section in sections for each in properties_of(section, option))
     return Descriptor(
         name=child(system, "Name") or attribute(system, "id"), annotation=child(system.find(f"{{{OVF}}}AnnotationSection"), "Annotation"),
         os_type=operating.get(f"{{{VMW}}}osType", "") if operating is not None else "",
         family=next((each.text or "" for each in hardware.iter("{*}VirtualSystemType")), ""), transports=tuple(attribute(hardware, "transport").split()),
-        files={each.id: each for each in map(file_of, root.iter(f"{{{OVF}}}File"))}, disks={each.id: each for each in map(disk_of, root.iter(f"{{{OVF}}}Disk"))},
+        files={each.id: each for each in map(file_of, root.iter(f"{{{OVF}}}File"))}, disks={each.id: each for each in (disk_of(disk, properties) for disk in root.iter(f"{{{OVF}}}Disk"))},
         networks={attribute(each, "name"): child(each, "Description") for each in root.iter(f"{{{OVF}}}Network")},
-        items=tuple(item_of(each) for each in hardware if local(each) in ("Item", "EthernetPortItem", "StorageItem")),
-        products=tuple(map(product_of, sections)), properties=tuple(each for section in sections for each in properties_of(section)),
+        items=tuple(map(item_of, items_of(hardware, option))), products=tuple(map(product_of, sections)), properties=properties,
         eulas=tuple(child(each, "License") for each in system.findall(f"{{{OVF}}}EulaSection")),
         config=pairs(hardware, "Config"), extra=pairs(hardware, "ExtraConfig"),
     )
@@ -175,9 +179,29 @@ def file_of(element: Any) -> File:
     )
 
 
-def disk_of(element: Any) -> Disk:
-    """A disk of the disk section."""
-    capacity = number(attribute(element, "capacity") or "0", "capacity") * units(attribute(element, "capacityAllocationUnits"))
+def default_option(root: Element) -> str:
+    """The deployment option that is taken where none is named: the default one, else the first; "" where there are none."""
+    options = list(root.iter(f"{{{OVF}}}Configuration"))
+    chosen = next((each for each in options if attribute(each, "default") in ("true", "1")), options[0] if options else None)
+    return attribute(chosen, "id") if chosen is not None else ""
+
+
+def items_of(hardware: Element, option: str) -> list[Element]:
+    """The hardware of one deployment option; its own items stand for the general ones of the same id, and bounds for nothing."""
+    found = [each for each in hardware if local(each) in ("Item", "EthernetPortItem", "StorageItem")]
+    found = [each for each in found if attribute(each, "bound") in ("", "normal")]
+    own = [each for each in found if option and option in attribute(each, "configuration").split()]
+    ids = {item_of(each).instance for each in own} - {""}
+    general = [each for each in found if not attribute(each, "configuration") and item_of(each).instance not in ids]
+    return [each for each in found if each in own or each in general]
+
+
+def disk_of(element: Any, properties: tuple[Property, ...]) -> Disk:
+    """A disk of the disk section; its capacity may be a property's value."""
+    said = attribute(element, "capacity") or "0"
+    if match := re.fullmatch(r"\$\{(.+)\}", said):
+        said = next((each.value or "0" for each in properties if each.id == match[1]), said)
+    capacity = number(said, "capacity") * units(attribute(element, "capacityAllocationUnits"))
     return Disk(attribute(element, "diskId"), capacity, attribute(element, "fileRef"))
 
 
@@ -203,27 +227,33 @@ def product_of(section: Any) -> Product:
     )
 
 
-def properties_of(section: Any) -> list[Property]:
+def properties_of(section: Any, option: str) -> list[Property]:
     """A section's properties, each with the category before it."""
     category, found = "", []
     for each in section:
         if local(each) == "Category":
             category = (each.text or "").strip()
         elif local(each) == "Property":
-            found.append(property_of(section, each, category))
+            found.append(property_of(section, each, category, option))
     return found
 
 
-def property_of(section: Any, element: Any, category: str) -> Property:
-    """One property; its qualifiers bound its length or its value."""
+def property_of(section: Any, element: Any, category: str, option: str) -> Property:
+    """One property; its qualifiers bound its length or its value, and a deployment option may have a value of its own."""
     class_id, key, instance_id = attribute(section, "class"), attribute(element, "key"), attribute(section, "instance")
     qualifiers = dict(re.findall(r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""))
     least, most = (qualifiers.get(f"{each}Len") or qualifiers.get(f"{each}Value") for each in ("Min", "Max"))
     return Property(
         ".".join(part for part in (class_id, key, instance_id) if part), class_id, instance_id, key, attribute(element, "type") or "string",
-        attribute(element, "value"), attribute(element, "userConfigurable") == "true", attribute(element, "password") == "true", category,
+        default_value(element, option), attribute(element, "userConfigurable") == "true", attribute(element, "password") == "true", category,
         child(element, "Label"), child(element, "Description"), int(least or 0), int(most) if most else None,
     )
+
+
+def default_value(element: Element, option: str) -> str:
+    """The value that the deployment option gives, else the property's own."""
+    values = {attribute(each, "configuration"): attribute(each, "value") for each in element.iterfind(f"{{{OVF}}}Value")}
+    return values.get(option) or attribute(element, "value") or values.get("", "")
 
 
 def pairs(hardware: Any, name: str) -> dict[str, str]:

@@ -78,15 +78,14 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
     """Products and properties as a vApp configuration; values that differ from the default are set."""
     products = [
         vim.vApp.ProductSpec(operation=ADD, info=vim.vApp.ProductInfo(
-            key=key, classId=each.class_id, instanceId=each.instance_id, name=each.name, vendor=each.vendor, version=each.version, fullVersion=each.full_version,
-            vendorUrl="", productUrl=each.product_url, appUrl="",
+            key=key, **said(classId=each.class_id, instanceId=each.instance_id, name=each.name, vendor=each.vendor, version=each.version, fullVersion=each.full_version, productUrl=each.product_url),
         ))
         for key, each in enumerate(descriptor.products)
     ]
     properties = [
         vim.vApp.PropertySpec(operation=ADD, info=vim.vApp.PropertyInfo(
-            key=key, classId=each.class_id, instanceId=each.instance_id, id=each.key, category=each.category, label=each.label, type=vapp_type(each),
-            typeReference="", userConfigurable=each.user_configurable, defaultValue=each.value, value=value_of(each, values), description=each.description,
+            key=key, id=each.key, type=vapp_type(each), userConfigurable=each.user_configurable, value=value_of(each, values),
+            **said(classId=each.class_id, instanceId=each.instance_id, category=each.category, label=each.label, defaultValue=each.value, description=each.description),
         ))
         for key, each in enumerate(descriptor.properties)
     ]
@@ -94,6 +93,11 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
         product=products, property=properties, eula=list(descriptor.eulas), ovfEnvironmentTransport=list(descriptor.transports),
         installBootRequired=False, ipAssignment=vim.vApp.IPAssignmentInfo(ipAllocationPolicy="fixedPolicy", ipProtocol="IPv4"),
     )
+
+
+def said(**fields: str) -> dict[str, str]:
+    """Those that say something: vCenter leaves out what a descriptor leaves empty."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def value_of(each: Property, values: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.placing import check_name
+from bfinfra.sandbox.soap.port_settings import configured, defaults, group_policy, switch_settings
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -40,22 +41,24 @@ def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> 
     inventory = call.inventory
     check_name(inventory, folder, spec.name)
     ident = inventory.new_id("dvs-", 20)
-    uuid, version = inventory.new_uuid(ident), vim.dvs.ProductSpec(name="DVS", vendor="VMware, Inc.", version=getattr(product, "version", None) or "8.0.3")
+    uuid, version = inventory.new_uuid(ident), vim.dvs.ProductSpec(name="DVS", vendor="VMware, Inc.", version=getattr(product, "version", None) or "8.0.3", build="24022515", forwardingClass="cswitch")
+    uplinks = spec.uplinkPortPolicy or vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"])
+    settings = configured(defaults(list(uplinks.uplinkPortName), inherited=False), spec.defaultPortConfig)
     config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigInfo(
         uuid=uuid, name=spec.name, maxPorts=2147483647, configVersion="1", productInfo=version, createTime=now(inventory), contact=vim.DistributedVirtualSwitch.ContactInfo(),
-        uplinkPortPolicy=spec.uplinkPortPolicy or vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"]), description=spec.description, defaultPortConfig=vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(),
+        uplinkPortPolicy=uplinks, description=spec.description or None, defaultPortConfig=settings, **switch_settings(),
         maxMtu=getattr(spec, "maxMtu", None) or 1500, linkDiscoveryProtocolConfig=vim.host.LinkDiscoveryProtocolConfig(protocol="cdp", operation="listen"),
     )
     made = inventory.add(
         vim.dvs.VmwareDistributedVirtualSwitch, ident, {"hosts": []}, name=spec.name, parent=folder.ref, value=[],
         uuid=uuid, config=config, capability=vim.DistributedVirtualSwitch.Capability(), **GREEN,
     )
-    uplinks = make_group(call, made, GroupSpec(name=f"{spec.name}-DVUplinks-{ident.rpartition('-')[2]}", numPorts=0))
-    uplinks["config"].uplink = True
+    group = make_group(call, made, GroupSpec(name=f"{spec.name}-DVUplinks-{ident.rpartition('-')[2]}", numPorts=0))
+    group["config"].uplink, config.uplinkPortgroup = True, [group.ref]
     try:
         change_members(call, made, spec.host or [])
     except vmodl.MethodFault:
-        gone(call, uplinks)
+        gone(call, group)
         inventory.remove(made)
         raise
     return made
@@ -79,11 +82,23 @@ def change_members(call: Call, switch: Managed, specs: Any) -> None:
             config.host = others
         else:
             switch.hidden["hosts"] = sorted({*switch.hidden["hosts"], host.moid})
-            member = vim.dvs.HostMember.ConfigInfo(host=each.host, maxProxySwitchPorts=512, backing=each.backing or vim.dvs.HostMember.PnicBacking())
-            config.host = [*others, vim.dvs.HostMember(config=member, productInfo=config.productInfo, status="up")]
+            config.host = [*others, _member(switch, each)]
         for group in _groups(inventory, switch):
             offer(inventory, host, inventory.get(group), there=each.operation != "remove")
     inventory.touch(switch)
+
+
+def _member(switch: Managed, spec: Any) -> Any:
+    """A host on the switch; each of its NICs is on a port of the uplinks' group."""
+    config, backing = switch["config"], spec.backing or vim.dvs.HostMember.PnicBacking()
+    taken = max((int(key) for each in config.host or [] if each.config.host != spec.host for key in each.uplinkPortKey), default=0)
+    for number, nic in enumerate(backing.pnicSpec or [], taken + 1):
+        nic.uplinkPortKey, nic.uplinkPortgroupKey, nic.connectionCookie = str(number), moid(config.uplinkPortgroup[0]), number
+    return vim.dvs.HostMember(
+        config=vim.dvs.HostMember.ConfigInfo(host=spec.host, maxProxySwitchPorts=512, backing=backing, ensEnabled=False, ensInterruptEnabled=False),
+        runtimeState=vim.dvs.HostMember.RuntimeState(currentMaxProxySwitchPorts=9216),
+        uplinkPortKey=[nic.uplinkPortKey for nic in backing.pnicSpec or []], status="up",
+    )
 
 
 def check_nics(inventory: Inventory, switch: Managed, host: Managed, wanted: set[str]) -> None:
@@ -113,9 +128,10 @@ def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
 
     def change() -> None:
         change_members(call, this, spec.host or [])
-        for name in ("name", "description", "uplinkPortPolicy", "maxMtu", "defaultPortConfig"):
+        for name in ("name", "description", "uplinkPortPolicy", "maxMtu"):
             if getattr(spec, name, None) is not None:
-                setattr(config, name, getattr(spec, name))
+                setattr(config, name, getattr(spec, name) if name != "description" else spec.description or None)
+        config.defaultPortConfig = configured(config.defaultPortConfig, spec.defaultPortConfig)
         this["name"], config.configVersion = config.name, str(int(config.configVersion) + 1)
         call.inventory.touch(this)
 
@@ -130,7 +146,12 @@ def _groups(inventory: Inventory, switch: Managed) -> Any:
 @computed(SWITCH, "summary")
 def _summary(inventory: Inventory, switch: Managed) -> Any:
     hosts = [inventory.objects[each].ref for each in switch.hidden["hosts"] if each in inventory.objects]
-    return vim.DistributedVirtualSwitch.Summary(name=switch.name, uuid=switch["uuid"], numPorts=0, hostMember=hosts, numHosts=len(hosts))
+    groups = [inventory.get(ref) for ref in _groups(inventory, switch)]
+    machines = {moid(ref): ref for each in groups for ref in referring(inventory, each, vim.VirtualMachine, "network")}
+    return vim.DistributedVirtualSwitch.Summary(
+        name=switch.name, uuid=switch["uuid"], numPorts=sum(each["config"].numPorts for each in groups), productInfo=switch["config"].productInfo, contact=switch["config"].contact,
+        hostMember=hosts, vm=list(machines.values()), portgroupName=[each.name for each in groups], numHosts=len(hosts),
+    )
 
 
 @method(SWITCH, "AddDVPortgroup_Task")
@@ -155,7 +176,8 @@ def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
     key = inventory.new_id("dvportgroup-", 30)
     config = vim.dvs.DistributedVirtualPortgroup.ConfigInfo(
         key=key, name=spec.name, numPorts=spec.numPorts or 8, type=spec.type or "earlyBinding", distributedVirtualSwitch=switch.ref, configVersion="1",
-        policy=spec.policy or vim.dvs.DistributedVirtualPortgroup.PortgroupPolicy(), defaultPortConfig=spec.defaultPortConfig, description=spec.description,
+        policy=configured(group_policy(), spec.policy), defaultPortConfig=configured(defaults([], inherited=True), spec.defaultPortConfig),
+        description=spec.description or None, backingType=spec.backingType or "standard", autoExpand=True if spec.autoExpand is None else spec.autoExpand, uplink=False,
     )
     group = inventory.add(vim.dvs.DistributedVirtualPortgroup, key, name=spec.name, parent=switch.parent, value=[], key=key, config=config, portKeys=[], **GREEN)
     for host in inventory.hosts():
@@ -185,9 +207,10 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
         check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
 
     def change() -> None:
-        for name in ("name", "numPorts", "policy", "defaultPortConfig", "description"):
+        for name in ("name", "numPorts", "description"):
             if getattr(spec, name) is not None:
-                setattr(config, name, getattr(spec, name))
+                setattr(config, name, getattr(spec, name) if name != "description" else spec.description or None)
+        config.policy, config.defaultPortConfig = configured(config.policy, spec.policy), configured(config.defaultPortConfig, spec.defaultPortConfig)
         this["name"], config.configVersion = config.name, str(int(config.configVersion) + 1)
         call.inventory.touch(this)
 

@@ -94,6 +94,7 @@ def apply_sizes(config: Any, spec: Any) -> None:
     hardware = config.hardware
     hardware.numCPU = spec.numCPUs or hardware.numCPU
     hardware.memoryMB = spec.memoryMB or hardware.memoryMB
+    config.hotPlugMemoryLimit = hardware.memoryMB
     hardware.numCoresPerSocket = spec.numCoresPerSocket or hardware.numCoresPerSocket
     if spec.memoryReservationLockedToMax is not None:
         config.memoryReservationLockedToMax = spec.memoryReservationLockedToMax

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import free_space
 from bfinfra.sandbox.inventory.vmtypes import support, vim
+from bfinfra.sandbox.soap.device_defaults import fill
 from bfinfra.sandbox.soap.vm_pci import check_pci
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ KEYS = (  # type, first key, label, first number in the label
 )
 COLD = (DEVICE.VirtualPCIPassthrough, DEVICE.VirtualIDEController, DEVICE.VirtualTPM)  # these change in a machine that is off, only
 SCSI_ITSELF = 7  # the unit number of the SCSI adapter on its own bus
+SCSI_ADAPTERS = 3  # the first one's unit number on the PCI bus
 
 
 @dataclass
@@ -69,6 +71,7 @@ def add(bay: Bay, change: Any, index: int) -> None:
     if device.deviceInfo is None or not isinstance(device.deviceInfo, vim.Description):
         device.deviceInfo = vim.Description(label=f"{label} {number + len(same)}", summary=label)
     back(bay, change, index)
+    fill(device)
     bay.devices.append(device)
 
 
@@ -95,6 +98,7 @@ def place(bay: Bay, device: Any, index: int) -> None:
         device.busNumber = device.busNumber if device.busNumber not in bus else max(bus) + 1
         if isinstance(device, DEVICE.VirtualSCSIController):
             device.scsiCtlrUnitNumber, device.sharedBus = SCSI_ITSELF, device.sharedBus or "noSharing"
+            device.unitNumber = SCSI_ADAPTERS + device.busNumber
         device.controllerKey = 100
         return
     wanted = device.controllerKey
@@ -157,14 +161,15 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
         if name.endswith("]"):
             backing.fileName = f"{name} {bay.vm.name}/{bay.vm.name}{f'_{count}' if count else ''}.vmdk"
         backing.datastore, backing.uuid = store.ref, bay.inventory.new_uuid(backing.fileName)
-        if size > (free := _free(bay, store)):
-            raise vim.fault.NoDiskSpace(file=backing.fileName, datastore=store.name, msg=f"Insufficient disk space on datastore '{store.name}': {size} bytes wanted, {free} free.")
+        _check_room(bay, store, backing.fileName, size)
     disk.deviceInfo = vim.Description(label=disk.deviceInfo.label, summary=f"{disk.capacityInKB:,} KB")
     disk.diskObjectId = f"{bay.vm.moid.removeprefix('vm-')}-{disk.key}"
 
 
-def _free(bay: Bay, store: Managed) -> int:
-    return free_space(bay.inventory, store)
+def _check_room(bay: Bay, store: Managed | None, file: str, size: int) -> None:
+    """NoDiskSpace, for thin disks too."""
+    if store is not None and size > (free := free_space(bay.inventory, store)):
+        raise vim.fault.NoDiskSpace(file=file, datastore=store.name, msg=f"Insufficient disk space on datastore '{store.name}': {size} bytes wanted, {free} free.")
 
 
 def back_nic(bay: Bay, nic: Any, index: int) -> None:
@@ -189,6 +194,7 @@ def back_nic(bay: Bay, nic: Any, index: int) -> None:
         digest = bay.inventory.new_uuid(f"mac {bay.vm.moid} {nic.key}").replace("-", "")
         nic.addressType, nic.macAddress = "assigned", f"00:50:56:{int(digest[:2], 16) | 0x80:02x}:{digest[2:4]}:{digest[4:6]}"
     nic.connectable = nic.connectable or DEVICE.VirtualDevice.ConnectInfo(startConnected=True, connected=False, allowGuestControl=True)
+    nic.connectable.migrateConnect, nic.connectable.status = nic.connectable.migrateConnect or "unset", nic.connectable.status or "untried"
     nic.wakeOnLanEnabled = True if nic.wakeOnLanEnabled is None else nic.wakeOnLanEnabled
 
 
@@ -198,9 +204,12 @@ def edit(bay: Bay, change: Any, index: int) -> None:
     old, new = bay.devices[at], change.device
     if isinstance(old, DEVICE.VirtualDisk) and (new.capacityInBytes or new.capacityInKB * 1024) < old.capacityInBytes:
         raise invalid(index, "device.capacityInKB", "a disk can't shrink")
+    if isinstance(old, DEVICE.VirtualDisk) and new.backing and getattr(new.backing, "thinProvisioned", None) not in (None, old.backing.thinProvisioned):
+        raise invalid(index, "device.backing.thinProvisioned", "a disk is thin or thick from when it is made")
     if isinstance(new, DEVICE.VirtualDisk):
         new.capacityInBytes = max(new.capacityInBytes or 0, new.capacityInKB * 1024)
         new.capacityInKB = new.capacityInBytes // 1024
+        _check_room(bay, old.backing.datastore and bay.inventory.get(old.backing.datastore), old.backing.fileName, new.capacityInBytes - old.capacityInBytes)
     for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
         if getattr(new, info.name) in (None, []) and hasattr(old, info.name):
             object.__setattr__(new, info.name, getattr(old, info.name))
@@ -209,6 +218,7 @@ def edit(bay: Bay, change: Any, index: int) -> None:
         back_nic(bay, new, index)
     elif isinstance(new, DEVICE.VirtualPCIPassthrough):
         check_pci(bay.inventory, bay.vm, new, others, index)
+    fill(new)
     bay.devices[at] = new
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.computed import MIB
+from bfinfra.sandbox.inventory.computed import MIB, computed
 from bfinfra.sandbox.inventory.guest import start_guest
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vms import stopped_guest
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap import tasks
+from bfinfra.sandbox.soap.device_defaults import give_slots
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_host
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 VM = "vim.VirtualMachine"
+ALWAYS = (
+    "UnmountToolsInstaller", "AnswerVM", "UpgradeVM_Task", "UpgradeTools_Task", "UpgradeToolsFromImage_Task", "ApplyEvcModeVM_Task",
+    "StartRecording_Task", "StopRecording_Task", "StartReplaying_Task", "StopReplaying_Task", "TurnOffFaultToleranceForVM_Task",
+    "MakePrimaryVM_Task", "TerminateFaultTolerantVM_Task", "DisableSecondaryVM_Task", "EnableSecondaryVM_Task", "CustomizeVM_Task",
+    "ResetGuestInformation", "ExportVm",
+)  # fmt: skip
+RUNNING = ("Destroy_Task", "UnregisterVM", "MarkAsTemplate", "PowerOnVM_Task", "MarkAsVirtualMachine")
+STOPPED = ("PowerOffVM_Task", "SuspendVM_Task", "ResetVM_Task", "MountToolsInstaller", "MarkAsVirtualMachine")
+GUEST = ("RebootGuest", "StandbyGuest", "ShutdownGuest")
+
+
+@computed(VM, "disabledMethod")
+def _disabled(_: Inventory, vm: Managed) -> list[str]:
+    """What can't be done with the machine as it is. Running machines: as recorded of a vCenter 8.0.1."""
+    on = vm["runtime"].powerState == "poweredOn"
+    tools = vm["guest"].toolsRunningStatus == "guestToolsRunning"
+    return [*(RUNNING if on else STOPPED), *ALWAYS, *(() if on and tools else GUEST)]
 
 
 def expect(vm: Managed, wanted: str, *states: str) -> None:
@@ -53,6 +71,7 @@ def boot(call: Call, vm: Managed) -> None:
     claim(inventory, vm)
     vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOn", now(inventory)
     connect(vm, connected=True)
+    give_slots(vm["config"].hardware.device)
     inventory.touch(vm, host)
     record(call, vim.event.VmPoweredOnEvent, vm, f"{vm.name} on {host.name} in {inventory.path(vm)} is powered on", template=False)
     start_guest(inventory, vm)

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 from kube_api import somebody_patches
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
-from bfinfra.backends.kubernetes.owned import owned
+from bfinfra.backends.kubernetes.owned import claimed, owned
 from bfinfra.backends.transport import Seam, WriteRefused
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Conflict, Denied, Exists, Missing, Rejected, RemoteError
 from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret, Sources
 
 
 def config_map(space, data, name="settings", **metadata):
@@ -170,3 +174,43 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(cluster, name)
             ask("v1", "Pod", name)
     with pytest.raises(Rejected, match="no name"):
         cluster.log(name)
+
+
+def test_in_the_sandbox_a_kubeconfig_leads_where_it_listens():
+    cluster = {"server": "https://k8s.example.com:6443", "certificate-authority-data": "QQ=="}
+    config = {"clusters": [{"name": "k", "cluster": cluster}]}
+    seam = Seam(route=lambda host, port: ("127.0.0.1", 40001) if (host, port) == ("k8s.example.com", 6443) else None)
+    endpoint = Endpoint(kubeconfig=Secret("env", "CONFIG", Sources(env={"CONFIG": json.dumps(config)})))
+    (found,) = yaml.safe_load(Clusters(seam, None).kubeconfig(endpoint))["clusters"]
+    assert found["cluster"] == {**cluster, "server": "https://127.0.0.1:40001", "tls-server-name": "k8s.example.com"}
+
+
+@pytest.mark.parametrize("server_version", ["v1.17.17", "v1.18.0"])
+def test_a_server_that_notes_no_writer_before_the_first_apply_still_takes_away_what_we_made(server_version, sandbox_api, clusters):
+    cluster = clusters.at(Endpoint(kubeconfig=sandbox_api.secret()))
+    cluster.create(config_map("default", {"keep": "1", "drop": "1"}))
+    somebody_patches(cluster, "namespaces/default/configmaps/settings", {"data": {"theirs": "1"}})
+    cluster.apply(config_map("default", {"keep": "1"}))
+    assert cluster.get("v1", "ConfigMap", "settings", "default")["data"] == {"keep": "1", "theirs": "1"}
+
+
+@pytest.mark.parametrize(("writes", "stands"), [(2, True), (5, False)])
+@pytest.mark.parametrize("server_version", ["v1.17.17"])
+def test_what_a_controller_writes_into_a_new_object_does_not_fail_its_making(server_version, writes, stands, sandbox_api, clusters, monkeypatch):
+    cluster = clusters.at(Endpoint(kubeconfig=sandbox_api.secret()))
+    asked = []
+
+    def claimed_late(live):
+        asked.append(live)
+        if len(asked) <= writes:
+            somebody_patches(cluster, "namespaces/default/configmaps/settings", {"data": {"theirs": str(len(asked))}})
+        return claimed(live)
+
+    monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.claimed", claimed_late)
+    if not stands:
+        with pytest.raises(Conflict):
+            cluster.create(config_map("default", {"keep": "1", "drop": "1"}))
+        return
+    cluster.create(config_map("default", {"keep": "1", "drop": "1"}))
+    cluster.apply(config_map("default", {"keep": "1"}))
+    assert cluster.get("v1", "ConfigMap", "settings", "default")["data"] == {"keep": "1", "theirs": "2"}

@@ -135,3 +135,13 @@ def test_what_nobody_finishes_goes(vcenter: VCenter, host: Any, monkeypatch: pyt
     moid = imported(vcenter, host)
     vcenter.machines.discard(moid, FLAG, cancel=False)
     assert vcenter.machines.read([moid], [FLAG]) == []
+
+
+def test_a_half_made_machine_that_somebody_powered_on_goes(vcenter: VCenter, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every machine that runs lists Destroy_Task among what can't be done now: it is stopped, not waited for."""
+    monkeypatch.setattr(machines, "HANDOVER", 0)
+    monkeypatch.setattr(machines, "LAPSE", 1)
+    moid = imported(vcenter, host)
+    vcenter.machines.power_on(moid)
+    vcenter.machines.discard(moid, FLAG, cancel=False)
+    assert vcenter.machines.read([moid], [FLAG]) == []

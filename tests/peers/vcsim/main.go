@@ -89,10 +89,13 @@ func (h *gpuHost) RebootHostTask(ctx *simulator.Context, r *types.RebootHost_Tas
 	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: t.Run(ctx)}}
 }
 
+const gpuHostMemory = 1 << 40 // bytes; a server with GPUs has all its memory reserved, and vcsim's hosts have 4 GiB
+
 func addGPUs(m *simulator.Model, n int, enabled bool) {
 	for _, o := range m.Map().All("HostSystem") {
 		h := o.(*simulator.HostSystem)
 		var pt []types.BaseHostPciPassthruInfo
+		h.Hardware.MemorySize = gpuHostMemory
 		for i := 0; i < n; i++ {
 			id := fmt.Sprintf("0000:%02x:00.0", 0x17+i*0x11)
 			h.Hardware.PciDevice = append(h.Hardware.PciDevice, types.HostPciDevice{

@@ -25,6 +25,7 @@ SERVER = SimpleNamespace(uuid="6e9df987-a6e8-4d18-9476-9ea12a419e83", version="3
 UP = {"172.24.210.80:56001": SERVER}
 OUTSIDE = Outside(
     ca_pem="CA", registries={"reg.test": SimpleNamespace(username="u", password="p")}, gpu_server=UP.get, gpu_servers=lambda: UP,
+    host=lambda _: SimpleNamespace(has_image=lambda name: name == "reg.test/loaded:1", folder=lambda _: False),
     images={"printer:*": SimpleNamespace(output="one\ntwo\n", seconds=None, exit_code=0), "broken": SimpleNamespace(output="no", seconds=None, exit_code=3)},
 )  # fmt: skip
 
@@ -65,6 +66,18 @@ def test_a_cluster_cleared_in_the_middle_of_its_work_works_again(guest: RunningC
     until(lambda: guest.cluster.get("", "serviceaccounts", "default", "a"))
 
 
+@pytest.mark.parametrize(("version", "labelled"), [("v1.20.15", False), ("v1.21.0", True)])
+def test_a_namespace_is_labelled_with_its_name_from_1_21_on(clock: Clock, version: str, labelled: bool) -> None:
+    running = RunningCluster("g", version, clock, OUTSIDE)
+    running.start()
+    running.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {"x": "y"}}})
+    wanted = {"x": "y", **({"kubernetes.io/metadata.name": "a"} if labelled else {})}
+    assert (running.cluster.get("", "namespaces", "a") or {})["metadata"]["labels"] == wanted
+    running.upgrade("v1.22.0")
+    assert (running.cluster.get("", "namespaces", "a") or {})["metadata"]["labels"] == {"x": "y", "kubernetes.io/metadata.name": "a"}
+    running.cluster.close()
+
+
 def created(http: httpx2.Client, path: str, body: Any) -> Any:
     answer = http.post(path, json=body)
     assert answer.status_code == 201, answer.text
@@ -81,12 +94,20 @@ def waiting(http: httpx2.Client, name: str = "p") -> str:
 
 
 def servers_conf(http: httpx2.Client, text: str) -> dict[str, Any]:
-    data = {"servers.conf": base64.b64encode(text.encode()).decode()}
+    """A token as a pod has to have it: client.yaml where the client may write."""
+    files = {"servers.conf": text, "ca.crt": "a certificate", "client.yaml": "key: abc"}
+    data = {name: base64.b64encode(content.encode()).decode() for name, content in files.items()}
     created(http, f"{HOME}/secrets", {"metadata": {"name": "servers"}, "data": data})
-    return {"volumes": [{"name": "s", "secret": {"secretName": "servers"}}]}
+    copying = {"name": "copy", "image": "i", "command": ["/bin/sh", "-c", "cp /from/client.yaml /to/ && chmod 600 /to/client.yaml"],
+               "volumeMounts": [{"name": "s", "mountPath": "/from"}, {"name": "own", "mountPath": "/to"}]}
+    return {"initContainers": [copying], "volumes": [{"name": "s", "secret": {"secretName": "servers"}}, {"name": "own", "emptyDir": {}}]}
 
 
-MOUNTED = {"volumeMounts": [{"name": "s", "mountPath": "/etc/bitfusion"}]}
+MOUNTED = {"volumeMounts": [
+    {"name": "own", "mountPath": "/root/.bitfusion"},
+    {"name": "s", "mountPath": "/etc/bitfusion/servers.conf", "subPath": "servers.conf"},
+    {"name": "s", "mountPath": "/etc/bitfusion/tls/ca.crt", "subPath": "ca.crt"},
+]}
 GPUS = {"env": [{"name": "NUM_GPUS", "value": "2"}, {"name": "PARTIAL_GPU", "value": "0.8"}]}
 
 
@@ -111,6 +132,27 @@ def test_a_pod_fails_whose_servers_are_unreachable_or_unreadable(http: httpx2.Cl
     assert says in http.get(f"{HOME}/pods/p/log").text
 
 
+@pytest.mark.parametrize(("mounts", "container", "says"), [
+    ([{"name": "s", "mountPath": "/etc/bitfusion"}], {}, "open /root/.bitfusion/client.yaml: no such file or directory"),
+    ([*MOUNTED["volumeMounts"][1:], {"name": "s", "mountPath": "/root/.bitfusion"}], {}, "open /root/.bitfusion/client.yaml: read-only file system"),
+    (MOUNTED["volumeMounts"][:2], {}, "open /etc/bitfusion/tls/ca.crt: no such file or directory"),
+    (MOUNTED["volumeMounts"], {"env": [{"name": "HOME", "value": "/home/gpu"}]}, "open /home/gpu/.bitfusion/client.yaml: no such file"),
+])
+def test_a_client_needs_its_files_where_it_looks_and_wants_to_write_beside_its_own(http: httpx2.Client, mounts: Any, container: Any, says: str) -> None:
+    asking = {"volumeMounts": mounts, "command": ["bitfusion", "run", "-n", "1", "--", "x"], **container}
+    created(http, f"{HOME}/pods", pod(container=asking, **servers_conf(http, "servers:\n- reachable: 172.24.210.80:56001\n")))
+    until(lambda: phase(http) == "Failed")
+    assert says in http.get(f"{HOME}/pods/p/log").text
+
+
+def test_a_client_whose_file_is_mounted_alone_says_that_it_can_not_keep_the_old_one(http: httpx2.Client) -> None:
+    mounts = [{"name": "own", "mountPath": "/root/.bitfusion/client.yaml", "subPath": "client.yaml"}, *MOUNTED["volumeMounts"][1:]]
+    asking = {"volumeMounts": mounts, "command": ["bitfusion", "run", "-n", "1", "--", "x"]}
+    created(http, f"{HOME}/pods", pod(container=asking, **servers_conf(http, "servers:\n- reachable: 172.24.210.80:56001\n")))
+    until(lambda: phase(http) == "Succeeded")
+    assert "Unable to backup old client config file: rename /root/.bitfusion/client.yaml" in http.get(f"{HOME}/pods/p/log").text
+
+
 def test_a_command_line_asks_for_memory_too(http: httpx2.Client) -> None:
     created(http, f"{HOME}/pods", pod(container={"command": ["/bin/bash", "-c", "bitfusion run -n 1 -m 8000 -- python x.py"]}))
     until(lambda: phase(http) == "Succeeded")
@@ -133,6 +175,15 @@ def test_a_pod_waits_for_a_credential_of_its_registry(http: httpx2.Client) -> No
     auth = base64.b64encode(json.dumps({"auths": {"reg.test": {"username": "u", "password": "p"}}}).encode()).decode()
     created(http, f"{HOME}/secrets", {"metadata": {"name": "cred"}, "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": auth}})
     until(lambda: phase(http) == "Succeeded")
+
+
+@pytest.mark.parametrize(("image", "policy", "ends"), [
+    ("reg.test/loaded:1", "IfNotPresent", ""), ("reg.test/loaded:1", "Never", ""), ("reg.test/loaded:1", "Always", "ImagePullBackOff"),
+    ("reg.test/other:1", "IfNotPresent", "ImagePullBackOff"), ("reg.test/other:1", "Never", "ErrImageNeverPull"),
+])
+def test_an_image_that_is_on_the_node_is_not_pulled_unless_the_pod_says_always(image: str, policy: str, ends: str, http: httpx2.Client) -> None:
+    created(http, f"{HOME}/pods", pod(image=image, container={"imagePullPolicy": policy}))
+    until(lambda: waiting(http) == ends if ends else phase(http) == "Succeeded")
 
 
 def test_a_pod_waits_for_its_claim_and_the_claim_for_its_class(http: httpx2.Client, guest: RunningCluster) -> None:

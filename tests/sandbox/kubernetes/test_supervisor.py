@@ -96,6 +96,9 @@ def test_a_login_gives_a_token_that_carries_its_expiry(world: World) -> None:
     body = answer.json()["session_id"].split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     assert claims["exp"] - claims["iat"] == 36000
+    assert (claims["domain"], bool(claims["aud"])) == ("x.test", True)
+    head = answer.json()["session_id"].split(".")[0]
+    assert json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))["kid"], "a real token names its key"
     with world.client("10.0.0.1:6443", answer.json()["session_id"]) as client:
         assert client.get("/api/v1/namespaces/ns").status_code == 200
 
@@ -142,15 +145,15 @@ def test_nobody_makes_or_removes_namespaces_here(world: World) -> None:
         assert client.delete("/api/v1/namespaces/ns").status_code == 403
 
 
-def test_a_namespace_has_its_storage_as_quota_and_its_classes_as_bindings(world: World) -> None:
+def test_a_namespace_has_its_storage_as_quota_and_its_classes(world: World) -> None:
     with world.client("10.0.0.1:6443", world.token("dev@x.test")) as client:
-        quota = client.get("/api/v1/namespaces/ns/resourcequotas/ns").json()["spec"]["hard"]
-        bound = client.get("/apis/vmoperator.vmware.com/v1alpha1/namespaces/ns/virtualmachineclassbindings").json()["items"]
+        quota = client.get("/api/v1/namespaces/ns/resourcequotas/ns-storagequota").json()["spec"]["hard"]
+        machines = client.get("/apis/vmoperator.vmware.com/v1alpha1/namespaces/ns/virtualmachineclasses").json()["items"]
         classes = client.get("/apis/storage.k8s.io/v1/storageclasses").json()["items"]
         releases = client.get("/apis/run.tanzu.vmware.com/v1alpha1/tanzukubernetesreleases").json()["items"]
     assert quota == {"gold-policy.storageclass.storage.k8s.io/requests.storage": "9223372036854775807",
                      "silver.storageclass.storage.k8s.io/requests.storage": "1024Mi"}  # fmt: skip
-    assert [each["classRef"]["name"] for each in bound] == ["large", "small"]
+    assert [each["metadata"]["name"] for each in machines] == ["large", "small"]
     assert [each["metadata"]["name"] for each in classes] == ["gold-policy", "silver"]
     assert [each["spec"]["version"] for each in releases] == [each.lstrip("v") for each in RELEASES]
 
@@ -237,6 +240,36 @@ def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(world: World, 
     world.served(world.token("dev@x.test")).create(cluster(**wrong))
     until(lambda: world.phase() == "failed")
     assert reason in {each.get("reason") for each in world.cluster()["status"]["conditions"]}
+
+
+@pytest.mark.parametrize(("version", "classes", "bindings"), [("v1.27.5", ["small"], 0), ("v1.20.2", [], 1)])
+def test_what_a_namespace_offers_stands_where_the_version_has_it(
+    listeners: Listeners, pki: Pki, clock: Clock, version: str, classes: list[str], bindings: int
+) -> None:
+    """Since vSphere 8.0.2 classes are objects of the namespace; bindings are served, and nothing fills them."""
+    supervisor = Supervisor("10.0.0.2", version, clock, outside(listeners, pki))
+    supervisor.open()
+    supervisor.namespace_ready("ns", NamespaceSpec(vm_classes=("small",), access=ACCESS))
+    found = supervisor.cluster.all("vmoperator.vmware.com", "virtualmachineclasses", "ns")
+    assert [each["metadata"]["name"] for each in found] == classes
+    assert len(supervisor.cluster.all("vmoperator.vmware.com", "virtualmachineclassbindings", "ns")) == bindings
+    supervisor.close()
+
+
+@pytest.mark.parametrize(("version", "kept"), [("v1.18.2", False), ("v1.20.2", True)])
+def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(listeners: Listeners, pki: Pki, clock: Clock, version: str, kept: bool) -> None:
+    supervisor = Supervisor("10.0.0.1", version, clock, outside(listeners, pki), releases=RELEASES)
+    supervisor.open()
+    supervisor.namespace_ready("ns", SPEC)
+    definition = supervisor.cluster.get("apiextensions.k8s.io", "customresourcedefinitions", "tanzukubernetesclusters.run.tanzu.vmware.com")
+    assert [each["name"] for each in definition["spec"]["versions"]] == ["v1alpha1", *(["v1alpha2", "v1alpha3"] if kept else [])]
+    world, given = World(supervisor, listeners, pki), cluster()
+    given["spec"]["topology"]["workers"]["volumes"] = [{"name": "v", "mountPath": "/v", "capacity": {"storage": "1Gi"}}]
+    given["spec"]["settings"] = {"network": {"trust": {"additionalTrustedCAs": [{"name": "a", "data": "eA=="}]}}}
+    world.served(world.token("dev@x.test")).create(given)
+    spec = world.cluster()["spec"]
+    assert ("volumes" in spec["topology"]["workers"], "trust" in spec["settings"]["network"]) == (kept, kept)
+    supervisor.close()
 
 
 def test_a_failed_cluster_goes_on_once_the_namespace_offers_what_it_needs(world: World) -> None:

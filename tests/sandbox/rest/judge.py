@@ -32,7 +32,7 @@ def misfits(kind: Any, value: Any, at: str = "$") -> list[str]:
     """What is wrong with a JSON value by a definition, or by a class of the SDK; nothing where it fits."""
     kind = kind.get_binding_type().definition if hasattr(kind, "get_binding_type") else kind
     if isinstance(kind, vapi.OptionalDefinition):
-        return misfits(kind.element_type, value, at)
+        return [] if value is None else misfits(kind.element_type, value, at)
     if isinstance(kind, vapi.ListDefinition) and getattr(kind.element_type, "name", "") == "map-entry":
         return [wrong for key, each in value.items() for wrong in misfits(kind.element_type.get_field("value"), each, f"{at}[{key}]")]
     if isinstance(kind, vapi.ListDefinition):

@@ -116,6 +116,9 @@ def _operation(rest: Any, types: Any) -> Operation:
     body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
     marker, _, action = query.partition("=")  # `?action=find`, or `?library_id`
     marker = "" if action else marker
+    asked = rest._dispatch_parameters or {}  # older SDKs have the query here
+    action = action or asked.get("action", "")
+    marker = marker or next((name for name in asked if name != "action"), "")
     names = frozenset(rest._query_parameters.values()) | ({marker} - {""})
     return Operation(rest.http_method, template, action, marker, names, body, types["output_type"].definition)
 

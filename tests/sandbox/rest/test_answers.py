@@ -60,5 +60,12 @@ def test_single_objects_fit(rest: Rest) -> None:
         assert misfits(kind, value) == [], kind
 
 
+def test_a_supervisor_tells_of_its_networks_and_its_banner(rest: Rest) -> None:
+    info = rest.get(f"/api/vcenter/namespace-management/clusters/{supervisor(rest)}")
+    assert (info["login_banner"], info["master_management_network"]["mode"]) == ("", "STATICRANGE")
+    vds = info["network_provider"] == "VSPHERE_NETWORK"
+    assert [name in info for name in ("workload_networks", "load_balancers", "ncp_cluster_network_info")] == [vds, vds, not vds]
+
+
 def test_the_judge_sees_what_is_wrong() -> None:
     assert misfits(vcenter_client.Cluster.Info, {"name": 7, "colour": 1}) == ["$.colour: unknown", "$.resource_pool: missing", "$.name: 7 is no str"]

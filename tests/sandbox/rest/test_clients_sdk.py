@@ -43,6 +43,7 @@ class Recorder:
                 if request.url.host != "vc.small.test" or not request.url.path.startswith("/api/"):
                     return answer
                 body = b"".join(answer.stream)
+                answer.close()  # gives its connection back
                 recorder.keep(request, answer.status_code, body)
                 return httpx2.Response(answer.status_code, headers=answer.headers, content=body, extensions=answer.extensions)
 
@@ -105,13 +106,15 @@ def test_all_that_is_said_when_a_server_comes_from_a_library_fits(sandbox: Runni
 
 TEMPLATES = "/vcenter/vm-template/library-items"
 CARD = vim.vm.device.VirtualEthernetCard
+REGISTERED = {"vcenter_url": "https://vc.small.test", "vcenter_guid": "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61", "vcenter_thumbprint": ":".join(["AB"] * 20)}
+"""What a Bitfusion server is told of its vCenter; a virtual machine says so itself."""
 
 
 def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder, site = Recorder(), yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
     machine = site["virtual_machine"]["sckubw01"]
     server = yaml.safe_load(EXAMPLES["bitfusion_server"].read_text())["bitfusion_server"]["bf-01"]
-    for name, item, properties in (("of-an-ovf", ovf_item(sandbox, tmp_path), {**server["properties"], "network.ip_cidr.1": "10.2.0.77/24"}), ("of-a-template", template_item(sandbox), {})):
+    for name, item, properties in (("of-an-ovf", ovf_item(sandbox, tmp_path), {**server["properties"], **REGISTERED, "network.ip_cidr.1": "10.2.0.77/24"}), ("of-a-template", template_item(sandbox), {})):
         library = {"name": "images", "item": item}
         site["virtual_machine"] = {name: {key: value for key, value in machine.items() if key != "template"} | {"library": library, "properties": properties}}
         run(site, tmp_path, sandbox, recorder)
@@ -214,6 +217,7 @@ def test_all_that_is_said_in_the_life_of_a_supervisor_fits(networking: str, sand
     if networking == "avi":
         account = enable["vds"].pop("haproxy")
         account.pop("servers")
+        enable["vds"].pop("services")  # Avi has its own
         enable["vds"]["avi"] = account | {"server": "10.2.0.220:443", "cloud": "Default-Cloud"}
     elif networking == "nsx":
         enable.pop("vds")

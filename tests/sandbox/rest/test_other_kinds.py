@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import ssl
 import zipfile
+from typing import Any
 
 from asking import Rest, basic, control
 from namespace_specs import made
@@ -14,13 +15,23 @@ from bfinfra.sandbox import Running
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 
 
+def backings(found: dict[str, Any]) -> list[Any]:
+    """Of a vCenter since 8.0.2, which says devices in no other way."""
+    assert found["devices"] is None
+    return [each["device"]["backing"] for each in found["config_spec"]["deviceChange"]]
+
+
 def test_classes_are_made_changed_and_removed(rest: Rest) -> None:
     assert rest.call("POST", CLASSES, {"id": "gpu", "cpu_count": 4, "memory_MB": 8192}).status == 204
     assert rest.call("POST", CLASSES, {"id": "gpu", "cpu_count": 4, "memory_MB": 8192}).data["error_type"] == "ALREADY_EXISTS"
     assert rest.call("PATCH", f"{CLASSES}/gpu", {"devices": {"vgpu_devices": [{"profile_name": "grid"}]}}).data["error_type"] == "INVALID_ARGUMENT"
     change = {"memory_reservation": 100, "devices": {"vgpu_devices": [{"profile_name": "grid_v100dx-32q"}]}}
     assert rest.call("PATCH", f"{CLASSES}/gpu", change).status == 204
-    assert rest.get(f"{CLASSES}/gpu")["devices"]["vgpu_devices"] == [{"profile_name": "grid_v100dx-32q"}]
+    assert backings(rest.get(f"{CLASSES}/gpu")) == [{"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_v100dx-32q"}]
+    assert rest.call("PATCH", f"{CLASSES}/gpu", {"cpu_count": 2}).status == 204
+    assert len(backings(rest.get(f"{CLASSES}/gpu"))) == 1
+    assert rest.call("PATCH", f"{CLASSES}/gpu", {"devices": {"vgpu_devices": []}}).status == 204
+    assert backings(rest.get(f"{CLASSES}/gpu")) == []
     assert rest.call("DELETE", f"{CLASSES}/gpu").status == 204
     assert rest.call("GET", f"{CLASSES}/gpu").status == 404
 

@@ -115,9 +115,9 @@ def test_custom_attributes_are_unique_typed_and_readable(client: Any) -> None:
     with pytest.raises(vmodl.fault.InvalidArgument):
         manager.SetField(client.vm("a"), made.key, "x")
     anything = manager.AddCustomFieldDef("all", None)
-    assert {each.name for each in manager.field} == {"bfinfra", "all"}
+    assert {each.name for each in manager.field} == {"AutoDeploy.MachineIdentity", "bfinfra", "all"}
     manager.RemoveCustomFieldDef(anything.key)
-    assert [each.name for each in manager.field] == ["bfinfra"]
+    assert [each.name for each in manager.field] == ["AutoDeploy.MachineIdentity", "bfinfra"]
 
 
 def test_events_tell_who_changed_what(site: Any, client: Any) -> None:
@@ -179,3 +179,33 @@ def test_port_groups_take_adapters_and_refuse_to_go_while_used(client: Any) -> N
     assert group.name == "roce"
     with pytest.raises(vim.fault.ConcurrentAccess):
         group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="x", configVersion=stale))
+
+
+def test_settings_of_a_port_group_that_a_change_does_not_name_stay(client: Any) -> None:
+    spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs"))
+    switch, vmware = client.run(client.find("Singapore/network").CreateDVS_Task(spec)), vim.dvs.VmwareDistributedVirtualSwitch
+    port = vmware.VmwarePortConfigPolicy(vlan=vmware.VlanIdSpec(inherited=False, vlanId=7))
+    client.run(switch.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="a", type="earlyBinding", defaultPortConfig=port)]))
+    group = client.find("Singapore/network/a")
+    assert group.config.defaultPortConfig.blocked.inherited, "from its switch"
+    blocked = vmware.VmwarePortConfigPolicy(blocked=vim.BoolPolicy(inherited=False, value=True))
+    client.run(group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(defaultPortConfig=blocked)))
+    now = group.config.defaultPortConfig
+    assert (now.vlan.vlanId, now.blocked.value) == (7, True)
+
+
+def test_disks_adapters_and_controllers_say_what_nobody_set(client: Any) -> None:
+    device = vim.vm.device
+    backing = device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network")
+    added = (
+        (device.ParaVirtualSCSIController(key=-1, sharedBus="noSharing"), None),
+        (device.VirtualDisk(key=-2, controllerKey=-1, capacityInKB=1024, backing=device.VirtualDisk.FlatVer2BackingInfo(diskMode="persistent")), "create"),
+        (device.VirtualVmxnet3(key=-3, backing=backing), None),
+    )
+    vm = client.vm("a", deviceChange=[device.VirtualDeviceSpec(operation="add", device=each, fileOperation=how) for each, how in added])
+    controller, disk, card = (next(each for each in vm.config.hardware.device if isinstance(each, kind)) for kind in (device.VirtualSCSIController, device.VirtualDisk, device.VirtualVmxnet3))
+    assert (controller.hotAddRemove, controller.unitNumber) == (True, 3)
+    assert (disk.shares.level, disk.storageIOAllocation.limit, disk.backing.sharing) == ("normal", -1, "sharingNone")
+    assert (card.resourceAllocation.limit, card.connectable.migrateConnect, card.slotInfo) == (-1, "unset", None)
+    client.run(vm.PowerOn())
+    assert next(each for each in vm.config.hardware.device if each.key == card.key).slotInfo.pciSlotNumber == 160

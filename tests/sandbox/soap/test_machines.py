@@ -144,15 +144,26 @@ def test_an_unknown_network_is_refused(client: Any) -> None:
     assert client.find("Singapore/vm/x") is None
 
 
-def test_a_disk_larger_than_the_datastore_is_refused(client: Any) -> None:
-    changes = [
+def with_disk(size: int) -> list[Any]:
+    return [
         vim.vm.device.VirtualDeviceSpec(operation="add", device=vim.vm.device.ParaVirtualSCSIController(key=-1, busNumber=0, sharedBus="noSharing")),
         vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=vim.vm.device.VirtualDisk(
-            key=-2, controllerKey=-1, unitNumber=0, capacityInKB=5 << 30, backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName="", diskMode="persistent"),
+            key=-2, controllerKey=-1, unitNumber=0, capacityInKB=size, backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName="", diskMode="persistent"),
         )),
     ]
+
+
+def test_a_disk_larger_than_the_datastore_is_refused(client: Any) -> None:
     with pytest.raises(vim.fault.NoDiskSpace):
-        client.vm("x", deviceChange=changes)
+        client.vm("x", deviceChange=with_disk(5 << 30))
+
+
+def test_a_disk_grows_no_further_than_its_datastore(client: Any) -> None:
+    vm = client.vm("x", deviceChange=with_disk(1 << 20))
+    (disk,) = [each for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualDisk)]
+    disk.capacityInKB, disk.capacityInBytes = 5 << 30, 5 << 40
+    with pytest.raises(vim.fault.NoDiskSpace):
+        client.run(vm.Reconfigure(vim.vm.ConfigSpec(deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="edit", device=disk)])))
 
 
 def test_a_task_holds_its_machine(make_site: Any) -> None:

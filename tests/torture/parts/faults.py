@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kinds.lifecycle import EVERYTHING, QUICK, endings
@@ -22,7 +22,6 @@ from torture.worlds import DEMO, sandbox_of
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
-from bfinfra.engine.retry import Patience
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ending
 from bfinfra.sandbox import Running
@@ -189,7 +188,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         on_pause(seconds)
         time.sleep(min(seconds, QUICK.longest))
 
-    patience = Patience(QUICK.attempts, QUICK.pause, QUICK.longest, sleep)
+    patience = replace(QUICK, sleep=sleep)
     setting = app.Setting(sandbox=sandbox, patience=patience, fillings=(lambda inner: Impatient(inner, fault.timeout),))
     try:
         outcome = app.apply(app.load(DEMO.site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=patience, deadline=20), around=setting)

@@ -1,7 +1,6 @@
-"""Stopped or out of time, it leaves nothing open, and the next apply goes on.
+"""Stopped at once or out of time, it leaves nothing open, and the next apply goes on.
 
-`bfinfra apply` as whole processes on the sandbox. The first SIGINT or SIGTERM, at a random instant: no step begins any more, what runs is finished, it logs out,
-exit 130 or 143. The second stops at once. A deadline that is too short ends as "still waiting", exit 3, and the next apply waits on. Sessions are counted at the
+`bfinfra apply` as whole processes on the sandbox. The second SIGINT or SIGTERM, at a random instant, stops it at once (of the first, see the part `signals`). A deadline that is too short ends as "still waiting", exit 3, and the next apply waits on. Sessions are counted at the
 server after many runs, a third of them killed: the next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/flaws.md).
 """
 
@@ -18,7 +17,6 @@ from torture.worlds import CHAIN_PLACE, DEMO, sandbox_of
 
 ROUNDS, RUNS = 12, 100
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-GRACE = 1.0  # seconds: a signal is heard at the next tick of a machine that does other things too
 SLOW = 4.0  # seconds that each write takes where a second signal comes
 AT_ONCE = 2.0  # seconds
 PACE = 0.2  # of real time: fast, but things do take their time
@@ -30,38 +28,19 @@ def counts(effort: Effort) -> Iterator[Count]:
         alone = at.run("apply", "--yes")
         assert alone.end() == 0, alone.said()
         longest, whole = time.monotonic() - began, world(at.sandbox)
-        for what, strike in {"the first": gently, "the second": at_once}.items():
-            for number, code in SIGNALS.items():
-                count = Count(f"`{DEMO.name}`, {what} {number.name} at a random instant")
-                for turn in range(effort.number(ROUNDS, 1) if effort.wants(count.what) else 0):
-                    at.sandbox.reset()
-                    after = effort.chance(f"{what} {number} {turn}").uniform(0.2, longest)
-                    with count.trial(f"after {after:.2f} s"):
-                        strike(at, number, after, count, code)
-                        finished(at, whole)
-                if count.tried:
-                    yield count
+        for number, code in SIGNALS.items():
+            count = Count(f"`{DEMO.name}`, the second {number.name} at a random instant")
+            for turn in range(effort.number(ROUNDS, 1) if effort.wants(count.what) else 0):
+                at.sandbox.reset()
+                after = effort.chance(f"the second {number} {turn}").uniform(0.2, longest)
+                with count.trial(f"after {after:.2f} s"):
+                    at_once(at, number, after, count, code)
+                    finished(at, whole)
+            if count.tried:
+                yield count
     for count, try_ in ((Count(f"`{CHAIN_PLACE.name}`, a deadline of a second until all is done"), deadlines), (Count("sessions left"), sessions)):
         if effort.wants(count.what):
             yield try_(count, effort)
-
-
-def gently(at: Desk, number: int, after: float, count: Count, code: int) -> None:
-    """One signal; what it must leave."""
-    before = len(at.journal())
-    run = at.start("apply", "--yes")
-    time.sleep(after)
-    struck = time.time()
-    run.process.send_signal(number)
-    ended = run.end()
-    count.add({0: "had ended before", code: "stopped"}.get(ended, "before its first line"), 1)
-    assert ended in (0, code, -number), f"exit {ended}: {run.said()[-500:]}"
-    lines = at.journal()[before:]
-    begun, done = ([line for line in lines if line["event"] == event] for event in ("StepBegun", "StepEnded"))
-    assert len(begun) == len(done), "a step that ran was not finished"
-    assert ended == 0 or not [line for line in begun if line["at"] > struck + GRACE], "a step began after the signal"
-    left = at.sandbox.sessions()
-    assert not left["vcenter"] and not left["rest"], f"sessions left: {left}"
 
 
 def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
+from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.plugins import advertised, registers
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
 NODES: Key = ("", "nodes")
 KUBELET = "kubelet"
-SOCKETS = "/var/lib/kubelet"
 
 
 class Devices:
@@ -19,13 +20,13 @@ class Devices:
 
     kinds = (NODES,)
 
-    def __init__(self, loop: Loop) -> None:
-        self._cluster = loop.cluster
+    def __init__(self, loop: Loop, outside: Outside) -> None:
+        self._cluster, self._outside = loop.cluster, outside
         self._known: set[str] = set()
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The node of a plug-in's pod."""
-        found = _advertised(change.after) if change.key == PODS else {}
+        found = self._advertised(change.after) if change.key == PODS else {}
         self._known |= found.keys()
         if found and (node := dig(change.after, "spec", "nodeName")):
             yield (NODES, "", node)
@@ -36,20 +37,15 @@ class Devices:
             return
         pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing)]
         running = [pod for pod in pods if dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp")]
-        wanted = {name: number for pod in running for name, number in _advertised(pod).items()}
+        wanted = {name: number for pod in running for name, number in self._advertised(pod).items()}
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
             status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if name not in self._known}, **wanted}
         if status != thing.get("status"):
             self._cluster.set_status(thing, status, KUBELET)
 
-
-def _advertised(pod: Object) -> dict[str, str]:
-    """Of a privileged pod with the kubelet's folder that is told a resource's name and number."""
-    folders = {dig(each, "hostPath", "path", default="") for each in dig(pod, "spec", "volumes", default=[])}
-    found = {}
-    for container in dig(pod, "spec", "containers", default=[]) if any(folder.startswith(SOCKETS) for folder in folders) else ():
-        env = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}
-        if dig(container, "securityContext", "privileged") and env.get("RESOURCE_NAME") and env.get("RESOURCE_NUMS", "").isdecimal():
-            found[env["RESOURCE_NAME"]] = env["RESOURCE_NUMS"]
-    return found
+    def _advertised(self, pod: Object) -> dict[str, str]:
+        """What its containers register at the kubelet of its node."""
+        folder = self._outside.kubelet_folder(dig(pod, "spec", "nodeName", default=""))
+        own = [each for each in dig(pod, "spec", "containers", default=[]) if registers(pod, each, folder)]
+        return {name: number for container in own for name, number in advertised(container).items()}

@@ -53,7 +53,7 @@ class Jobs:
             thing = self._cluster.set_status(thing, status)
         if not over:
             for _ in range(min(thing["spec"].get("parallelism", 1), wanted - done) - active):
-                self._cluster.create(_pod(thing))
+                self._loop.made(thing, _pod(thing))
 
     def _status(self, job: Object, active: int, done: int, failed: int) -> Object:
         began = dig(job, "status", "startTime", default=stamp(self._cluster.clock.now()))

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from bfinfra.sandbox.kubernetes.bitfusion_log import asked, printed, servers_of
+from bfinfra.sandbox.kubernetes.bitfusion_log import Ask, asked, opened, places, printed
+from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, FilesError, Volume, home_of, volumes_of
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.flexdirect_log import called, folders_of, has_folder, said
 from bfinfra.sandbox.kubernetes.logs import Logs
-from bfinfra.sandbox.kubernetes.mpi_log import benchmark
+from bfinfra.sandbox.kubernetes.mpi_log import benchmark, unlicensed, workers_of
+from bfinfra.sandbox.kubernetes.nvidia import CODE as NVIDIA_CODE
+from bfinfra.sandbox.kubernetes.nvidia import RESOURCE
+from bfinfra.sandbox.kubernetes.nvidia import is_plugin as is_nvidia
+from bfinfra.sandbox.kubernetes.nvidia import last_words as nvidia_words
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside, Work
+from bfinfra.sandbox.kubernetes.plugins import CODE, advertised, last_words, registers
 from bfinfra.sandbox.kubernetes.pods import config_maps_of, containers, secrets_of
 from bfinfra.sandbox.kubernetes.reachability import reported, tried
 from bfinfra.sandbox.kubernetes.store import Change, Key
@@ -46,6 +54,7 @@ class Kubelet:
         """The next step of a pod on a node."""
         if thing is None:
             self._logs.sweep()
+            self._cluster.webhooks.services.sweep()
         if thing is None or not dig(thing, "spec", "nodeName"):
             return
         uid, phase = uid_of(thing), dig(thing, "status", "phase")
@@ -57,21 +66,35 @@ class Kubelet:
                 self._wait(thing, *hindrance)
             else:
                 self._loop.once(("start", uid), "pod", lambda: self._start(item, uid))
+        elif phase == "Running" and _backs_off(thing):
+            if not self._crashing(thing, stamp(self._cluster.clock.now())):
+                self._loop.once(("start", uid), "pod", lambda: self._start(item, uid))
         elif phase == "Running" and self._ends(thing):
             self._loop.once(("run", uid), "workload", lambda: self._finish(item, uid))
 
-    def _hindrance(self, pod: Object) -> tuple[str, str] | None:
+    def _hindrance(self, pod: Object) -> tuple[str, str, str] | None:
+        """Reason and message, and the init container that it is about, "" where it is about all."""
         namespace = namespace_of(pod)
         for kind, plural, names in (("secret", "secrets", secrets_of(pod)), ("configmap", "configmaps", config_maps_of(pod))):
             for name in sorted(names):
                 if self._cluster.get("", plural, name, namespace) is None:
-                    return "ContainerCreating", f'MountVolume.SetUp failed for volume: {kind} "{name}" not found'
+                    return "ContainerCreating", f'MountVolume.SetUp failed for volume: {kind} "{name}" not found', ""
+        node = self._outside.host(pod["spec"]["nodeName"])
+        for name, path in folders_of(pod):
+            if not has_folder(node, path, self._outside.kubelet_folder(pod["spec"]["nodeName"])):
+                return "ContainerCreating", f'MountVolume.SetUp failed for volume "{name}" : hostPath type check failed: {path} is not a directory', ""
         for container in containers(pod):
+            policy, there = container.get("imagePullPolicy"), node is not None and node.has_image(container["image"])
+            if there and policy != "Always":
+                continue
+            init = container["name"] if container in (pod["spec"].get("initContainers") or []) else ""
+            if policy == "Never":
+                return "ErrImageNeverPull", f'Container image "{container["image"]}" is not present with pull policy of Never', init
             host = container["image"].partition("/")[0]
             registry = self._outside.registries.get(host)
             if registry and (registry.username, str(registry.password)) not in self._credentials(pod, host):
                 why = f'Back-off pulling image "{container["image"]}": pull access denied, {host} asks for credentials: 401 Unauthorized'
-                return "ImagePullBackOff", why
+                return "ImagePullBackOff", why, init
         return None
 
     def _credentials(self, pod: Object, host: str) -> set[tuple[str, str]]:
@@ -84,10 +107,14 @@ class Kubelet:
             found |= credentials(dig(secret, "data", ".dockerconfigjson", default=""), host)
         return found
 
-    def _wait(self, pod: Object, reason: str, message: str) -> None:
-        states = [{**_state(each, {"waiting": {"reason": reason, "message": message}}), "ready": False} for each in pod["spec"]["containers"]]
-        if states != dig(pod, "status", "containerStatuses"):
-            self._cluster.set_status(pod, {**pod["status"], "containerStatuses": states}, KUBELET)
+    def _wait(self, pod: Object, reason: str, message: str, init: str = "") -> None:
+        """`init`: the init container that waits; the others wait for it."""
+        told, behind = {"waiting": {"reason": reason, "message": message}}, {"waiting": {"reason": "PodInitializing"}}
+        states = [{**_state(each, behind if init else told), "ready": False} for each in pod["spec"]["containers"]]
+        before = [{**_state(each, told if each["name"] == init else behind), "ready": False} for each in pod["spec"].get("initContainers") or []] if init else []
+        status = {"containerStatuses": states, **({"initContainerStatuses": before} if before else {})}
+        if any(dig(pod, "status", name) != value for name, value in status.items()):
+            self._cluster.set_status(pod, {**pod["status"], **status}, KUBELET)
             self._cluster.event("FailedMount" if reason == "ContainerCreating" else "Failed", message, pod)
 
     def _start(self, item: Item, uid: str) -> None:
@@ -95,15 +122,57 @@ class Kubelet:
         if pod is None or uid_of(pod) != uid or self._hindrance(pod) or pod["metadata"].get("deletionTimestamp"):
             return
         when = stamp(self._cluster.clock.now())
+        if crashing := self._crashing(pod, when):
+            self._crash(pod, crashing, when)
+            return
+        volumes = volumes_of(pod, lambda plural, name: self._cluster.get("", plural, name, namespace_of(pod)))
         for container in containers(pod):
-            lines, fine = self._output(pod, container, when)
+            try:
+                ContainerFiles(pod, container, volumes).run(container)
+                lines, fine = self._output(pod, container, volumes, when)
+            except FilesError as error:
+                lines, fine = [str(error)], False
             self._logs.add(uid, container["name"], lines, failed=not fine)
         states = [{**_state(each, {"running": {"startedAt": when}}), "ready": True, "started": True} for each in pod["spec"]["containers"]]
         ready = [condition(kind, status=True, when=when) for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+        ended = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": when, "finishedAt": when}}
+        before = [{**_state(each, ended), "ready": True} for each in pod["spec"].get("initContainers") or []]
+        self._cluster.webhooks.services.started(pod)
         number = int(pod["metadata"]["resourceVersion"]) % 250 + 2
         status = {**pod["status"], "phase": "Running", "startTime": when, "conditions": ready, "containerStatuses": states, "podIP": f"192.168.0.{number}",
-                  "podIPs": [{"ip": f"192.168.0.{number}"}], "hostIP": "172.24.208.10"}  # fmt: skip
+                  "podIPs": [{"ip": f"192.168.0.{number}"}], "hostIP": "172.24.208.10", **({"initContainerStatuses": before} if before else {})}  # fmt: skip
         self._cluster.set_status(pod, status, KUBELET)
+
+    def _crashing(self, pod: Object, when: str) -> dict[str, tuple[int, list[str]]]:
+        """Device plug-ins that do not find on their node what they need: container → how it ends, and its last words."""
+        node = pod["spec"]["nodeName"]
+        found: dict[str, tuple[int, list[str]]] = {}
+        for container in pod["spec"]["containers"]:
+            if is_nvidia(container):
+                words = nvidia_words(pod, container, self._outside.gpus(node))
+                found |= {container["name"]: (NVIDIA_CODE, words)} if words else {}
+            elif advertised(container) and not registers(pod, container, self._outside.kubelet_folder(node)):
+                found[container["name"]] = (CODE, last_words(when))
+        return found
+
+    def _crash(self, pod: Object, crashing: Mapping[str, tuple[int, list[str]]], when: str) -> None:
+        """Its containers end as soon as they start, again and again; the kubelet waits longer each time."""
+        uid = uid_of(pod)
+        for name, (_, words) in crashing.items():
+            self._logs.add(uid, name, words)
+        back_off = f"back-off 20s restarting failed container={next(iter(crashing))} pod={name_of(pod)}_{namespace_of(pod)}({uid})"
+        states = []
+        for each in pod["spec"]["containers"]:
+            if each["name"] in crashing:
+                code = crashing[each["name"]][0]
+                end = {"exitCode": code, "reason": "Error", "startedAt": when, "finishedAt": when, **self._last_words(uid, each, code)}
+                state = _state(each, {"waiting": {"reason": "CrashLoopBackOff", "message": back_off}})
+                states.append({**state, "ready": False, "restartCount": 2, "lastState": {"terminated": end}})
+            else:
+                states.append({**_state(each, {"running": {"startedAt": when}}), "ready": True})
+        conditions = [condition(kind, status=kind in ("Initialized", "PodScheduled"), when=when) for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+        self._cluster.set_status(pod, {**pod["status"], "phase": "Running", "startTime": when, "conditions": conditions, "containerStatuses": states}, KUBELET)
+        self._cluster.event("BackOff", "Back-off restarting failed container", pod)
 
     def _ends(self, pod: Object) -> bool:
         return bool(dig(pod, "spec", "restartPolicy") != "Always")
@@ -133,33 +202,38 @@ class Kubelet:
     def _work(self, container: Object) -> Work | None:
         return next((work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)), None)
 
-    def _output(self, pod: Object, container: Object, when: str) -> tuple[list[str], bool]:
+    def _output(self, pod: Object, container: Object, volumes: Mapping[str, Volume], when: str) -> tuple[list[str], bool]:
         work = self._work(container)
         if work and work.output is not None:
             return work.output.splitlines(), True
         if ways := tried(container):
             return reported(ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves)
-        ask = asked(container, self._environment(pod, container))
+        if call := called(container):
+            return said(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
+        environment = self._environment(pod, container)
+        ask = asked(container, environment)
         if ask is None:
-            return benchmark(container), True
-        servers = self._servers(pod, container)
-        if servers is None:
+            return self._training(pod, container)
+        return self._remote(ask, ContainerFiles(pod, container, volumes), environment, when)
+
+    def _remote(self, ask: Ask, files: ContainerFiles, environment: Mapping[str, str], when: str) -> tuple[list[str], bool]:
+        """A Bitfusion client's, with the access and servers that are mounted, or its image's own."""
+        home = home_of(files, environment)
+        if not any(files.mounted(path) for path in places(home)):  # its image brings its own
             up = dict(self._outside.gpu_servers())
             return printed(ask, list(up) or ["127.0.0.1:56001"], up, when)
+        servers, lines = opened(files, home, when)
         if not servers:
-            return [f"[ERROR] {when} Failed to parse /etc/bitfusion/servers.conf: no server is reachable"], False
-        return printed(ask, servers, {each: server for each in servers if (server := self._outside.gpu_server(each))}, when)
+            return lines, False
+        more, fine = printed(ask, servers, {each: server for each in servers if (server := self._outside.gpu_server(each))}, when)
+        return [*more[:1], *lines, *more[1:]], fine
 
-    def _servers(self, pod: Object, container: Object) -> list[str] | None:
-        """The servers of the servers.conf that the container mounts; None where its image brings its own."""
-        mounted = {each["name"] for each in container.get("volumeMounts") or []}
-        for volume in dig(pod, "spec", "volumes", default=[]):
-            sources = [volume.get("secret"), *(each.get("secret") for each in dig(volume, "projected", "sources", default=[]))]
-            for source in sources if volume["name"] in mounted else ():
-                secret = source and self._cluster.get("", "secrets", source.get("secretName") or source.get("name", ""), namespace_of(pod))
-                if secret and "servers.conf" in (secret.get("data") or {}):
-                    return servers_of(base64.b64decode(secret["data"]["servers.conf"]).decode(errors="replace"))
-        return None
+    def _training(self, pod: Object, container: Object) -> tuple[list[str], bool]:
+        """A launcher's, whose workers with GPUs must all have licensed ones."""
+        workers = workers_of(pod, self._cluster.store.all(PODS, namespace_of(pod)))
+        with_gpus = [each for each in workers if any(RESOURCE in (dig(c, "resources", "limits") or {}) for c in containers(each))]
+        bad = next((each for each in with_gpus if not self._outside.gpus(dig(each, "spec", "nodeName", default="")).licensed), None)
+        return (unlicensed(bad), False) if bad else (benchmark(container), True)
 
     def _environment(self, pod: Object, container: Object) -> Mapping[str, str]:
         found = {}
@@ -185,4 +259,14 @@ def credentials(encoded: str, host: str) -> set[tuple[str, str]]:
 
 
 def _state(container: Object, state: Object) -> Object:
-    return {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0, "state": state}
+    return {"name": container["name"], "image": container["image"], "imageID": _image_id(container["image"]), "restartCount": 0, "state": state}
+
+
+def _image_id(image: str) -> str:
+    """The image by its digest; what a tag stands for never changes here."""
+    name, _, digest = image.partition("@")
+    return f"{name}@{digest or 'sha256:' + hashlib.sha256(image.encode()).hexdigest()}"
+
+
+def _backs_off(pod: Object) -> bool:
+    return any(dig(each, "state", "waiting", "reason") == "CrashLoopBackOff" for each in dig(pod, "status", "containerStatuses", default=[]))

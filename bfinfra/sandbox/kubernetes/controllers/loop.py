@@ -11,6 +11,7 @@ from bfinfra.sandbox.kubernetes.errors import Refused
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
+EVENTS: Key = ("", "events")
 Item = tuple[Key, str, str]  # resource, namespace, name
 
 
@@ -36,6 +37,7 @@ class Loop:
         self._controllers: list[Controller] = []
         self._due: set[tuple[int, Item]] = set()
         self._marks: set[tuple[str, ...]] = set()
+        self._refused: set[Item] = set()  # owners of pods that were refused
         self._lock = threading.Lock()
         cluster.store.listeners.append(self._changed)
 
@@ -55,6 +57,18 @@ class Loop:
         with self._lock:
             self._due.clear()
             self._marks.clear()
+            self._refused.clear()
+
+    def made(self, owner: Object, pod: Object) -> Object | None:
+        """A controller's new pod. None where it is refused: an event tells the owner why, and the owner is looked at again when something changes."""
+        try:
+            return self.cluster.create(pod)
+        except Refused as refused:
+            self.cluster.event("FailedCreate", f"Error creating: {refused.message}", owner)
+            resource = self.cluster.registry.of_kind(owner["apiVersion"], owner["kind"])
+            if resource:
+                self._refused.add((resource.key, namespace_of(owner), name_of(owner)))
+            return None
 
     def once(self, mark: tuple[str, ...], what: str, then: Callable[[], None]) -> None:
         """Run `then` after the duration called `what`, unless the same mark waits already."""
@@ -77,6 +91,13 @@ class Loop:
                 self._soon(position, item)
             for other in controller.touched(change):
                 self._soon(position, other)
+            if self._refused and change.key != EVENTS:
+                self._again(position, controller, item)
+
+    def _again(self, position: int, controller: Controller, changed: Item) -> None:
+        for item in [each for each in self._refused if each[0] in controller.kinds and each != changed]:
+            self._refused.discard(item)
+            self._soon(position, item)
 
     def _soon(self, position: int, item: Item) -> None:
         with self._lock:

@@ -22,7 +22,7 @@ class MpiJobs:
     kinds = (MPI,)
 
     def __init__(self, loop: Loop) -> None:
-        self._cluster = loop.cluster
+        self._loop, self._cluster = loop, loop.cluster
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The MPI job of a pod or Job; all of them when an operator comes."""
@@ -46,12 +46,12 @@ class MpiJobs:
         workers = self._workers(thing)
         launcher = self._cluster.get("batch", "jobs", f"{name_of(thing)}-launcher", namespace_of(thing))
         if launcher is None:
-            if all(dig(pod, "status", "phase") == "Running" for pod in workers):
+            if all(pod is not None and dig(pod, "status", "phase") == "Running" for pod in workers):
                 self._cluster.create(_launcher(thing))
             return
         ends = {each["type"]: each.get("message", "") for each in dig(launcher, "status", "conditions", default=[])}
         if "Complete" in ends or "Failed" in ends:
-            self._end(thing, workers, "Succeeded" if "Complete" in ends else "Failed", ends.get("Failed", ""))
+            self._end(thing, [pod for pod in workers if pod], "Succeeded" if "Complete" in ends else "Failed", ends.get("Failed", ""))
         elif dig(launcher, "status", "active") and not self._said(thing, "Running"):
             self._tell(thing, "Running", f"MPIJob {namespace_of(thing)}/{name_of(thing)} is running.")
 
@@ -61,11 +61,11 @@ class MpiJobs:
             for each in self._cluster.store.all(DEPLOYMENTS)
         )
 
-    def _workers(self, thing: Object) -> list[Object]:
+    def _workers(self, thing: Object) -> list[Object | None]:
         found = []
         for number in range(dig(thing, "spec", "mpiReplicaSpecs", "Worker", "replicas", default=0)):
             name = f"{name_of(thing)}-worker-{number}"
-            found.append(self._cluster.get("", "pods", name, namespace_of(thing)) or self._cluster.create(_pod(thing, "Worker", name)))
+            found.append(self._cluster.get("", "pods", name, namespace_of(thing)) or self._loop.made(thing, _pod(thing, "Worker", name)))
         return found
 
     def _end(self, thing: Object, workers: list[Object], how: str, why: str) -> None:

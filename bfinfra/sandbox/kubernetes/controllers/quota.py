@@ -25,7 +25,7 @@ class Quotas:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        cluster.admissions.append(self._admit)
+        cluster.validations.append(self._admit)
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The quotas of the namespace in which something came, went or ended."""
@@ -52,11 +52,10 @@ class Quotas:
                         used[name] += value
         return used
 
-    def _admit(self, target: Target, before: Object | None, after: Object, _: Options) -> Object:
+    def _admit(self, target: Target, before: Object | None, after: Object, _: Options) -> None:
         if before is None and target.namespace:
             for quota in self._cluster.store.all(QUOTAS, target.namespace):
                 self._check(target, quota, after)
-        return after
 
     def _check(self, target: Target, quota: Object, after: Object) -> None:
         resource, hard = target.resource, dig(quota, "spec", "hard", default={})

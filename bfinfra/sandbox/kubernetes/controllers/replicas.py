@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.objects import Object, condition, copied, dig, name_of, namespace_of, owned_by, random_suffix, stamp, uid_of
+from bfinfra.sandbox.kubernetes.pods import selects, tolerates
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
@@ -23,7 +24,7 @@ class Replicas:
     kinds = (DEPLOYMENTS, SETS, STATEFUL, DAEMONS)
 
     def __init__(self, loop: Loop) -> None:
-        self._cluster = loop.cluster
+        self._loop, self._cluster = loop, loop.cluster
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The owner of a pod or of a replica set; every daemon set when nodes change."""
@@ -77,15 +78,17 @@ class Replicas:
         pods = [pod for pod in self._owned(thing, PODS) if not pod["metadata"].get("deletionTimestamp")]
         names = [f"{name_of(thing)}-{number}" for number in range(wanted)] if key == STATEFUL else []
         missing = [name for name in names if name not in {name_of(pod) for pod in pods}] if names else [""] * (wanted - len(pods))
-        for name in missing:
-            self._cluster.create(_pod(thing, name))
+        made = [self._loop.made(thing, _pod(thing, name)) for name in missing]
         for pod in pods[wanted:]:
             self._cluster.remove(pod)
-        ready = sum(1 for pod in pods[:wanted] if dig(pod, "status", "phase") == "Running")
-        self._write(thing, _counted(thing, replicas=wanted, ready=ready))
+        ready = sum(1 for pod in pods[:wanted] if _ready(pod))
+        missing_still = made.count(None)
+        failure = dig(thing, "status", "conditions") or [condition("ReplicaFailure", status=True, when=stamp(self._cluster.clock.now()), reason="FailedCreate")]
+        self._write(thing, _counted(thing, replicas=wanted - missing_still, ready=ready) | ({"conditions": failure} if missing_still else {}))
 
     def _daemons(self, thing: Object) -> None:
-        nodes = [name_of(node) for node in self._cluster.store.all(NODES)]
+        template = dig(thing, "spec", "template")
+        nodes = [name_of(node) for node in self._cluster.store.all(NODES) if selects(node, template) and tolerates(template, node, ("NoSchedule", "NoExecute"))]
         pods = {dig(pod, "spec", "nodeName"): pod for pod in self._owned(thing, PODS)}
         mark = _hash(thing)
         for node in nodes:
@@ -93,15 +96,17 @@ class Replicas:
                 pod = _pod(thing, "")
                 pod["spec"]["nodeName"] = node
                 pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), "controller-revision-hash": mark}
-                self._cluster.create(pod)
+                if self._loop.made(thing, pod) is None:
+                    continue
             elif dig(pods[node], "metadata", "labels", "controller-revision-hash") != mark:
                 self._cluster.remove(pods[node])
         for node, pod in pods.items():
             if node not in nodes:
                 self._cluster.remove(pod)
-        ready = sum(1 for pod in pods.values() if dig(pod, "status", "phase") == "Running")
+        ready = sum(1 for pod in pods.values() if _ready(pod))
+        updated = sum(1 for pod in pods.values() if dig(pod, "metadata", "labels", "controller-revision-hash") == mark)
         self._write(thing, {
-            "desiredNumberScheduled": len(nodes), "currentNumberScheduled": len(pods), "updatedNumberScheduled": len(pods), "numberReady": ready,
+            "desiredNumberScheduled": len(nodes), "currentNumberScheduled": len(pods), "updatedNumberScheduled": updated, "numberReady": ready,
             "numberAvailable": ready, "numberMisscheduled": 0, "observedGeneration": thing["metadata"].get("generation", 1),
         })  # fmt: skip
 
@@ -123,6 +128,11 @@ def _counted(thing: Object, *, replicas: int, ready: int) -> Object:
     return {**status, **{key: value for key, value in counts.items() if value}}
 
 
+def _ready(pod: Object) -> bool:
+    """Whether all its containers run."""
+    return dig(pod, "status", "phase") == "Running" and all(each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[]))
+
+
 def _facts(each: Object) -> tuple[object, ...]:
     return (each.get("status"), each.get("reason"))
 
@@ -133,6 +143,6 @@ def _hash(thing: Object) -> str:
 
 def _pod(owner: Object, name: str) -> Object:
     template = copied(owner["spec"]["template"])
-    metadata = {**template.get("metadata", {}), "name": name or f"{name_of(owner)}-{random_suffix()}", "namespace": namespace_of(owner),
-                "ownerReferences": [owned_by(owner)]}  # fmt: skip
+    own = {"name": name} if name else {"name": f"{name_of(owner)}-{random_suffix()}", "generateName": f"{name_of(owner)}-"}
+    metadata = {**template.get("metadata", {}), **own, "namespace": namespace_of(owner), "ownerReferences": [owned_by(owner)]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.errors import forbidden
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp
-from bfinfra.sandbox.kubernetes.pods import claims_of
+from bfinfra.sandbox.kubernetes.pods import claims_of, selects, tolerates
 from bfinfra.sandbox.kubernetes.quantity import amount
 from bfinfra.sandbox.kubernetes.store import Change, Key
 from bfinfra.sandbox.kubernetes.target import Options, Target
@@ -16,6 +18,8 @@ PODS: Key = ("", "pods")
 NODES: Key = ("", "nodes")
 CLAIMS: Key = ("", "persistentvolumeclaims")
 SCHEDULER = "kube-scheduler"
+ENDED = ("Succeeded", "Failed")
+UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 class Scheduler:
@@ -28,9 +32,9 @@ class Scheduler:
         loop.cluster.admissions.append(self._account)
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """Pods without a node, when nodes or claims changed."""
-        if change.key in (NODES, CLAIMS):
-            for pod in self._cluster.store.all(PODS, namespace_of(change.after)):
+        """Pods without a node, when nodes or claims changed, or a pod left room behind."""
+        if change.key in (NODES, CLAIMS) or _leaves(change):
+            for pod in self._cluster.store.all(PODS, namespace_of(change.after) if change.key == CLAIMS else ""):
                 if not dig(pod, "spec", "nodeName"):
                     yield (PODS, namespace_of(pod), name_of(pod))
 
@@ -40,13 +44,15 @@ class Scheduler:
             return
         why = self._unbound(item[1], thing)
         nodes = self._cluster.store.all(NODES)
-        fitting = [] if why else [node for node in nodes if _fits(node, thing)]
+        others = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") and dig(pod, "status", "phase") not in ENDED]
+        against = {name_of(node): _against(node, thing, others, self._cluster.version) for node in nodes}
+        fitting = [] if why else [node for node in nodes if not against[name_of(node)]]
         if fitting:
             held = [dig(pod, "spec", "nodeName") for pod in self._cluster.store.all(PODS)]
             node = min(fitting, key=lambda each: (held.count(name_of(each)), name_of(each)))
             self._cluster.change(thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding")
             return
-        message = why or f"0/{len(nodes)} nodes are available: {_lacking(nodes, thing)}."
+        message = why or _told(list(against.values()), self._cluster.version)
         told = dig(thing, "status", "conditions", 0, "message")
         if told != message:
             when = stamp(self._cluster.clock.now())
@@ -75,30 +81,52 @@ class Scheduler:
         return after
 
 
-def _fits(node: Object, pod: Object) -> bool:
-    labels = node["metadata"].get("labels") or {}
-    selector = dig(pod, "spec", "nodeSelector") or {}
-    open_to_all = not any(each.get("effect") == "NoSchedule" for each in dig(node, "spec", "taints", default=[]))
-    return (
-        not dig(node, "spec", "unschedulable")
-        and (open_to_all or bool(dig(pod, "spec", "tolerations")))
-        and all(labels.get(key) == value for key, value in selector.items())
-        and not _short(node, pod)
-    )
+def _leaves(change: Change) -> bool:
+    return change.key == PODS and (change.kind == "DELETED" or dig(change.after, "status", "phase") in ENDED)
 
 
-def _short(node: Object, pod: Object) -> list[str]:
+def _against(node: Object, pod: Object, others: list[Object], version: str) -> list[str]:
+    """Why a node does not take the pod: the first filter that refuses, in the scheduler's order and words."""
+    if dig(node, "spec", "unschedulable") and not tolerates(pod, {"spec": {"taints": [UNSCHEDULABLE]}}):
+        return ["node(s) were unschedulable"]
+    if not tolerates(pod, node):
+        taint = next(each for each in dig(node, "spec", "taints", default=[]) if not tolerates(pod, {"spec": {"taints": [each]}}))
+        said = f"{{{taint['key']}: {taint.get('value', '')}}}"
+        return [f"node(s) had untolerated taint {said}" if _since(version, 24) else f"node(s) had taint {said}, that the pod didn't tolerate"]
+    if not selects(node, pod):
+        return ["node(s) didn't match Pod's node affinity/selector" if _since(version, 21) else "node(s) didn't match node selector"]
+    return [f"Insufficient {name}" for name in _short(node, pod, [each for each in others if each["spec"]["nodeName"] == name_of(node)])]
+
+
+def _short(node: Object, pod: Object, others: list[Object]) -> list[str]:
+    """What the node hasn't enough of, beside the pods that it has."""
     room = dig(node, "status", "allocatable", default={})
-    short = set()
-    for container in pod["spec"]["containers"]:
-        for name, value in (dig(container, "resources", "requests") or {}).items():
-            if amount(value) > amount(room.get(name)):
-                short.add(name)
-    return sorted(short)
+    wanted, taken = _requests([pod]), _requests(others)
+    return sorted(name for name, value in wanted.items() if value > amount(room.get(name)) - taken.get(name, 0))
 
 
-def _lacking(nodes: list[Object], pod: Object) -> str:
-    names = sorted({name for node in nodes for name in _short(node, pod)})
-    if names:
-        return ", ".join(f"{len(nodes)} Insufficient {name}" for name in names)
-    return "no node matches Pod's node affinity/selector or its taints are not tolerated" if nodes else "no nodes available to schedule pods"
+def _requests(pods: list[Object]) -> dict[str, Decimal]:
+    found: dict[str, Decimal] = {}
+    for container in (each for pod in pods for each in pod["spec"]["containers"]):
+        resources = container.get("resources") or {}
+        for name, value in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.items():
+            found[name] = found.get(name, Decimal(0)) + amount(value)
+    return found
+
+
+def _told(against: list[list[str]], version: str) -> str:
+    """The event's message: how often each reason stands against a node, and since 1.24 that nobody's place can be taken."""
+    if not against:
+        return "no nodes available to schedule pods"
+    said = Counter(reason for reasons in against for reason in reasons)
+    head = f"0/{len(against)} nodes are available: " + ", ".join(sorted(f"{count} {reason}" for reason, count in said.items())) + "."
+    if not _since(version, 24):
+        return head
+    short = sum(any(reason.startswith("Insufficient") for reason in reasons) for reasons in against)
+    counted = [*([f"{short} No preemption victims found for incoming pod"] if short else []),
+               *([f"{len(against) - short} Preemption is not helpful for scheduling"] if len(against) > short else [])]  # fmt: skip
+    return f"{head} preemption: 0/{len(against)} nodes are available: {', '.join(sorted(counted))}."
+
+
+def _since(version: str, minor: int) -> bool:
+    return int(version.split(".")[1]) >= minor

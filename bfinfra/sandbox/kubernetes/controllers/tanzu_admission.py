@@ -10,6 +10,7 @@ from bfinfra.sandbox.kubernetes.errors import Refused
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.releases import hindrance, resolve
 from bfinfra.sandbox.kubernetes.tanzu_shapes import CONTROL_PLANE, SHAPES, TANZU_CLUSTER, Pool, Shape, variables
+from bfinfra.sandbox.kubernetes.tanzu_versions import pools_of
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
 HOOK = "default.validating.tanzukubernetescluster.run.tanzu.vmware.com"
@@ -29,7 +30,8 @@ class TanzuAdmission:
         """(reason, message) of what the namespace doesn't offer to a cluster."""
         namespace = namespace_of(thing)
         bindings = self._cluster.all("vmoperator.vmware.com", "virtualmachineclassbindings", namespace)
-        bound = {dig(each, "classRef", "name") for each in bindings}
+        classes = [each for each in self._cluster.all("vmoperator.vmware.com", "virtualmachineclasses") if namespace_of(each) == namespace]
+        bound = {dig(each, "classRef", "name") for each in bindings} | {name_of(each) for each in classes}
         storage = self.storage_classes(namespace)
         for pool in pools:
             if pool.vm_class not in bound:
@@ -65,7 +67,7 @@ class TanzuAdmission:
         moved = before is None or said.get("version") != dig(before, "spec", "distribution", "version")
         wanted = said.get("version") if moved and said.get("version") else said.get("fullVersion") or said.get("version")
         full = self._release(str(wanted or ""))
-        if any(name != full.replace("+", "---") for pool in after["spec"]["topology"].get("nodePools", []) if (name := dig(pool, "tkr", "reference", "name"))):
+        if any(name != full.replace("+", "---") for pool in pools_of(after) if (name := dig(pool, "tkr", "reference", "name"))):
             raise _denied("spec.topology.nodePools: Invalid value: every tkr.reference.name must be that of the control plane")
         after["spec"]["distribution"] = {**said, "version": said.get("version") or full.partition("+")[0], "fullVersion": full}
         return after

@@ -18,9 +18,10 @@ LARGEST = 4 << 20  # bytes of one file
 DEEPEST = 64  # collections within collections
 MOST = 250_000  # nodes once every alias stands for what it names
 LONGEST_KEY = 512  # characters
-SHOWN = 160  # characters of a line that an error shows
+SHOWN = 160  # characters of a line, behind its place, that an error shows
 LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
 HINT = re.compile(r"pas|paw|pwd|_pw|secret|pepper")  # what LITERAL needs; nearly no line has it, and this is told far faster
+ZEROS = re.compile(r"(?<![\w.:/-])[-+]?0\d+(?![\w.:/-])")
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -48,13 +49,19 @@ class Source:
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The lines as an error shows them: short, without control characters, without what may be a password."""
-        return [_shown(line[:SHOWN]) for line in self.text.splitlines()]
+        """The lines as they are written."""
+        return self.text.splitlines()
+
+    @functools.cached_property
+    def zeros(self) -> bool:
+        """Whether a number may stand in it that begins with a zero: seldom, so that nobody else has to look."""
+        return bool(ZEROS.search(self.text))
 
     def place(self, mark: Mark) -> Place:
-        """The place of a mark. It is wanted of few: most of a site is right."""
+        """The place of a mark, with its line as an error shows it: no control characters, nothing that may be a password."""
         line, lines = mark.line, self.lines
-        return Place(self.file, line + 1, mark.column + 1, lines[line] if line < len(lines) else "")
+        text = _shown(lines[line][: mark.column + SHOWN]) if line < len(lines) else ""
+        return Place(self.file, line + 1, mark.column + 1, text)
 
 
 class Node(NamedTuple):

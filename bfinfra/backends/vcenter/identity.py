@@ -1,0 +1,53 @@
+"""Which vCenter this is, as whoever registers with it must know it."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from urllib.parse import urlsplit
+
+from bfinfra.model.records import dataclass
+
+
+@dataclass(frozen=True)
+class Identity:
+    """`server` as the site names it; `guid`: its instance UUID; `url`: `https://HOST`, with the port where it isn't 443.
+
+    `thumbprint`: SHA-1 of its certificate with colons, "" where that can't be had; `sha256`: the other one; `names`:
+    whom the certificate is for, nobody where that isn't known.
+    """
+
+    server: str
+    guid: str
+    url: str
+    thumbprint: str = ""
+    sha256: str = ""
+    names: tuple[str, ...] = ()
+
+    def has_guid(self, guid: str) -> bool:
+        """Whether it is this one's."""
+        return guid.lower() == self.guid.lower()
+
+    def shows(self, thumbprint: str) -> bool:
+        """Whether it is of this one's certificate: SHA-1 or SHA-256, with any marks between the digits."""
+        digits = _digits(thumbprint)
+        return digits in (_digits(self.thumbprint), _digits(self.sha256))
+
+    def answers_at(self, url: str) -> bool:
+        """Whether it leads here: to the name that the site has, or to one that its certificate is for."""
+        scheme, host, port = _parts(url)
+        _, own, at = _parts(self.url)
+        named = host == own or not self.names or any(fnmatch.fnmatchcase(host, name.lower()) for name in self.names)
+        return scheme == "https" and port == at and named
+
+
+def _digits(thumbprint: str) -> str:
+    return re.sub(r"[^0-9a-f]", "", thumbprint.lower().removeprefix("sha-1").removeprefix("sha-256"))
+
+
+def _parts(url: str) -> tuple[str, str, int]:
+    try:
+        parts = urlsplit(url.strip())
+        return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or 443
+    except ValueError:
+        return "", "", 0

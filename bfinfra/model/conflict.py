@@ -1,0 +1,189 @@
+"""What resources of one site can't be together, though each is right by itself; and what a resource has for itself alone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bfinfra.model.errors import Place, Problem
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+
+BITS = {"IPv4": 32, "IPv6": 128}
+ROOM = 3  # a network of two addresses (RFC 3021) has none for itself
+
+
+Begun = tuple[Any, int, Key, "Taken"]
+"""Where it begins, its place in the site, whose it is, and what."""
+
+
+class Spot(NamedTuple):
+    """A dotted field of a resource."""
+
+    key: Key
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """`at`: where it is reported; `others`: what it does not go with. `stops`: False for what is only better known.
+
+    `inside`: the place in a file that the field names, which is told in its stead.
+    """
+
+    at: Spot
+    what: str
+    others: tuple[Spot, ...] = ()
+    why: str = ""
+    next: str = ""
+    stops: bool = True
+    inside: Place | None = None
+
+    def located(self, place: Callable[[Key, str], Place | None]) -> Problem:
+        """The problem at its place, with the places of the others in its `why`."""
+        beside = ", ".join(f"{other.key} at {place(*other) or other.field}" for other in self.others)
+        why = "; ".join(filter(None, (self.why, beside and f"see {beside}")))
+        return Problem(f"{self.at.key}: {self.what}", self.inside or place(*self.at) or str(self.at.key), why, self.next)
+
+
+class Taken(NamedTuple):
+    """What a resource has for itself alone: all of `scope` from `first` to `last`, in the order of numbers or texts.
+
+    `owner`: who has it, where several resources may name the same; `network`: where an address counts, "" = not known;
+    `apart`: only its own network reaches it; `subnet`: first and last address of the network around it.
+    """
+
+    field: str
+    what: str
+    scope: Hashable
+    first: Any
+    last: Any
+    owner: Hashable = None
+    network: str = ""
+    apart: bool = False
+    subnet: tuple[int, int] | None = None
+
+
+class Inner(NamedTuple):
+    """A network inside of a cluster. `nodes`: the cluster's nodes are machines on the site's own networks."""
+
+    field: str
+    cidr: str
+    nodes: bool = False
+
+
+def thing(field: str, what: str, *scope: str) -> Taken:
+    """One thing by its name in a scope: `Pod/train` in a namespace of a cluster."""
+    return Taken(field, what, scope, what, what)
+
+
+def address(field: str, text: str, *, count: int = 1, owner: Hashable = None, on: tuple[str, bool] = ("", False)) -> Iterator[Taken]:
+    """An address with or without its prefix, or `count` of them in a row; nothing where it is a name or DHCP's to give.
+
+    `on`: its network, and whether that alone reaches it.
+    """
+    plain = text.partition("/")[0]
+    if (found := _number(plain)) is not None:
+        version, first = found
+        what = plain if count == 1 else f"{plain} with the {count - 1} after it"
+        span = _span(text)
+        yield Taken(field, what, version, first, first + count - 1, owner, *on, span and span[1:])
+
+
+def network(field: str, cidr: str) -> Iterator[Taken]:
+    """Every address of a network."""
+    if span := _span(cidr):
+        yield Taken(field, cidr, *span)
+
+
+def unfit(interface: str) -> str:
+    """Why an address with its prefix can't be a machine's, or ""."""
+    version, first, last = _span(interface) or ("", 0, 0)
+    own = _number(interface.partition("/")[0])
+    if version != "IPv4" or own is None or last - first < ROOM:
+        return ""
+    said = {first: "the network itself", last: "everybody in the network"}.get(own[1], "")
+    return f"{interface} is no machine's address: it means {said}" if said else ""
+
+
+def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
+    """Why a gateway is none for an address with its prefix, and the `count - 1` after it, or ""."""
+    found, span, own = _number(gateway), _span(interface), _number(interface.partition("/")[0])
+    if found is None or span is None or own is None:
+        return ""
+    if found[0] != span[0] or not span[1] <= found[1] <= span[2]:
+        return f"{gateway} is outside of the network of {interface}, and can't be reached from there"
+    return f"{gateway} is among the addresses that are given out" if own[1] <= found[1] < own[1] + count else ""
+
+
+def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
+    """What two have for themselves alone; reported at the later of them in the order given."""
+    scopes: dict[Hashable, list[Begun]] = {}
+    for order, (key, each) in enumerate(taken):
+        scopes.setdefault(each.scope, []).append((each.first, order, key, each))
+    for found in scopes.values():
+        if len(found) > 1:
+            yield from _overlaps(sorted(found, key=lambda entry: entry[:2]))
+
+
+def covered(inner: Iterable[tuple[Key, Inner]], taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
+    """Addresses of machines inside of a cluster's own network: what runs in the cluster never gets there."""
+    spans = [(key, each, span) for key, each in inner if (span := _span(each.cidr))]
+    for key, each, (version, first, last) in spans:
+        for other, held in taken if spans else ():
+            if held.scope != version:
+                continue
+            if held.first <= last and first <= held.last:
+                yield _covered(key, each, other, held)
+            elif held.subnet and held.subnet[0] <= last and first <= held.subnet[1]:
+                yield Conflict(Spot(key, each.field), f"{each.cidr} lies in the network of {held.what}", (Spot(other, held.field),),
+                               why="what has an address there can't be reached from the cluster", stops=False)
+
+
+def _covered(key: Key, each: Inner, other: Key, held: Taken) -> Conflict:
+    return Conflict(
+        Spot(key, each.field), f"{each.cidr} covers {held.what} of {other}", (Spot(other, held.field),),
+        why="inside of the cluster these are its own addresses: nothing there reaches that one", next="choose a network that nothing else uses",
+        stops=each.nodes or not held.apart,
+    )
+
+
+def _overlaps(found: list[Begun]) -> Iterator[Conflict]:
+    """`found` by where they begin; each is held against the one before it that reaches farthest."""
+    farthest = found[0]
+    for entry in found[1:]:
+        one, other = farthest[3], entry[3]
+        if other.first <= one.last and (one.owner is None or one.owner != other.owner):
+            yield _double(*(part for part in sorted((farthest[1:], entry[1:]), key=lambda part: part[0])))
+        if other.last >= one.last:
+            farthest = entry
+
+
+def _double(first: tuple[int, Key, Taken], second: tuple[int, Key, Taken]) -> Conflict:
+    (_, before, one), (_, key, other) = first, second
+    apart = one.network and other.network and one.network != other.network and (one.apart or other.apart)
+    same = one.what == other.what
+    why = f"the networks {one.network} and {other.network} must never meet" if apart else "each needs its own"
+    return Conflict(
+        Spot(key, other.field), f"{other.what} is {before}'s already" if same else f"{other.what} meets {one.what} of {before}",
+        (Spot(before, one.field),), why, "" if apart else "change one of the two", stops=not apart,
+    )
+
+
+def _number(text: str) -> tuple[str, int] | None:
+    for version, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
+        try:
+            return version, int.from_bytes(socket.inet_pton(family, text))
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _span(cidr: str) -> tuple[str, int, int] | None:
+    text, _, prefix = cidr.partition("/")
+    found = _number(text) if prefix.isdecimal() else None
+    if found is None:
+        return None
+    hosts = (1 << (BITS[found[0]] - int(prefix))) - 1
+    return found[0], found[1] & ~hosts, found[1] | hosts

@@ -1,0 +1,69 @@
+"""What resources of one site do for each other without naming each other: what one provides, another requires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from bfinfra.model.refs import Key
+
+AFTER = "after"
+"""Why one resource comes after another where the site says so itself."""
+Specs = Mapping[Key, Any]
+Before = Mapping[Key, Mapping[Key, str]]
+"""Each resource, what must be done before it, and why: "" where it names that in a field."""
+
+
+class Capability(NamedTuple):
+    """What resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`: a cluster, a machine, a host; "" where it is all one."""
+
+    name: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.where}" if self.where else self.name
+
+
+class Ordered:
+    """What a resource says of its place in the order, besides its references. Pure; `site`: the specs of the whole site."""
+
+    def provides(self, name: str, site: Specs) -> Iterable[Capability]:
+        """What others may require and have once the resource `name` is ready."""
+        return ()
+
+    def requires(self, name: str, site: Specs) -> Iterable[Capability]:
+        """What must be there before the resource `name` is made. Where nobody in the site provides it, it is there anyway."""
+        return ()
+
+
+def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
+    """For each resource that needs some: those of the same site that provide what it requires, and those that its `after` names, each with why."""
+    required = {key: tuple(spec.requires(key.name, specs)) for key, spec in specs.items() if type(spec).requires is not Ordered.requires}
+    providers = _providers(specs) if any(required.values()) else {}
+    found: dict[Key, dict[Key, str]] = {}
+    for key, spec in specs.items():
+        needed: dict[Key, list[Capability]] = {}
+        for each in required.get(key, ()):
+            for other in providers.get(each, ()):
+                needed.setdefault(other, []).append(each)
+        why = {other: _said(each) for other, each in needed.items()}
+        if spec.after:
+            why = dict.fromkeys((other for each in spec.after if (other := Key.parse(each)) in specs), AFTER) | why
+        why.pop(key, None)
+        if why:
+            found[key] = why
+    return found
+
+
+def _said(needed: list[Capability]) -> str:
+    further = len(set(needed)) - 1
+    return f"{needed[0]}{f' and {further} more' if further else ''}"
+
+
+def _providers(specs: Specs) -> dict[Capability, list[Key]]:
+    found: dict[Capability, list[Key]] = {}
+    for key, spec in specs.items():
+        if type(spec).provides is not Ordered.provides:  # most kinds provide nothing
+            for each in spec.provides(key.name, specs):
+                found.setdefault(each, []).append(key)
+    return found

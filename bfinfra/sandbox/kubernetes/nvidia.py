@@ -1,0 +1,89 @@
+"""NVIDIA's device plug-in on a node: what it finds there, offers to the kubelet, or says before it ends."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from bfinfra.sandbox.kubernetes.objects import Object, dig
+
+IMAGE, RESOURCE = "k8s-device-plugin", "nvidia.com/gpu"
+SOCKETS = "/var/lib/kubelet/device-plugins"
+CODE = 1
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that hand them to containers, "" for the default one; `licensed`: CUDA runs on them."""
+
+    count: int = 0
+    runtimes: frozenset[str] = frozenset()
+    licensed: bool = True
+
+
+def is_plugin(container: Object) -> bool:
+    """Whether it is NVIDIA's device plug-in, by its image."""
+    return str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE
+
+
+def offered(pod: Object, container: Object, gpus: Gpus) -> dict[str, str]:
+    """What it registers at the kubelet: nothing where it sees no GPU."""
+    replicas = _replicas(pod, container)
+    return {RESOURCE: str(gpus.count * replicas)} if gpus.count and _sees(pod, gpus) else {}
+
+
+def last_words(pod: Object, container: Object, gpus: Gpus) -> list[str]:
+    """The lines of one that ends; none where it goes on."""
+    variables = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}
+    args = [str(each) for each in container.get("args") or []]
+    if (gpus.count and _sees(pod, gpus)) or variables.get("FAIL_ON_INIT_ERROR") == "false" or "--fail-on-init-error=false" in args:
+        return []
+    return [
+        "Starting Plugins.", "Loading configuration.", "Retrieving plugins.", "Failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND.",
+        "If this is a GPU node, did you set the docker default runtime to `nvidia`?",
+        "You can check the prerequisites at: https://github.com/NVIDIA/k8s-device-plugin#prerequisites",
+        "If this is not a GPU node, you should set up a toleration or nodeSelector to only deploy this plugin on GPU nodes",
+        "error starting plugins: error getting plugins: unable to create plugins: failed to construct resource managers: nvml init failed: ERROR_LIBRARY_NOT_FOUND",
+    ]  # fmt: skip
+
+
+def _sees(pod: Object, gpus: Gpus) -> bool:
+    """The runtime that its pod runs under gives it the driver's libraries."""
+    return str(dig(pod, "spec", "runtimeClassName", default="")) in gpus.runtimes
+
+
+def _replicas(pod: Object, container: Object) -> int:
+    """How many times each GPU is offered, by the configuration that it is told; it stands in a note of the pod."""
+    mounted = {each.get("name") for each in container.get("volumeMounts") or []}
+    for volume in dig(pod, "spec", "volumes", default=[]):
+        for item in dig(volume, "downwardAPI", "items", default=[]) if volume.get("name") in mounted else ():
+            name = str(dig(item, "fieldRef", "fieldPath", default="")).partition("['")[2].rstrip("']")
+            config = yaml.safe_load((pod["metadata"].get("annotations") or {}).get(name, "{}"))
+            shared = dig(config, "sharing", "timeSlicing", "resources", default=[])
+            return next((int(each["replicas"]) for each in shared if each.get("name") == RESOURCE), 1)
+    return 1
+
+
+def hands_out(docker: bytes | None, containerd: bytes | None) -> frozenset[str]:
+    """The runtimes that give containers the GPUs, by the configuration of docker or containerd; "" where it is the default one."""
+    found = set()
+    if docker is not None:
+        config = _json(docker)
+        found |= {name for name in config.get("runtimes", {}) if name == "nvidia"} | ({""} if config.get("default-runtime") == "nvidia" else set())
+    if containerd is not None:
+        for plugin in tomllib.loads(containerd.decode(errors="replace")).get("plugins", {}).values():
+            own = plugin.get("containerd", {}) if isinstance(plugin, dict) else {}
+            found |= {name for name in own.get("runtimes", {}) if name == "nvidia"} | ({""} if own.get("default_runtime_name") == "nvidia" else set())
+    return frozenset(found)
+
+
+def _json(text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
