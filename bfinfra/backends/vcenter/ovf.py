@@ -22,7 +22,7 @@ from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.upload import Report, Upload
 from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.backends.words import safe
-from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
+from bfinfra.model.errors import Busy, Exists, Rejected, RemoteError, Unanswered, Unreachable
 
 LEASE = ("state", "error", "info")
 SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
@@ -68,6 +68,7 @@ class Imports:
             _leave_out(spec.configSpec, wanted.surplus)
             extend(spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host))
             pool, folder = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Folder, wanted.folder)
+            self._not_there(content, folder, wanted.name)
             return pool.ImportVApp(spec, folder, refs.refer(content, vim.HostSystem, wanted.host))
 
         lease = self._session.write(take)
@@ -81,6 +82,18 @@ class Imports:
         if said["state"] != "ready":
             raise faults.of_fault(said.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server)
         return lease, said["info"], items
+
+    def _not_there(self, content: Any, folder: Any, name: str) -> None:
+        """Exists where a VM of the name stands in the folder, or is being imported.
+
+        A server may make a folder on the datastore before it refuses the name.
+        """
+        if found := content.searchIndex.FindChild(folder, name):
+            raise Exists(
+                f"vCenter has a VM {name} in this folder by now",
+                server=self._session.server,
+                why=f"somebody else made {safe(refs.moid(found))}, or imports it right now",
+            )
 
     def _spec(self, wanted: Import) -> tuple[Any, list[Any]]:
         def create(content: Any) -> Any:

@@ -75,6 +75,7 @@ def dump(inventory: Inventory) -> dict[str, Any]:
             values = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
             if guest := values.get("guest"):
                 values["guest"] = _without(guest, {str(each.ip) for each in leased(inventory, managed)})
+            values["files"] = sorted(managed.hidden.get("files", ()))
             found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in values.items() if value not in (None, [], {})}
     return dict(sorted(found.items()))
 

@@ -40,6 +40,17 @@ def listing(inventory: Inventory, store: Managed) -> dict[str, dict[str, Any]]:
     return found
 
 
+def leave_folder(inventory: Inventory, store: Managed, name: str) -> None:
+    """An empty folder for a machine that is refused after all; with a number where its name is taken.
+
+    Source: vcsim, which makes the folder before it refuses the name.
+    """
+    there = listing(inventory, store)
+    names = (name, *(f"{name} ({number})" for number in range(len(there) + 1)))
+    store.hidden["files"][next(each for each in names if each not in there)] = {"folder": True}
+    inventory.touch(store)
+
+
 @method(MANAGER, "MakeDirectory")
 def make_directory(call: Call, _: Managed, args: Any) -> None:
     """A folder. FileAlreadyExists; PathNotFound where its parent isn't there and isn't to be made."""

@@ -12,8 +12,10 @@ from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.files import leave_folder
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.ovf_hardware import DEVICE, disk_address
+from bfinfra.sandbox.soap.placing import datastore_for, host_for
 from bfinfra.sandbox.soap.vm_create import make
 from bfinfra.sandbox.soap.vm_rights import may_create
 
@@ -27,14 +29,23 @@ TIMEOUT = 300.0
 
 @method("vim.ResourcePool", "ImportVApp")
 def import_vapp(call: Call, this: Managed, args: Any) -> Any:
-    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification breaks comes at once."""
+    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification breaks comes at once.
+
+    DuplicateName where a sibling has the name: then an empty folder is left on the datastore.
+    """
     if not isinstance(args.spec, vim.vm.VmImportSpec):
         raise vmodl.fault.NotSupported(msg="The sandbox imports virtual machines, not vApps of several.")
     inventory = call.inventory
     folder = inventory.get(args.folder) if args.folder else root_folder(inventory, this)
     host = inventory.get(args.host) if args.host else None
     may_create(call, folder, this.ref, args.spec.configSpec)
-    vm = make(call, folder, (this, host, None), args.spec.configSpec)
+    spec = args.spec.configSpec
+    try:
+        vm = make(call, folder, (this, host, None), spec)
+    except vim.fault.DuplicateName:
+        home = host_for(inventory, this, host, spec)
+        leave_folder(inventory, datastore_for(inventory, home, spec.files and spec.files.vmPathName), spec.name)
+        raise
     lease = inventory.add(
         vim.HttpNfcLease, f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}", {"vm": vm.moid, "files": {}, "local": call.local},
         state="initializing", initializeProgress=0, transferProgress=0, mode="pushOrGet", capabilities=vim.HttpNfcLease.Capabilities(pullModeSupported=False, corsSupported=False),

@@ -13,7 +13,7 @@ from vcsim_peer import ENV
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter, properties, refs, soap
 from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
-from bfinfra.model.errors import Expired, Missing, Rejected
+from bfinfra.model.errors import Exists, Expired, Missing, Rejected
 from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 
 pytestmark = pytest.mark.peers
@@ -148,6 +148,28 @@ def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcent
     assert [(h.name, h.on, h.addresses) for h in vcenter.hosts.read([place[1].moid], MARK)[0].holders] == [("bf-1", True, ("0000:17:00.0",))]
     vcenter.machines.stop(moid)
     vcenter.machines.destroy(moid)
+
+
+def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsim, vcenter, place, peers):
+    refused = []
+    user = {"user": ENV["GOVC_USERNAME"], "password": ENV["GOVC_PASSWORD"]}
+    server = wanted(place, "bf-6", hardware=Hardware(extra={MARK: "mark of bf-6"}))
+
+    def folders() -> list[str]:
+        listed = peers.govc("datastore.ls", "-dc", "DC0", "-ds", "LocalDS_0", server=vcsim.server, **user)
+        return [line for line in listed.splitlines() if line.startswith("bf-6")]
+
+    def meet(*_: object) -> None:
+        if not refused:
+            other = vcsim.vcenter()
+            with pytest.raises(Exists) as error:
+                other.imports.run(server, lambda *_: None)
+            refused.append((str(error.value.problems[0].what), other.seam.tally.names["ImportVApp"], folders()))
+            other.close()
+
+    moid = vcenter.imports.run(server, meet)
+    vcenter.machines.destroy(moid)
+    assert refused == [("vCenter has a VM bf-6 in this folder by now", 0, ["bf-6"])]
 
 
 def test_a_reconfiguration_is_one_task(vcenter, place):

@@ -151,10 +151,16 @@ def test_an_unknown_property_and_a_wrong_value_are_named(client: Any, ovf: str) 
     assert "nvidia_license_accept" in result.error[0].msg
 
 
-def test_a_second_machine_of_the_name_is_refused(client: Any, ovf: str) -> None:
+def test_a_second_machine_of_the_name_is_refused_and_leaves_a_folder_as_on_vcsim(site: Any, client: Any, ovf: str) -> None:
     begin(client, import_spec(client, ovf).importSpec)
-    with pytest.raises(vim.fault.DuplicateName):
-        begin(client, import_spec(client, ovf).importSpec)
+    for _ in range(2):
+        with pytest.raises(vim.fault.DuplicateName):
+            begin(client, import_spec(client, ovf).importSpec)
+    store = client.find("Singapore/datastore/gpu-local")
+    found = client.run(store.browser.SearchDatastore_Task("[gpu-local]"))
+    assert sorted(each.path for each in found.file) == ["bf-01", "bf-01 (0)", "bf-01 (1)"]
+    assert site.inventory.dump()["Datastore /Singapore/datastore/gpu-local"]["files"] == ["bf-01 (0)", "bf-01 (1)"]
+    client.run(client.content.fileManager.DeleteDatastoreFile_Task("[gpu-local] bf-01 (0)", client.find("Singapore")))
 
 
 @pytest.mark.parametrize("text", ["no xml", "<a/>", '<!DOCTYPE b [<!ENTITY a "aaaa">]><Envelope>&a;</Envelope>'])
