@@ -9,6 +9,7 @@ from dataclasses import replace
 from bfinfra.doctor import clusters, hosts, local, machines, servers, vcenter
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
+from bfinfra.model.documentation import summary
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health
 
@@ -56,7 +57,7 @@ def _one(check: Check, ground: Ground) -> Iterator[Finding]:
     try:
         yield from (replace(finding, check=name) for finding in check(ground))
     except Blocked as blocked:
-        yield Finding(blocked.about, Health.SKIPPED, (check.__doc__ or name).strip().splitlines()[0].rstrip("."), blocked.why, check=name)
+        yield Finding(blocked.about, Health.SKIPPED, (summary(check) or name).rstrip("."), blocked.why, check=name)
     except BfinfraError as error:
         for problem in error.problems:
             yield Finding(str(problem.where), Health.BAD, problem.what, problem.why, problem.next, check=name)

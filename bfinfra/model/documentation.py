@@ -1,4 +1,7 @@
-"""What is written under the fields of a model. Its source is read when somebody asks, not whenever a site is loaded."""
+"""What docstrings say of classes, functions and the fields of a model.
+
+The source of a model is read when somebody asks, not whenever a site is loaded.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
+
+
+def summary(thing: object) -> str:
+    """The first paragraph of a docstring, on one line. Empty where there is none."""
+    return " ".join((thing.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 @functools.cache
@@ -31,4 +39,4 @@ def _under(cls: type) -> Iterator[tuple[str, str]]:
     for field, text in zip(whole.body, whole.body[1:], strict=False):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, inspect.cleandoc(said)
+                yield name, " ".join(said.split())

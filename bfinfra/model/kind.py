@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from bfinfra.model.conflict import Conflict, Inner, Taken
 from bfinfra.model.defaults import default_of
 from bfinfra.model.document import Document
+from bfinfra.model.documentation import summary
 from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Ordered, Specs
@@ -170,7 +171,7 @@ class Step:
 
     def title(self) -> str:
         """One line for people."""
-        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0].rstrip(".").format(**vars(self))
+        return (summary(type(self)) or type(self).__name__).rstrip(".").format(**vars(self))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Draft-07, because that is what every release of yaml-language-server checks whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from bfinfra import kinds as registry
-from bfinfra.model.documentation import documentation
+from bfinfra.model.documentation import documentation, summary
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.secret import Secret
@@ -35,6 +35,8 @@ class _Documented(GenerateJsonSchema):
         model: type[BaseModel] = schema["cls"]
         texts = documentation(model)
         said = {name: {**field, "description": texts[name]} if name in texts else field for name, field in made["properties"].items()}
+        if "description" in made:
+            made = {**made, "description": " ".join(made["description"].split())}
         return {**made, "properties": said}
 
 
@@ -64,7 +66,7 @@ def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
     body = _model(name, kind.Spec, definitions)
     required = any(field.is_required() for field in kind.Spec.model_fields.values())
     return {
-        "description": f"{_first_line(kind)} Names, each with its fields.", "type": ["object", "null"],
+        "description": f"{summary(kind)} Names, each with its fields.", "type": ["object", "null"],
         "propertyNames": {"pattern": f"^(?:{kind.Spec.name_pattern})$", "description": kind.Spec.name_rule},
         "additionalProperties": body if required else {"anyOf": [body, {"type": "null"}]},
     }
@@ -137,7 +139,3 @@ def _names(node: Any) -> Iterator[str]:
 
 def _described(node: Schema, text: str) -> Schema:
     return {**node, "description": " ".join(part for part in (node.get("description", ""), text) if part)}
-
-
-def _first_line(kind: Callable[..., Any]) -> str:
-    return (kind.__doc__ or "").strip().partition("\n")[0]
