@@ -29,7 +29,7 @@ from bfinfra.model.stop import Stop
 from bfinfra.model.suggest import nearest
 from bfinfra.model.trust import Trust
 from bfinfra.spec.load import load as load_files
-from bfinfra.spec.load import missing_references
+from bfinfra.spec.load import needed_references
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
@@ -369,7 +369,8 @@ def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None,
     """Every kind with the backends that its constructor names; of `wanted` the survey begins with that. Sessions are closed whatever happens."""
     from bfinfra.backends.ahead import Ahead
 
-    if missing := missing_references(site, SOURCES if wanted == {} else None):
+    wants = site.resources if wanted is None else wanted
+    if missing := needed_references(site, wants, None if wants else SOURCES):
         raise SiteError(*missing)
     seam = around.seam(read_only=read_only)
     provide = provided(site, seam)

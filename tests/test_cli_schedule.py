@@ -117,3 +117,74 @@ def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
     line = cron(CHECK)
     assert r"100\%" in line
     assert shlex.split(line.replace(r"\%", "%").split(None, 5)[5]) == [CHECK.program, "drift", "--news", *CHECK.sites]
+
+
+BEGUN = SITE + """\
+pepper: {file: secrets/pepper}
+registry_credential:
+  pull: {cluster: one, namespaces: [training], server: 10.1.0.3, username: me, password: {file: secrets/registry}}
+bitfusion_token:
+  team: {source: {tar: tokens/team.tar}}
+gpu_host:
+  esx1.test: {}
+bitfusion_server:
+  bf-01: {ova: {file: server.ova}, host: esx1.test, gpus: 0, networks: {Network 1: {network: VM Network}}}
+"""
+LATER = {
+    "secrets/registry": "registry_credential/pull: password", "tokens/team.tar": "bitfusion_token/team: source.tar",
+    "server.ova": "bitfusion_server/bf-01: ova.file",
+}
+
+
+def mounted(found: dict[str, Any]) -> list[str]:
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return [item["path"] for source in pod["volumes"][0]["projected"]["sources"] for each in source.values() for item in each["items"]]
+
+
+def test_what_is_not_there_yet_is_left_out_by_name_and_all_else_is_carried(folder, capsys):
+    (folder / "site.yaml").write_text(BEGUN)
+    found, said = kubernetes(capsys)
+    assert mounted(found) == ["site.yaml", "certs/ca.pem", "secrets/one.kubeconfig"]
+    for path, field in LATER.items():
+        assert f"left out: {path} ({field}): it is not there yet" in said
+    assert "left out: secrets/pepper (pepper): no resource of the site uses it" in said
+    assert "secrets/registry=" not in said.partition("create secret")[2]
+
+
+def test_once_it_is_there_it_is_carried(folder, capsys):
+    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "tokens").mkdir()
+    for path in LATER:
+        (folder / path).write_text("short")
+    found, said = kubernetes(capsys)
+    assert sorted(mounted(found)) == sorted(["site.yaml", "certs/ca.pem", "secrets/one.kubeconfig", *LATER])
+    assert "it is not there yet" not in said
+
+
+def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_with_what_was_noted(folder, capsys):
+    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "server.ova").write_text("x" * 1_000_000)
+    found, said = kubernetes(capsys)
+    assert "server.ova" not in mounted(found)
+    assert "left out: server.ova (bitfusion_server/bf-01: ova.file): it is too large for a ConfigMap; " in said
+
+
+def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_apply_needs(folder, capsys):
+    (folder / "site.yaml").write_text(BEGUN)
+    assert main(["operator", "site", "site.yaml"]) == 0
+    said = capsys.readouterr()
+    site = next(each for each in yaml.safe_load_all(said.out) if each["kind"] == "Site")
+    assert sorted(site["spec"]["files"]) == ["certs/ca.pem", "secrets/one.kubeconfig"]
+    assert all(f"left out: {path} ({field}): it is not there yet" in said.err for path, field in LATER.items())
+    (folder / "server.ova").write_text("x" * 1_000_000)
+    assert main(["operator", "site", "site.yaml"]) == 1
+    assert "server.ova" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["schedule", "kubernetes", "site.yaml", "--image", "x"], ["operator", "site", "site.yaml"]])
+def test_a_file_without_which_nothing_is_seen_must_be_there(folder, capsys, command):
+    (folder / "certs/ca.pem").unlink()
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "vcenter.trust.ca_file leads nowhere" in said
+    assert "site.yaml:2:" in said

@@ -51,10 +51,12 @@ def site(args: argparse.Namespace) -> int:
     from bfinfra.render.schedule import manifest
 
     loaded, _ = where.site(args)
-    given, commands = _given(loaded)
+    given, commands, left = _given(loaded)
     language = _definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["site"]
     name = called(loaded.name)
     print(manifest(manifests(name, written([Path(each) for each in args.sites], language), given, namespace=args.namespace or "", interval=args.every)))
+    if left:
+        Screen.of(args).say(left)
     if commands:
         into = f" --namespace {args.namespace}" if args.namespace else ""
         Screen.of(args).say(f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}")
@@ -81,17 +83,20 @@ def _definition() -> dict[str, Any]:
     return definition(schema())
 
 
-def _given(loaded: Site) -> tuple[Any, list[str]]:
-    """What the site names outside of itself, and the words that make the Secret. BfinfraError for what a Job can't have."""
-    from bfinfra.cli.scheduling import below, carried, no_keyring, variables
+def _given(loaded: Site) -> tuple[Any, list[str], str]:
+    """What the site names outside of itself, the words that make the Secret, and what is left out. BfinfraError for what a Job can't have."""
+    from bfinfra.cli.carrying import below, carried
+    from bfinfra.cli.scheduling import no_keyring, variables
     from bfinfra.operator.manifest import Given, unfit
 
     no_keyring(loaded, commands=True)
     base = Path(next(iter(loaded.files))).absolute().parent
-    files, secrets = carried(loaded, base)
+    found = carried(loaded, base, applies=True)
+    secrets = found.secrets
     own = {str(below(path, base)) for path in loaded.files}
-    plain = {path: content for path, content in files.items() if path not in own}
+    plain = {path: content for path, content in found.files.items() if path not in own}
     if bad := [path for path in (*plain, *secrets) if unfit(path)]:
         raise BfinfraError(Problem(f"a Site can't carry {', '.join(bad)}", str(base), "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself", "give it another name"))
     env = variables(loaded)
-    return Given(env, secrets, plain), [*(f'--from-literal={name}="${name}"' for name in env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]
+    words = [*(f'--from-literal={name}="${name}"' for name in env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]
+    return Given(env, secrets, plain), words, found.words()

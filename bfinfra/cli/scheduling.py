@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra import app
 from bfinfra.cli import where
+from bfinfra.cli.carrying import below, carried
 from bfinfra.cli.screen import Screen
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Use
 from bfinfra.model.schedule import Schedule
 from bfinfra.model.secret import Secret
-from bfinfra.model.sources import LocalFile, LocalOutput
 from bfinfra.render import privileges
 from bfinfra.render import schedule as render
 from bfinfra.spec.leads import walk
@@ -54,10 +54,13 @@ def kubernetes(args: argparse.Namespace) -> int:
     no_keyring(site, commands=True)
     check = _check(args, site)
     base = Path(next(iter(site.files))).absolute().parent
-    files, secrets = carried(site, base)
+    given = carried(site, base, applies=False)
+    secrets = given.secrets
     check = replace(check, sites=tuple(str(below(file, base)) for file in site.files))
-    made = render.kubernetes(check, args.image, files, secrets, namespace=args.namespace or "", claim=args.claim or "")
+    made = render.kubernetes(check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or "")
     print(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
+    if given.left:
+        Screen.of(args).say(given.words())
     if check.env or secrets:
         into = f" --namespace {args.namespace}" if args.namespace else ""
         words = [*(f'--from-literal={name}="${name}"' for name in check.env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]
@@ -100,35 +103,6 @@ def no_keyring(site: Site, *, commands: bool = False) -> None:
                                                      "write {env: NAME} or {file: path}")) if isinstance(value, Secret) and value.way in ways else None)
     if found:
         raise BfinfraError(*found)
-
-
-def carried(site: Site, base: Path) -> tuple[dict[str, bytes], dict[str, str]]:
-    """What goes into the ConfigMap, and what into the Secret. BfinfraError for what is elsewhere or too large."""
-    wanted = [Path(file).absolute() for file in site.files]
-    secrets: dict[str, str] = {}
-
-    def see(_at: object, value: Secret | LocalFile) -> None:
-        if isinstance(value, LocalFile) and not isinstance(value, LocalOutput):
-            wanted.extend(sorted(each for each in value.path.rglob("*") if each.is_file()) if value.path.is_dir() else [value.path])
-        elif isinstance(value, Secret) and value.way == "file":
-            path = str(below(value.sources.path(str(value.target)), base))
-            secrets.setdefault(path, f"secret-{len(secrets)}")
-
-    walk(site, see)
-    large = sum(path.stat().st_size for path in dict.fromkeys(wanted) if path.exists())
-    if large > render.LARGEST:
-        worst = max(wanted, key=lambda path: path.stat().st_size if path.exists() else 0)
-        raise BfinfraError(Problem("the site's files are too large for a ConfigMap", str(worst), f"{large} bytes in all, at most {render.LARGEST} fit",
-                                   "put an appliance behind an address (ova: {url: …}), or mount the site's folder from a volume of your own"))
-    return {str(below(path, base)): path.read_bytes() for path in dict.fromkeys(wanted)}, secrets
-
-
-def below(path: Path, base: Path) -> Path:
-    """The path as it is named from the site's folder. BfinfraError where it isn't in there."""
-    try:
-        return Path(path).absolute().relative_to(base)
-    except ValueError:
-        raise BfinfraError(Problem("it lies outside of the site's folder", str(path), f"what a CronJob mounts is named below {base}", "move it there")) from None
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bfinfra.model.kind import State
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 
@@ -16,6 +17,12 @@ OF_ALL = (MARK, SECRETS, SETTINGS)
 def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
     """Properties as they are sent. SecretMissing."""
     return {key: value.reveal() if isinstance(value, Secret) else value for key, value in values.items()}
+
+
+def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: Secret) -> bool:
+    """Whether a machine was given what the file names as the value of a property, by its notes alone. `kept`: the digests on it."""
+    applied = (state.mark.applied if state and state.mark else None) or {}
+    return bool(kept) and key in (kept or {}) and (applied.get("properties") or {}).get(key) == value.reference()
 
 
 def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:

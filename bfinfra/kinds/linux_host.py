@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
 from bfinfra.kinds import _capabilities
 from bfinfra.model import conflict, kind
+from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
-from bfinfra.model.kind import Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, waiting
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -28,6 +29,13 @@ LOOK = {"release": ("cat", "/etc/os-release"), "architecture": ("uname", "-m"), 
 
 class Spec(kind.Spec):
     """What a user writes for one machine."""
+
+    awaits: ClassVar = {
+        "key": "put the private key there whose public key the machine lets in",
+        "password": "get it from whoever runs the machine",
+        "sudo_password": "get it from whoever runs the machine",
+        "trust.known_hosts": "write the machine's host key into it (bfinfra trust SITE shows it; compare it on the machine)",
+    }
 
     address: HostAddress
     """Its name or address."""
@@ -91,6 +99,7 @@ class LinuxHost(kind.Source[Spec, State]):
     """A Linux machine, by SSH."""
 
     document = Document.FLEXDIRECT
+    reaches = True
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts = hosts
@@ -100,7 +109,8 @@ class LinuxHost(kind.Source[Spec, State]):
     def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
         """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
         specs = {name: spec for name, spec in ({**self._named, **wanted} if others else wanted).items() if spec is not None and _runs(spec, needs)}
-        asked = {spec.machine(name): LOOK for name, spec in specs.items()}
+        closed = {name: gone for name, spec in wanted.items() if spec is not None and (gone := _away(spec))}
+        asked = {spec.machine(name): LOOK for name, spec in specs.items() if name not in closed}
         states, unreadable = {}, {}
         for machine, found in self._hosts.read(asked).items():
             vm = specs[machine.name].vm or ""
@@ -112,11 +122,25 @@ class LinuxHost(kind.Source[Spec, State]):
                 unreadable[machine.name] = str(found)
             else:
                 states[machine.name] = _state(machine, found, vm)
-        return Seen(states, unreadable=unreadable)
+        return Seen(states, closed, unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """None; waits for what opens the machine and isn't there yet."""
+        if spec is not None and (closed := (around.facts or {}).get(name)):
+            field, problem = closed
+            raise held(problem, field)
+        return ()
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """It answered."""
         return waiting(state.silent) if state.silent else Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+
+
+def _away(spec: Spec) -> Away | None:
+    """What opens the machine and isn't there yet: nobody asks it before."""
+    opens = {"trust.known_hosts": spec.trust.known_hosts, "key": spec.key, "password": spec.password}
+    return away(spec, {**opens, "sudo_password": spec.sudo_password})
 
 
 def _runs(spec: Spec, needs: Mapping[Key, Need]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bfinfra.model.errors import Awaited, Problem
 from bfinfra.model.kind import Later, Spec, Step
 from bfinfra.model.records import dataclass
+from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 
 WHY = "what needs it waits for it; what stands is compared with what was noted when it was made"
@@ -42,10 +44,20 @@ def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
     return Absent(f"{file.text} is not there yet", "", why, f"did you mean {near}? Else {then}" if near else then)
 
 
-def away(spec: Spec, files: Mapping[str, LocalFile]) -> Away | None:
-    """The first of the files (dotted field → file) that isn't there yet, if any."""
-    for path, file in files.items():
-        if problem := absent(file, spec.awaits.get(path) or spec.awaits[path.partition(".")[0]]):
+def source(spec: type[Spec], path: str) -> str:
+    """Where the file is had that a field of a resource names; "" where such a file must be there.
+
+    `path`: the dotted field, of an item or of an entry as well.
+    """
+    fields = (path, re.sub(r"\.\d+$", "", path), path.partition(".")[0])
+    return next((spec.awaits[field] for field in fields if field in spec.awaits), "")
+
+
+def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | None:
+    """The first of the files (dotted field → file, or what may be read from one) that isn't there yet, if any."""
+    for path, value in files.items():
+        file = value.file if isinstance(value, Secret) else value
+        if file and (problem := absent(file, source(type(spec), path))):
             return path, problem
     return None
 

@@ -48,6 +48,8 @@ class Spec(Part, Ordered):
 
     awaits: ClassVar[Mapping[str, str]] = {}
     """Files that needn't be there when a site begins: dotted field → where one gets it. What needs one waits until it is there."""
+    digested: ClassVar[str] = ""
+    """The field with secrets of which salted digests are noted, if there is one: it takes the site's pepper."""
     unnoted: ClassVar[frozenset[str]] = frozenset()
     """Those of them of which nothing is noted: what stands can't be compared with them while they are away."""
     protect: bool = False

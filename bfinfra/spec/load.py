@@ -13,6 +13,7 @@ from bfinfra import kinds as registry
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Problem, SiteError, Warned
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -71,6 +72,33 @@ def missing_references(site: Site, kinds: Collection[str] | None = None) -> tupl
     """
     found = (each for each in missing.references(site) if not each.awaited)
     return tuple(each.problem for each in found if kinds is None or each.key is None or each.key.kind in kinds)
+
+
+def needed_references(site: Site, wanted: Specs, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
+    """Those that a run which wants these resources can't do without, whatever it finds. What only some find needs is asked for there.
+
+    `kinds`: of the resources, those of these kinds alone.
+    """
+    settings = used_settings(site, wanted)
+    found = (each for each in missing.references(site) if not each.awaited)
+    return tuple(each.problem for each in found
+                 if (each.field.startswith(settings) if each.key is None else kinds is None or each.key.kind in kinds))
+
+
+def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
+    """The settings of a site that a run which wants these resources uses; `drift.notify` is its webhook's alone."""
+    used = ["vcenter.password", "vcenter.trust"]
+    if any(key.kind == "supervisor_namespace" for key in site.resources):
+        used.append("vcenter.supervisor_trust")
+    if any(_digests(spec) for spec in wanted.values()):
+        used.append("pepper")
+    return tuple(used)
+
+
+def _digests(spec: Any) -> bool:
+    """Whether a digest of a secret of it is noted."""
+    value = getattr(spec, spec.digested) if spec.digested else None
+    return any(isinstance(each, Secret) for each in (value.values() if isinstance(value, Mapping) else (value,)))
 
 
 def awaited_files(site: Site) -> tuple[Problem, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import field
 
-from bfinfra.model.awaited import UNNOTED, WHY, absent
+from bfinfra.model.awaited import UNNOTED, WHY, absent, source
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -18,12 +17,13 @@ from bfinfra.spec.leads import Spot, walk
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One of them. `key`: the resource that has it, None for a setting of the site.
+    """One of them. `key`: the resource that has it, None for a setting of the site; `field`: dotted, what it is of that.
 
     `awaited`: a file that may be brought later; what needs it waits, and nothing else does.
     """
 
     key: Key | None
+    field: str
     problem: Problem
     awaited: bool = False
 
@@ -56,26 +56,22 @@ class _Search:
 
     def _see_awaited(self, at: Spot, file: LocalFile, how: str) -> None:
         key, path = at
-        noted = key is None or path not in type(self.site.resources[key]).unnoted
+        noted = key is None or {path, path.partition(".")[0]}.isdisjoint(type(self.site.resources[key]).unnoted)
         problem = self._once(("awaited", file.path, noted), lambda: absent(file, how, WHY if noted else UNNOTED))
         if isinstance(problem, Problem):
             where = self.site.place(key, path) or str(key)
             said = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
-            self.found.append(Reference(key, said, awaited=True))
+            self.found.append(Reference(key, path, said, awaited=True))
 
     def _awaits(self, at: Spot) -> str:
         """Where a file is had that may be brought later; "" for what must be there."""
         key, path = at
-        if key is None:
-            return ""
-        awaits = type(self.site.resources[key]).awaits
-        how: str = awaits.get(path) or awaits.get(re.sub(r"\.\d+$", "", path), "")
-        return how
+        return source(type(self.site.resources[key]), path) if key else ""
 
     def _note(self, at: Spot, why: str, advice: str) -> None:
         key, path = at
         where = self.site.place(key, path) or ""
-        self.found.append(Reference(key, Problem(f"{key or 'the site'}: {path} leads nowhere", where, why, advice)))
+        self.found.append(Reference(key, path, Problem(f"{key or 'the site'}: {path} leads nowhere", where, why, advice)))
 
     def _once(self, what: object, look: Callable[[], object]) -> object:
         if what not in self.looked:

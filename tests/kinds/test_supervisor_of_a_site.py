@@ -62,8 +62,12 @@ def test_what_can_not_be_is_refused(spec, state, why):
         decide("farm", spec, state, AROUND)
 
 
-def test_one_that_is_enabled_waits_for_the_authority_of_its_load_balancer_and_one_that_runs_does_not():
-    (field,) = HOW.authorities()
+def test_what_leads_to_a_load_balancer_is_its_authority_and_its_password():
+    assert list(HOW.entrances()) == ["enable.vds.haproxy.authority", "enable.vds.haproxy.password"]
+
+
+@pytest.mark.parametrize("field", HOW.entrances())
+def test_one_that_is_enabled_waits_for_what_leads_to_its_load_balancer_and_one_that_runs_does_not(field):
     around = replace(AROUND, facts=replace(AROUND.facts, away={"farm": (field, Absent("ca.pem is not there yet"))}))
     with pytest.raises(Awaited, match=r"ca\.pem is not there yet") as awaited:
         decide("farm", HOW, None, around)

@@ -387,3 +387,24 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     (tmp_path / "user-data").unlink()
     outcome = apply(path, sandbox, destroy=True)
     assert made(outcome), endings(outcome)
+
+
+def test_a_secret_whose_file_is_not_there_yet_holds_back_the_machine_that_it_is_for(tmp_path):
+    secret = Secret("file", "later.txt", Sources(base=tmp_path))
+    wanted = spec(**LIBRARY, properties={"guest.hostname": "w1", "password": secret})
+    with pytest.raises(Awaited, match=r"later\.txt is not there yet") as awaited:
+        decide("w1", wanted, None, offering(wanted))
+    assert awaited.value.field == "properties.password"
+    assert [type(step) for step in awaited.value.steps] == [Make, Start]
+
+
+def test_a_standing_machine_needs_no_secret_that_it_was_given_but_one_that_the_file_names_anew(tmp_path):
+    secret = Secret("file", "later.txt", Sources(base=tmp_path))
+    wanted = spec(**LIBRARY, properties={"password": secret})
+    kept = {"password": "scrypt$a$b"}
+    given = State(mark=OWN.seal(wanted.applied()), machine=TEMPLATE, digests=kept)
+    (seen,) = look(wanted, kept, OFFERED, "", given).values()
+    assert (seen.stale, seen.problem, bool(seen.away)) == (False, "", True)
+    renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})
+    (seen,) = look(renamed, kept, OFFERED, "", given).values()
+    assert seen.stale

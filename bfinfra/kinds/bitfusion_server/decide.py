@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bfinfra.kinds.bitfusion_server import groups
 from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
@@ -12,13 +12,32 @@ from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, Facts, State, identi
 from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
 from bfinfra.kinds.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
+from bfinfra.model.awaited import held
 from bfinfra.model.errors import Awaited
 from bfinfra.model.kind import Around, Change, Step, differences
 from bfinfra.model.secret import Secret
 
 
 def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
-    """What is left to do, the next thing first."""
+    """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there yet."""
+    found = _steps(name, spec, state, around)
+    for key in _given(found):
+        seen = around.facts.secrets.get((name, key))
+        if seen and seen.away:
+            raise held(seen.away, f"properties.{key}", found)
+    return found
+
+
+def _given(steps: Sequence[Step]) -> Iterator[str]:
+    """The properties that some of the steps write."""
+    for step in steps:
+        if isinstance(step, Deploy):
+            yield from step.target.properties
+        elif isinstance(step, Configure):
+            yield from step.properties
+
+
+def _steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
     groups.check(name, spec, around)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
@@ -11,7 +12,7 @@ from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Machine
-from bfinfra.kinds._machines import OF_ALL
+from bfinfra.kinds._machines import OF_ALL, given
 from bfinfra.kinds.bitfusion_server import properties, room, state
 from bfinfra.kinds.bitfusion_server.moids import Moids
 from bfinfra.kinds.bitfusion_server.noted import noted
@@ -19,7 +20,7 @@ from bfinfra.kinds.bitfusion_server.packages import Packages
 from bfinfra.kinds.bitfusion_server.registration import asked
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
-from bfinfra.model.awaited import Absent
+from bfinfra.model.awaited import Absent, away
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Need, Seen
 from bfinfra.model.mark import Mark
@@ -81,8 +82,8 @@ class Looks:
         states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {text: self._packages.look(of) for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()}
-        away = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
-        told = {name: package for name in away if (package := noted(specs[name], states.get(name)))}
+        waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
+        told = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
         secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
         rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
         vcenter = self._vcenter_for(specs, states, ovas)
@@ -161,7 +162,7 @@ class Looks:
     def _secrets(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem], told: Mapping[str, ova.Ova],
     ) -> dict[tuple[str, str], SecretSeen]:
-        pepper = self._pepper()
+        pepper = self._pepper() if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values()) else ""
         declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
         found: dict[tuple[str, str], SecretSeen] = {}
         alike: dict[tuple[object, ...], SecretSeen] = {}
@@ -172,8 +173,10 @@ class Looks:
                 if isinstance(value, Secret) and (of := known.get(key)):
                     which = (value.leads, spec.ova.text, key, None if kept is None else kept.get(key, ""))
                     if which not in alike:
-                        alike[which] = _secret(value, of, kept, pepper)
-                    found[name, key] = alike[which]
+                        gone = away(spec, {f"properties.{key}": value})
+                        alike[which] = SecretSeen(away=gone[1]) if gone else _secret(value, of, kept, pepper)
+                    seen = alike[which]
+                    found[name, key] = replace(seen, stale=not given(states.get(name), kept, key, value)) if seen.away else seen
         return found
 
 

@@ -28,8 +28,9 @@ class Packages:
 
     def look(self, of: Ova) -> ova.Ova | Problem:
         """What its headers say, or why they can't be read; Absent where its file isn't there yet."""
-        if of.file and (problem := absent(of.file, Spec.awaits["ova.file"])):
-            return problem
+        for field, file in (("ova.file", of.file), ("ova.trust.ca_file", of.trust.ca_file)):
+            if file and (problem := absent(file, Spec.awaits[field])):
+                return problem
         try:
             source = self._source(of)
         except OSError as error:

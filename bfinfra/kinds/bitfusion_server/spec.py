@@ -114,7 +114,12 @@ class Network(Part):
 class Spec(kind.Spec):
     """What a user writes for one server."""
 
-    awaits: ClassVar = {"ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)"}
+    awaits: ClassVar = {
+        "ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)",
+        "ova.trust.ca_file": "get the certificate of the authority that signed the certificate of the server of ova.url",
+        "properties": "write the secret into it, or fetch it from who keeps it",
+    }
+    digested = "properties"
 
     ova: Ova
     """The appliance."""

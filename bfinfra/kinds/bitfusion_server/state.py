@@ -16,6 +16,7 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import kind
+from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -50,10 +51,14 @@ class State(kind.State):
 
 @dataclass(frozen=True, slots=True)
 class SecretSeen:
-    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it can)."""
+    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it can).
+
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that is wanted.
+    """
 
     stale: bool = False
     problem: str = ""
+    away: Absent | None = None
 
 
 @dataclass(frozen=True)

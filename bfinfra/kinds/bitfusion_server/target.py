@@ -105,7 +105,7 @@ def _ova(name: str, spec: Spec, facts: Facts, *, anew: bool) -> Ova:
     if not anew and name in facts.noted:
         return facts.noted[name]
     if isinstance(problem := facts.ovas.get(spec.ova.text), Absent):
-        raise held(problem, "ova.file")
+        raise held(problem, "ova.file" if spec.ova.file else "ova.trust.ca_file")
     found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text) or Problem("it was not read")
     if isinstance(found, Problem):
         why = "; ".join(part for part in (found.what, found.why) if part)

@@ -10,6 +10,7 @@ from bfinfra.kinds._linux import while_away
 from bfinfra.kinds.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.flexdirect_host.state import Facts, Installed, State
 from bfinfra.model import kind
+from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Disruption, differences
 from bfinfra.model.mark import Mark
@@ -96,7 +97,12 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+    found = while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+    name = around.mark.address.partition("/")[2]
+    if name in around.facts.unlicensed and any(isinstance(step, SetUp) for step in found):
+        field, problem = around.facts.unlicensed[name]
+        raise held(problem, field, found)
+    return found
 
 
 def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:

@@ -45,7 +45,8 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         facts = Facts(there, {name: digest(spec.package.path) for name, spec in specs.items()}, {name: self._licensed(spec, found) for name, spec in specs.items()},
                       {key.name: need.state.os for key, need in needs.items() if key.name in there and key.kind == "linux_host"},
-                      {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))})
+                      {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))},
+                      {name: gone for name, spec in specs.items() if (gone := away(spec, {"license": spec.license}))})
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
@@ -89,6 +90,8 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         """Machines that were given the license as it is now."""
         if spec.license is None:
             return frozenset()
+        if away(spec, {"license": spec.license}):
+            return frozenset(host for host in spec.hosts if host in found and found[host].licensed and found[host].license)
         value = spec.license.reveal()
         return frozenset(host for host in spec.hosts if host in found and found[host].licensed and secrets.matches(value, found[host].license, self._pepper()))
 

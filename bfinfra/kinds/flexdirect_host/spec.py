@@ -52,7 +52,11 @@ class Spec(kind.Spec):
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines."""
-    awaits: ClassVar = {"package": "download FlexDirect's package"}
+    awaits: ClassVar = {
+        "package": "download FlexDirect's package",
+        "license": "get the license from whoever sold FlexDirect",
+    }
+    digested = "license"
 
     package: LocalFile
     """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""

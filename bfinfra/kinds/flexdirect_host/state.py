@@ -65,6 +65,8 @@ class Facts:
     os: Mapping[str, str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     """By resource: the package that isn't there yet."""
+    unlicensed: Mapping[str, Away] = field(default_factory=dict)
+    """By resource: the license whose file isn't there yet; machines that were given one then have the one that is wanted."""
 
 
 

@@ -28,7 +28,7 @@ class Ids:
     networks: Mapping[str, str] = field(default_factory=dict)
     switches: Mapping[str, str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
-    """By cluster: the load balancer's authority, where its file isn't there yet."""
+    """By cluster: the load balancer's authority or password, where its file isn't there yet."""
 
 
 def provider(enable: Enable) -> str:

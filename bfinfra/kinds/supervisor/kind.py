@@ -134,7 +134,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             {each.name: each.id for each in ContentLibraries(rest).list()} if any(spec.content_library for spec in specs.values()) else {},
             {each.name: each.moid for each in self._vcenter.inventory.read().networks} if enabled else {},
             {each.name: each.uuid for each in self._vcenter.switches.read(around=False).switches} if any(each.nsx for each in enabled) else {},
-            {name: gone for name, spec in specs.items() if (gone := away(spec, spec.authorities()))},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, spec.entrances()))},
         )
 
     def _strange(self, cluster: str) -> tuple[str, ...]:

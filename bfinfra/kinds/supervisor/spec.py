@@ -205,8 +205,12 @@ class Dns(Part):
 class Spec(kind.Spec):
     """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as it is."""
 
-    awaits: ClassVar = dict.fromkeys(("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
-                                     "get the certificate of the authority that signed the load balancer's")
+    awaits: ClassVar = {
+        **dict.fromkeys(("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
+                        "get the certificate of the authority that signed the load balancer's"),
+        **dict.fromkeys(("enable.vds.haproxy.password", "enable.vds.avi.password"),
+                        "get it from whoever runs the load balancer"),
+    }
 
     enable: Enable | None = None
     """How it is enabled; empty: it must be there."""
@@ -246,11 +250,11 @@ class Spec(kind.Spec):
             yield Inner("enable.services", self.enable.services)
             yield from (Inner(f"enable.nsx.pods.{index}", cidr) for index, cidr in enumerate(self.enable.nsx.pods if self.enable.nsx else ()))
 
-    def authorities(self) -> dict[str, LocalFile]:
-        """The file of its load balancer's authority, by dotted field."""
+    def entrances(self) -> dict[str, LocalFile | Secret | None]:
+        """The authority of its load balancer, and the password there, by dotted field."""
         vds = self.enable.vds if self.enable else None
         said = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
-        return {f"enable.vds.{name}.authority": each.authority for name, each in said.items() if each}
+        return {f"enable.vds.{name}.{field}": getattr(each, field) for name, each in said.items() if each for field in ("authority", "password")}
 
     def policies(self) -> Iterator[tuple[str, str]]:
         """Field and name of every storage policy."""

@@ -14,6 +14,7 @@ from bfinfra.kinds.tanzu_cluster.spec import FromRegistry, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
 from bfinfra.kinds.tanzu_cluster.steps import Create, Drop, Hop, Roll, Update, Wait
 from bfinfra.model import kind
+from bfinfra.model.awaited import until
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, differences
 
@@ -38,6 +39,7 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
     applied = (state.mark.applied if state.mark else None) or {}
+    want = _untold(spec, authorities, want, now, applied)
     drift = differences(_within(now, {**applied, **want}), want)
     changes = _once(kind.changes(spec, state.mark, drift))
     if not changes:
@@ -56,6 +58,16 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     return (write.step(step, spec.version, changes),)
 
 
+def _untold(
+    spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields,
+) -> dict[str, Any]:
+    """What is wanted, with each authority as it stands whose file isn't there yet, where the file was applied under that name."""
+    stands, noted = now.get("trust") or {}, applied.get("trust") or {}
+    kept = {name: stands[name] for name, file in spec.files().items()
+            if isinstance(authorities[name], Later) and name in stands and noted.get(name) == file.text}
+    return {**want, "trust": {**want["trust"], **kept}} if kept else want
+
+
 def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
     """An authority that differs is told as such, not by where the file says that it comes from as well."""
     told = {change.field for change in changes}
@@ -69,7 +81,7 @@ def _rolls(field: str) -> bool:
 
 
 def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
-    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own yet."""
+    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and of a file that isn't there yet."""
     facts: offers.Facts = around.facts or offers.Facts()
     found: dict[str, Authority] = {}
     for name, said in spec.trust.items():
@@ -77,6 +89,9 @@ def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
             found[name] = around.needs[f"trust.{name}.registry"].get("authority")
             continue
         pem = facts.authorities.get(str(said.path), "!it was not read")
+        if not pem:
+            found[name] = until(said)
+            continue
         if pem.startswith("!"):
             raise Refusal(f"{said.path} is no certificate authority", field=f"trust.{name}", why=pem[1:], next="give a PEM file")
         found[name] = pem

@@ -13,6 +13,7 @@ from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
 from bfinfra.kinds.tanzu_cluster.steps import CLUSTERS, PLACES, THINGS, Create, Delete, Drop, Hop, Move, Roll, Update, Wait
 from bfinfra.model import kind
+from bfinfra.model.awaited import away, held
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -24,7 +25,6 @@ from bfinfra.model.rights import API as OWN
 from bfinfra.model.rights import CLUSTERS as HERE
 from bfinfra.model.rights import Api, may
 from bfinfra.model.rights import Places as Where
-from bfinfra.model.sources import LocalFile
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -81,19 +81,28 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
         if others:
             self._survey_ground(wanted, needs, states)
-        return Seen(states, offers.Facts(dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared)), answers.unreadable)
+        files = {name: {f"trust.{each}": file for each, file in spec.files().items()} for name, spec in wanted.items() if spec}
+        gone = {name: each for name, found in files.items() if (spec := wanted[name]) and (each := away(spec, found))}
+        facts = offers.Facts(dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone)
+        return Seen(states, facts, answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
-        """Create, update by server-side apply, move by deleting first, delete."""
+        """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's file isn't there yet."""
         if spec is None:
             return () if state is None or state.phase == "deleting" else (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
         if state is not None and state.namespace != spec.namespace:
             moved = (Change("namespace", state.namespace, spec.namespace),)
-            return (Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved), decide.create(name, spec, around))
-        if state is None or state.phase == "deleting":
-            return (decide.create(name, spec, around),)
-        return decide.update(name, spec, state, around)
+            going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
+            found: Sequence[kind.Step] = (going, decide.create(name, spec, around))
+        elif state is None or state.phase == "deleting":
+            found = (decide.create(name, spec, around),)
+        else:
+            found = decide.update(name, spec, state, around)
+        if found and around.facts and name in around.facts.away:
+            field, problem = around.facts.away[name]
+            raise held(problem, field, found)
+        return found
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: offers.Facts | None) -> Iterator[Conflict]:
@@ -182,7 +191,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             self._undeclared.pop(name, None)
             if home is not None and (fields := declared.unproved(spec, states.get(name))):
                 self._undeclared[name] = declared.undeclared(home.cluster, spec.api, fields)
-            self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.trust.values() if isinstance(file, LocalFile)})
+            self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
 
     def _survey_ground(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]) -> None:
         """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces that are still to be made."""
@@ -216,6 +225,8 @@ def _pem(path: str) -> str:
     try:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - the path is text in the facts
             text = file.read(1 << 20)
+    except FileNotFoundError:
+        return ""
     except (OSError, ValueError) as error:
         return f"!it can't be read: {getattr(error, 'strerror', None) or 'it is not text'}"
     return text if "-----BEGIN CERTIFICATE-----" in text else "!no certificate in PEM form in it"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.kinds.tanzu_cluster.fit import Ground
 from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.kinds.tanzu_cluster.upgrade import matches, numbers
+from bfinfra.model.awaited import Away
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
@@ -34,7 +35,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Facts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, or why it can't be read (`!…`); `ground`: what clusters stand on;
+    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it can't be read (`!…`); `ground`: what clusters stand on;
     `undeclared`: cluster → the fields that its supervisor doesn't know, None where it doesn't say.
     """
 
@@ -42,6 +43,8 @@ class Facts:
     authorities: Mapping[str, str] = field(default_factory=dict)
     ground: Ground = field(default_factory=Ground)
     undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """Cluster → the first file of an authority that isn't there yet."""
 
 
 def read(cluster: Cluster, namespace: str) -> Offer:

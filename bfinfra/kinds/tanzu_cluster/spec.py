@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -100,6 +100,8 @@ class Spec(kind.Spec):
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
+    awaits: ClassVar = {"trust": "get the certificate of that authority"}
+    unnoted = frozenset(awaits)
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
     """Supervisor namespace that the cluster lives in."""
@@ -123,6 +125,10 @@ class Spec(kind.Spec):
     """Storage classes for use in the cluster; empty = all of the namespace."""
     default_storage_class: str | None = None
     """Storage class for claims that name none."""
+
+    def files(self) -> dict[str, LocalFile]:
+        """The files of authorities, by their names."""
+        return {name: said for name, said in self.trust.items() if isinstance(said, LocalFile)}
 
     @model_validator(mode="after")
     def _check(self) -> Spec:

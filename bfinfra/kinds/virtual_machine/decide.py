@@ -43,8 +43,12 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
 
 
 def _unless_away(name: str, spec: Spec, steps: Sequence[kind.Step], around: Around, *, fresh: bool) -> Sequence[kind.Step]:
-    """The steps. Awaited where they take a file of cloud-init that isn't there yet: to make the machine, or to write that text."""
+    """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that text or secret."""
     facts: Facts = around.facts
+    written = {key for step in steps if isinstance(step, Reconfigure) for key in step.properties}
+    for key, seen in facts.secrets.get(name, {}).items():
+        if seen.away and (key in written or any(isinstance(step, Make) for step in steps)):
+            raise held(seen.away, f"properties.{key}", steps)
     if name not in facts.away:
         return steps
     field, problem = facts.away[name]

@@ -161,7 +161,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def _secrets(self, spec: Spec, state: State | None, declared: Mapping[tuple[str, str], Sequence[Declared]]) -> Mapping[str, SecretSeen]:
         kept = None if state is None or state.importing else state.digests
-        return look(spec, kept, declared.get(pair(spec), ()), self._pepper())
+        pepper = self._pepper() if any(isinstance(value, Secret) for value in spec.properties.values()) else ""
+        return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.library_items import Declared
 from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds._machines import given
 from bfinfra.kinds.virtual_machine.spec import Spec
+from bfinfra.model.awaited import Absent, away
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Change
+from bfinfra.model.kind import Change, State
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.suggest import nearest
@@ -20,17 +22,24 @@ BOOLEANS = {"true": "True", "false": "False"}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A secret property: whether its value is another than the one written; why it can't be used ("" = it can)."""
+    """A secret property: whether its value is another than the one written; why it can't be used ("" = it can).
+
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that is wanted.
+    """
 
     stale: bool = False
     problem: str = ""
+    away: Absent | None = None
 
 
-def look(spec: Spec, kept: Mapping[str, str] | None, declared: Sequence[Declared], pepper: str) -> Mapping[str, Seen]:
-    """Of each secret. `kept`: property → digest of what a standing machine was given."""
+def look(spec: Spec, kept: Mapping[str, str] | None, declared: Sequence[Declared], pepper: str, state: State | None = None) -> Mapping[str, Seen]:
+    """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was given."""
     types, found = {each.key: each.type for each in declared}, dict[str, Seen]()
     for key, value in spec.properties.items():
         if isinstance(value, Secret):
+            if gone := away(spec, {f"properties.{key}": value}):
+                found[key] = Seen(stale=not given(state, kept, key, value), away=gone[1])
+                continue
             try:
                 plain = value.reveal()
             except BfinfraError as error:

@@ -79,8 +79,13 @@ class Library(Part):
 class Spec(kind.Spec):
     """What a user writes for one machine; its name is the machine's name in vCenter."""
 
-    awaits: ClassVar = dict.fromkeys(("cloud_init.user_data", "cloud_init.meta_data"), "write it, or fetch it from who does")
-    unnoted = frozenset(awaits)
+    awaits: ClassVar = {
+        "cloud_init.user_data": "write it, or fetch it from who does",
+        "cloud_init.meta_data": "write it, or fetch it from who does",
+        "properties": "write the secret into it, or fetch it from who keeps it",
+    }
+    digested = "properties"
+    unnoted = frozenset({"cloud_init.user_data", "cloud_init.meta_data"})
 
     template: str | None = None
     """Template or machine that it is cloned from."""

@@ -1,0 +1,214 @@
+"""A site whose authorities, keys and secrets are files that somebody brings later: each holds back only what needs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import apply, drift, endings, plan, world
+
+import bfinfra
+import bfinfra.sandbox
+from bfinfra import app
+from bfinfra.cli.writing import EXITS
+
+SPECS = Path(__file__).parents[1] / "specs"
+SITE = """\
+site: example
+vcenter:
+  server: vc.small.test
+  username: admin@small.test
+  password: {env: VCENTER_PASSWORD}
+  trust: {ca_file: ca.pem}
+pepper: {file: secrets/pepper}
+drift:
+  notify: {url: "https://hook.example.com/", secret: {file: secrets/hook}, trust: {ca_file: hook.pem}}
+gpu_host:
+  esx1.small.test:
+    passthrough: [{vendor: 0x10de, device: 0x1eb8}]
+    reboot: if_needed
+bitfusion_server:
+  bf-01:
+    ova: {file: server.ova}
+    host: esx1.small.test
+    gpus: 1
+    networks:
+      Network 1: {network: VM Network, address: 10.2.0.5/24, gateway: 10.2.0.1}
+    properties:
+      hostname: bf-01.small.test
+      customer_password: {file: secrets/customer}
+      vcenter_username: admin@small.test
+      vcenter_password: {env: VCENTER_PASSWORD}
+kubernetes_cluster:
+  other: {kubeconfig: {file: other.kubeconfig}}
+namespace:
+  apart: {cluster: other}
+registry_credential:
+  pull:
+    cluster: other
+    namespaces: [default]
+    server: 10.1.0.3
+    username: admin@small.test
+    password: {file: secrets/registry}
+supervisor_namespace:
+  team-a:
+    cluster: compute
+    storage: {gold: 100GiB}
+    vm_classes: [best-effort-small]
+tanzu_cluster:
+  cluster-01:
+    namespace: team-a
+    version: v1.22.9
+    control_plane: {count: 1, vm_class: best-effort-small, storage_class: gold}
+    workers: {workers: {count: 1, vm_class: best-effort-small, storage_class: gold}}
+    trust: {corporate: corporate.pem}
+linux_host:
+  gpu-01:
+    address: 10.5.0.1
+    key: {file: ssh/id_ed25519}
+    trust: {known_hosts: ssh/known_hosts}
+  cpu-01:
+    address: 10.5.0.11
+    key: {file: ssh/other_key}
+    trust: {known_hosts: ssh/known_hosts}
+flexdirect_host:
+  t4: {hosts: [gpu-01], package: flexdirect_1.11_amd64.deb, license: {file: secrets/license}}
+  behind: {hosts: [cpu-01], package: flexdirect_1.11_amd64.deb}
+"""
+SECRETS = ("secrets/customer", "secrets/registry", "secrets/license", "corporate.pem", "ssh/other_key")
+WAITING = {
+    "bitfusion_server/bf-01": "secrets/customer", "registry_credential/pull": "secrets/registry",
+    "tanzu_cluster/cluster-01": "corporate.pem", "linux_host/cpu-01": "ssh/other_key",
+}
+FREE = {"gpu_host/esx1.small.test", "namespace/apart", "supervisor_namespace/team-a", "linux_host/gpu-01"}
+
+
+@dataclass
+class Begun:
+    """A site without its secrets, and the sandbox that it is applied to."""
+
+    sandbox: bfinfra.sandbox.Running
+    path: Path
+
+    @property
+    def files(self) -> Path:
+        return Path(self.sandbox.files)
+
+    def bring(self, name: str, text: str = "a-value-1") -> None:
+        (self.files / name).parent.mkdir(exist_ok=True)
+        (self.files / name).write_text(text)
+
+    def write(self, *, without: tuple[str, ...] = ()) -> None:
+        """The site, without the resources that Ansible sets up, and without these."""
+        said = SITE
+        for block in without:
+            assert said.count(block) == 1, block
+            said = said.replace(block, "")
+        self.path.write_text(said)
+
+    def apply(self, **how: object) -> tuple[int, dict[str, str]]:
+        outcome = apply(self.path, self.sandbox, **how)
+        return EXITS.get(outcome.ending, 1), endings(outcome)
+
+
+FLEXDIRECT = SITE[SITE.index("flexdirect_host:"):]
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch) -> Iterator[Begun]:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    running = bfinfra.sandbox.start(SPECS / "worlds/small.yaml", tmp_path / "sandbox", pace=0)
+    try:
+        found = Begun(running, tmp_path / "site.yaml")
+        found.bring("secrets/pepper")
+        found.write()
+        yield found
+    finally:
+        bfinfra.sandbox.stop(tmp_path / "sandbox")
+
+
+def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(begun):
+    warned = [each.problem.what for each in app.load(begun.path, sandbox=begun.sandbox).warnings]
+    for name in SECRETS:
+        assert any(what.endswith(f"{name} is not there yet") for what in warned), (name, warned)
+    found = plan(begun.path, begun.sandbox)
+    assert not found.problems
+    assert not found.unreadable
+    held = {str(item.key): item.held for item in found.held}
+    assert {address: f"{address}: {name} is not there yet" for address, name in WAITING.items()} == {
+        address: held[address].what for address in WAITING}
+    assert all(held[address].next and held[address].where for address in WAITING)
+    assert held["flexdirect_host/t4"].what == "flexdirect_host/t4: secrets/license is not there yet"
+    assert held["flexdirect_host/behind"].what == "flexdirect_host/behind waits for linux_host/cpu-01"
+    assert FREE.isdisjoint(held)
+    begun.write(without=(FLEXDIRECT,))
+    before = world(begun.sandbox)
+    code, ended = begun.apply()
+    assert code == 3
+    assert all(ended[address].startswith("still-waiting") for address in WAITING)
+    assert FREE & ended.keys() <= {address for address, how in ended.items() if how in ("done", "kept")}
+    begun.bring("secrets/customer")
+    begun.bring("secrets/registry", "a-registry-password")
+    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
+    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
+    code, ended = begun.apply()
+    assert (code, set(ended.values())) == (0, {"done", "kept"})
+    assert begun.apply()[0] == 0
+
+    for name in ("secrets/customer", "secrets/registry", "corporate.pem"):
+        (begun.files / name).unlink()
+    said = drift(begun.path, begun.sandbox)
+    assert (said.found, said.problems, said.blind) == ((), (), False)
+    assert plan(begun.path, begun.sandbox).held == ()
+    written = begun.sandbox.tally()["written"]
+    assert begun.apply()[0] == 0
+    assert begun.sandbox.tally()["written"] == written
+
+    (begun.files / "secrets/pepper").unlink()
+    code, ended = begun.apply(destroy=True)
+    assert (code, set(ended.values())) == (0, {"done"})
+    assert world(begun.sandbox) == before
+
+
+def test_a_machine_whose_known_hosts_are_not_there_is_never_asked(begun):
+    begun.write(without=(FLEXDIRECT,))
+    for name in ("secrets/customer", "secrets/registry"):
+        begun.bring(name)
+    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
+    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
+    (begun.files / "ssh/known_hosts").unlink()
+    held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
+    assert held == {f"linux_host/{name}": f"linux_host/{name}: ssh/known_hosts is not there yet" for name in ("gpu-01", "cpu-01")}
+    found = drift(begun.path, begun.sandbox)
+    assert found.blind
+    assert "ssh/known_hosts is not there yet" in found.unreadable["linux_host/gpu-01"]
+    before = begun.sandbox.tally()["written"]
+    with pytest.raises(bfinfra.BfinfraError, match="known_hosts"):
+        begun.apply(destroy=True)
+    assert begun.sandbox.tally()["written"] == before
+
+
+def test_an_unset_variable_is_still_an_error_before_anything_is_written(begun, monkeypatch):
+    text = begun.path.read_text().replace("{file: secrets/registry}", "{env: NOT_SET}")
+    begun.path.write_text(text)
+    with pytest.raises(bfinfra.SiteError, match="NOT_SET"):
+        plan(begun.path, begun.sandbox)
+
+
+def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(begun):
+    begun.write(without=(FLEXDIRECT,))
+    for name in ("secrets/customer", "secrets/registry"):
+        begun.bring(name)
+    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
+    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
+    assert begun.apply()[0] == 0
+    begun.path.write_text(begun.path.read_text().replace("secrets/registry", "secrets/registry-2")
+                          .replace("secrets/customer", "secrets/customer-2")
+                          .replace("corporate: corporate.pem", "corporate: corporate-2.pem"))
+    held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
+    assert held == {"bitfusion_server/bf-01": "bitfusion_server/bf-01: secrets/customer-2 is not there yet",
+                    "registry_credential/pull": "registry_credential/pull: secrets/registry-2 is not there yet",
+                    "tanzu_cluster/cluster-01": "tanzu_cluster/cluster-01: corporate-2.pem is not there yet"}
