@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.bitfusion import BitfusionServers
@@ -46,6 +46,8 @@ class Parts:
         self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()},
                                    self.elsewhere.by_kubeadm())
         self.elsewhere.host = self.linux.node
+        self.reset_files: Callable[[], None] = lambda: None
+        """Puts back the files that sites name."""
         self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
         self._esx_door = esx_door(self.inventory)
         self._certs_door = certs_door(pki.ca_pem)
@@ -80,7 +82,7 @@ class Parts:
         return json.loads(json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate"))
 
     def reset(self) -> None:
-        """As at the beginning: nobody logged in, nothing counted, no faults."""
+        """As at the beginning: nobody logged in, nothing counted, no faults, no files but the world's."""
         self.clock.forget()
         self.expire()
         self.faults.clear()
@@ -89,6 +91,7 @@ class Parts:
         self.supervisors.reset()
         self.elsewhere.reset()
         self.linux.reset()
+        self.reset_files()
         self._keep_as_new()
         self.tally.clear()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import threading
@@ -14,14 +13,14 @@ from typing import Any
 from bfinfra.sandbox import handout
 from bfinfra.sandbox import state as folder
 from bfinfra.sandbox.control import control_door
-from bfinfra.sandbox.makers.files import make_files
 from bfinfra.sandbox.parts import Parts
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.process import FORMAT
 from bfinfra.sandbox.server import open_plain
+from bfinfra.sandbox.site_files import SiteFiles
 from bfinfra.sandbox.state import Busy, Unreadable
-from bfinfra.sandbox.world import World, load
+from bfinfra.sandbox.world import load
 
 __all__ = ["Busy", "Unreadable", "serve"]
 ENDING = {signal.SIGTERM, signal.SIGINT}
@@ -33,8 +32,10 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
     with folder.hold(state):
         world = load(world_file, Passwords.kept_in(state))
         pki = Pki(state / "pki")
-        _files(world, state, pki)
+        files = SiteFiles(world, state, pki)
+        files.make()
         parts = Parts(world, pki, world.pace if pace is None else pace)
+        parts.reset_files = files.reset
         saved = folder.read(state / "state.json")
         parts.open()
         if saved is not None:
@@ -85,18 +86,3 @@ class _Endpoints:
             config = handout.kubeconfig(self._parts.kubernetes(), addresses, self._pki.ca_pem)
             self._files.write({**handout.secrets(self._parts.world), **shown}, config)
             folder.write(self._path, {**self._fixed, "addresses": addresses, "clients": shown})
-
-
-def _files(world: World, state: Path, pki: Pki) -> None:
-    """Make the files that the world names, unless they are there as the world says."""
-    clusters = {name: (each.address, each.token) for name, each in world.kubernetes_clusters.items()}
-    made, wanted = state / "files.made", hashlib.sha256(f"{world.files} {clusters} {pki.ca_pem}".encode()).hexdigest()
-    if not made.exists() or made.read_text() != wanted:
-        make_files(world.files, state / "files", pki.ca_pem, world.kubernetes_clusters, lambda: _ssh(world, pki))
-        made.write_text(wanted)
-
-
-def _ssh(world: World, pki: Pki) -> tuple[str, str]:
-    """The private key that lets into the world's Linux machines, and the known_hosts of them all."""
-    hosts = (f"{each.address if each.port == 22 else f'[{each.address}]:{each.port}'} {pki.ssh_public(f'host-{name}')}\n" for name, each in world.linux_machines.items())
-    return pki.ssh_key("client"), "".join(hosts)

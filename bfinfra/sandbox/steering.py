@@ -16,7 +16,7 @@ class Steering:
     control: str
 
     def reset(self) -> None:
-        """The world as at its start; no faults, nothing counted."""
+        """The world as at its start, the files that sites name among it; no faults, nothing counted."""
         self._ask("POST", "/reset")
 
     def tally(self) -> Mapping[str, Any]:

@@ -71,6 +71,24 @@ def test_a_reset_brings_back_the_start_whether_it_runs_or_not(own: Running) -> N
     assert control(start(SMALL_WORLD, own.state), "GET", "/world").data == start_dump
 
 
+def test_a_reset_takes_away_what_sites_wrote_and_makes_anew_what_somebody_changed(own: Running) -> None:
+    files = Path(own.files)
+    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
+    for beside in ("images/pytorch/Dockerfile", ".bfinfra/example/images/webhook/.bfinfra.json", "ssh/other"):
+        (files / beside).parent.mkdir(parents=True, exist_ok=True)
+        (files / beside).write_text("a site's\n")
+    (files / "away").symlink_to(own.state)
+    own.reset()
+    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
+    assert not (files / "images").exists()
+    assert own.ca_file.exists(), "a link is taken away, not what it leads to"
+    (files / "note.txt").write_text("bye\n")
+    (files / "server.ova").unlink()
+    own.reset()
+    assert (files / "note.txt").read_text() == "hello\n"
+    assert {path for path in files.rglob("*") if path.is_file()} == before.keys()
+
+
 def test_two_worlds_of_one_file_are_equal(small: Running, tmp_path: Path) -> None:
     other = start(SMALL_WORLD, tmp_path / "other")
     try:
