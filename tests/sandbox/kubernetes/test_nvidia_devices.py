@@ -13,6 +13,7 @@ from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.store import Change
 from bfinfra.sandbox.linux.gpus import GRIDD, GRIDD_CONF
 from bfinfra.sandbox.linux.machine import Machine, Node, Service
 from bfinfra.sandbox.linux.node import gpus_of
@@ -143,6 +144,22 @@ def test_one_that_goes_on_without_gpus_finds_none_later(http: httpx2.Client, gue
     assert offered(http) == ""
     http.delete(f"/api/v1/namespaces/kube-system/pods/{plugins_pod(http)['metadata']['name']}?gracePeriodSeconds=0")
     until(lambda: offered(http) == "1")
+
+
+def test_gpus_that_come_as_soon_as_it_runs_are_not_found(
+    http: httpx2.Client, guest: RunningCluster, clock: Clock, found: dict[str, Gpus]
+) -> None:
+    found["n1"] = BARE
+
+    def gpus_come(change: Change) -> None:
+        if change.key == ("", "pods") and change.after.get("status", {}).get("phase") == "Running":
+            found["n1"] = READY
+
+    guest.cluster.store.listeners.append(gpus_come)
+    runs(http, plugin(("FAIL_ON_INIT_ERROR", "false")))
+    until(lambda: plugins_pod(http)["status"]["phase"] == "Running")
+    clock.rest()
+    assert (found["n1"], offered(http)) == (READY, "")
 
 
 def test_a_runtime_class_is_as_good_as_a_default(http: httpx2.Client, found: dict[str, Gpus]) -> None:

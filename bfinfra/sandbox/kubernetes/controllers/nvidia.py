@@ -26,8 +26,14 @@ class NvidiaDevices:
         """What each pod of a plug-in found when it started, by its uid."""
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """The node of a plug-in's pod."""
-        if change.key == PODS and (node := dig(change.after, "spec", "nodeName")) and _plugin(change.after):
+        """The node of a plug-in's pod. In the change by which it runs, it looks for GPUs: what comes later it doesn't find."""
+        pod = change.after
+        if change.key == PODS and (node := dig(pod, "spec", "nodeName")) and _plugin(pod):
+            if change.kind == "DELETED":
+                self._found.pop(uid_of(pod), None)
+            elif _runs(pod) and uid_of(pod) not in self._found:
+                gpus = self._outside.gpus(node)
+                self._found[uid_of(pod)] = offered(pod, _plugin(pod), gpus).get(RESOURCE, "")
             yield (NODES, "", node)
 
     def look(self, item: Item, thing: Object | None) -> None:
@@ -35,12 +41,8 @@ class NvidiaDevices:
         if thing is None:
             return
         pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing) and _plugin(pod)]
-        running = {uid_of(pod): pod for pod in pods if _runs(pod)}
-        self._found = {uid: count for uid, count in self._found.items() if any(uid_of(pod) == uid for pod in self._cluster.store.all(PODS))}
-        for uid, pod in running.items():
-            if uid not in self._found:
-                self._found[uid] = offered(pod, _plugin(pod), self._outside.gpus(name_of(thing))).get(RESOURCE, "")
-        wanted = next((self._found[uid] for uid in running if self._found[uid]), "")
+        counts = [self._found.get(uid_of(pod), "") for pod in pods if _runs(pod)]
+        wanted = next(filter(None, counts), "")
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
             status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if name != RESOURCE}, **({RESOURCE: wanted} if wanted else {})}
