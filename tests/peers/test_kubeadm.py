@@ -69,8 +69,8 @@ def endings_of(path: Path, **how: Any) -> str:
 
 
 @pytest.fixture
-def nodes(peers: Peers) -> Any:
-    """What kubelets would register; kwok says that they are ready."""
+def nodes(alone: None, peers: Peers) -> Any:
+    """What kubelets would register; kwok says that they are ready. Others wait for what every node offers: one test at a time."""
     made = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name}}}
             for name in ("machine-1", "machine-2")]
     text = yaml.safe_dump_all(made)
