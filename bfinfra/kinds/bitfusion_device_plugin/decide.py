@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -28,13 +29,15 @@ from bfinfra.kinds.bitfusion_device_plugin.takeover import check_standing, forei
 from bfinfra.kinds.workload.render import RENDERED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Around, Change, Later, differences
+from bfinfra.model.kind import Around, Change, Later, Need, differences
 
 if TYPE_CHECKING:
     from bfinfra.backends.authority import Certificate
 
 ON_THE_WAY = "(made on the way)"
 OBJECT = ("apiVersion", "kind", "metadata", "status")
+KNOWS_SECCOMP = 19
+"""The first minor version of Kubernetes whose pods have `seccompProfile`."""
 
 
 def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -61,8 +64,15 @@ def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
         real_name(spec.namespace, spec.cluster, needs.get("namespace")), real_name(spec.plugin_namespace, spec.cluster, needs.get("plugin_namespace")), spaces,
         (credential.secret or spec.registry_credential or "") if credential else "",
         certificate=trust.serving.fingerprint if trust.serving else "", bundle=trust.bundle,
-        built={what: needs[f"images.built.{what}"].spec.image for what in spec.images.built},
+        built={what: needs[f"images.built.{what}"].spec.image for what in spec.images.built}, seccomp=_knows_seccomp(needs["cluster"]),
     )  # fmt: skip
+
+
+def _knows_seccomp(cluster: Need) -> bool:
+    """Whether its pods have `seccompProfile`, by the version that it runs, or else that the file says; where neither is known they have."""
+    said = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
+    found = re.match(r"v?1\.(\d+)", said)
+    return found is None or int(found[1]) >= KNOWS_SECCOMP
 
 
 def _noted(spec: Spec, filling: Filling, state: State | None) -> str:

@@ -37,11 +37,15 @@ REVIEWS = {"/mutate": ["v1beta1"], "/validate": ["v1"]}
 MB = 1_000_000
 
 
+SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+"""With a container's name, the annotation that confines it where pods have no `seccompProfile`: before Kubernetes 1.19."""
+
+
 @dataclass(frozen=True)
 class Filling:
     """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster; `pull`: image pull Secret.
 
-    `built`: plugin, webhook or client → name of the image that the site builds.
+    `built`: plugin, webhook or client → name of the image that the site builds. `seccomp`: whether the cluster's pods have `seccompProfile`.
     `config`: what CONFIG shall say, "" where it is not said. `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the authorities that the API server shall trust.
     """
 
@@ -53,6 +57,7 @@ class Filling:
     certificate: str = ""
     bundle: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
+    seccomp: bool = True
 
 
 @dataclass(frozen=True)
@@ -186,10 +191,12 @@ def _deployment(spec: Spec, filling: Filling) -> Manifest:
         "args": [*args, "-tlsCertFile=/etc/webhook/certs/cert.pem", "-tlsKeyFile=/etc/webhook/certs/key.pem", "-alsologtostderr", "-v=4"],
         "ports": [{"name": "https", "containerPort": LISTENS, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": LISTENS}, "periodSeconds": 5},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, **({"seccompProfile": {"type": "RuntimeDefault"}} if filling.seccomp else {})},
         "volumeMounts": [{"name": name, "mountPath": f"/etc/webhook/{folder}", "readOnly": True} for name, folder in mounts.items()],
     }  # fmt: skip
-    metadata = {"labels": {"app": "bwki"}, "annotations": {NOTE: filling.certificate} | ({CONFIG: filling.config} if filling.config else {})}
+    notes = {NOTE: filling.certificate, **({CONFIG: filling.config} if filling.config else {})}
+    notes |= {} if filling.seccomp else {f"{SECCOMP}bwki": "runtime/default"}
+    metadata = {"labels": {"app": "bwki"}, "annotations": notes}
     template = {"metadata": metadata, "spec": {"serviceAccountName": ACCOUNT, **_pull(filling), **_on(spec.webhook_nodes), "containers": [container], "volumes": volumes}}
     return _object("apps/v1", "Deployment", WEBHOOK, filling.namespace,
                    spec={"replicas": spec.replicas, "selector": {"matchLabels": {"app": "bwki"}}, "template": template})

@@ -10,6 +10,7 @@ from typing import Any
 from bfinfra.sandbox.kubernetes.errors import bad_request
 from bfinfra.sandbox.kubernetes.objects import Object
 
+KNOWS_SECCOMP = 19  # the minor version whose pods have seccompProfile
 NAMES_NAMESPACES = 21  # the minor version that labels a namespace with its name
 
 
@@ -18,7 +19,17 @@ def with_defaults(thing: Object, minor: int) -> Object:
     rule = RULES.get(thing.get("kind", ""))
     if rule:
         rule(thing)
+    if minor < KNOWS_SECCOMP:
+        _drop_seccomp(thing)
     return named(thing) if thing.get("kind") == "Namespace" and minor >= NAMES_NAMESPACES else thing
+
+
+def _drop_seccomp(value: Any) -> None:
+    """Without a word, as such a server does."""
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _drop_seccomp(inner)
+    if isinstance(value, dict) and isinstance(value.get("securityContext"), dict):
+        value["securityContext"].pop("seccompProfile", None)
 
 
 def named(namespace: Object) -> Object:
