@@ -275,9 +275,11 @@ def test_a_definition_is_served_checked_and_gone(http: httpx2.Client) -> None:
 def test_logs_and_objects_survive_a_restart(http: httpx2.Client, guest: RunningCluster, clock: Clock) -> None:
     created(http, f"{HOME}/pods", pod(image="printer:2"))
     until(lambda: phase(http) == "Succeeded")
+    clock.rest(longest=60)
     again = RunningCluster("g", "v1.27.5", clock, OUTSIDE)
     again.restore(json.loads(json.dumps(guest.save())))
     again.start()
+    clock.rest(longest=60)
     assert again.cluster.dump() == guest.cluster.dump()
     assert again.save()["logs"] == guest.save()["logs"]
 
@@ -292,6 +294,7 @@ def test_two_clusters_with_the_same_history_dump_equal(clock: Clock) -> None:
         spec = {"completions": 2, "template": {"spec": pod()["spec"]}}
         running.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"}, "spec": spec})
         until(lambda running=running: running.cluster.all("batch", "jobs")[0].get("status", {}).get("succeeded") == 2)
+        clock.rest(longest=60)
         dumps.append(running.cluster.dump())
     assert dumps[0] == dumps[1]
     assert len(dumps[0]["pods"]) == 2

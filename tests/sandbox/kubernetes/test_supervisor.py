@@ -303,12 +303,14 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     token = world.token("dev@x.test")
     world.served(token).create(cluster(workers=1))
     until(lambda: world.phase() == "running")
+    clock.rest(longest=60)
     saved, dump = json.loads(json.dumps(world.supervisor.save())), world.supervisor.dump()
     world.supervisor.close()
     again = Supervisor("10.0.0.1", "v1.27.5+vmware.wcp.1", clock, outside(world.listeners, pki), releases=RELEASES, pool=("10.0.0.10",))
     again.open()
     again.restore(saved)
     reborn = World(again, world.listeners, pki)
+    clock.rest(longest=60)
     assert again.dump() == dump
     with reborn.client("10.0.0.1:6443", token) as client:
         assert client.get("/api/v1/namespaces/ns/pods").status_code == 401
@@ -317,7 +319,8 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     again.close()
 
 
-def test_reset_leaves_a_supervisor_as_new(world: World) -> None:
+def test_reset_leaves_a_supervisor_as_new(world: World, clock: Clock) -> None:
+    clock.rest(longest=60)
     fresh = world.supervisor.dump()
     world.served(world.token("dev@x.test")).create(cluster(workers=0))
     until(lambda: world.phase() == "running")
