@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.binding import bound_to, provided
+from bfinfra.binding import behind, bound_to, provided, shut
 from bfinfra.engine.observe import World, begun, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
@@ -280,6 +280,8 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
         states = _seen(bound, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
+            if missing := needed_references(site, {}, ()):
+                raise SiteError(*missing)
             raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
         return str(bound.provide("Clusters").kubeconfig(endpoint))
 
@@ -370,6 +372,8 @@ def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None,
     from bfinfra.backends.ahead import Ahead
 
     wants = site.resources if wanted is None else wanted
+    away = shut(site, wants)
+    site = replace(site, vcenter=None) if away else site
     if missing := needed_references(site, wants, None if wants else SOURCES):
         raise SiteError(*missing)
     seam = around.seam(read_only=read_only)
@@ -377,7 +381,8 @@ def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None,
     left = Ahead(lambda: provide("ExitStack").close(), "leave")
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:
-        return {name: begun(made, name, wanted) for name in names if (made := bound_to(name, site, provide)) is not None}
+        found = {name: (away and behind(name, away)) or bound_to(name, site, provide) for name in names}
+        return {name: begun(made, name, wanted) for name, made in found.items() if made is not None}
 
     try:
         if site.vcenter:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bfinfra.kinds import kind as kind_named
+from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.kind import Seen
+from bfinfra.model.order import Specs
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Seam
 
+CERTIFICATE = "get the certificate of the authority that signed vCenter's"
+PASSWORD = "get the password of vCenter's account from whoever runs it"  # noqa: S105 - where one gets it
+HIDDEN = "nobody enters vCenter without it, and nothing that lives there is seen"
 MAYBE = " | None"  # of a backend that a kind can do without
 
 
@@ -27,6 +33,35 @@ def bound_to(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
                                     next="add vcenter: with server, username, password and trust"))
         return None
     return cls(**{k: provide(v.removesuffix(MAYBE)) if not v.endswith(MAYBE) or _named(v.removesuffix(MAYBE), site) else None for k, v in backends.items()})
+
+
+def shut(site: Site, wanted: Specs) -> Absent | None:
+    """What to bring where a file that leads into the site's vCenter isn't there yet, and something is wanted that lives there."""
+    if site.vcenter is None:
+        return None
+    files = {site.vcenter.trust.ca_file: CERTIFICATE, site.vcenter.password and site.vcenter.password.file: PASSWORD}
+    found = next((problem for file, how in files.items() if file and (problem := absent(file, how, HIDDEN))), None)
+    return found if found and any(_on_vcenter(name) for name in {key.kind for key in wanted}) else None
+
+
+def behind(name: str, problem: Absent) -> Any:
+    """The kind where it lives on a vCenter that nobody enters: it sees nothing, and whatever is wanted of it waits. None for other kinds."""
+    if not _on_vcenter(name):
+        return None
+    cls = kind_named(name)
+
+    def wait(*_: object) -> NoReturn:
+        raise held(problem, "")
+
+    hidden = {
+        "__init__": lambda _: None, "begin": lambda *_: None, "observe": lambda *_, **__: Seen({}),
+        "steps": staticmethod(wait), "conflicts": staticmethod(lambda *_: ()), "reaches": True,
+    }
+    return type(cls.__name__, (cls,), hidden)()
+
+
+def _on_vcenter(name: str) -> bool:
+    return "VCenter" in (str(parameter.annotation) for parameter in inspect.signature(kind_named(name)).parameters.values())
 
 
 def _named(backend: str, site: Site) -> bool:

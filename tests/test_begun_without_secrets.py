@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import apply, drift, endings, plan, world
+from kinds.lifecycle import apply, drift, endings, plan, setting, world
 
 import bfinfra
 import bfinfra.sandbox
@@ -212,3 +212,53 @@ def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(
     assert held == {"bitfusion_server/bf-01": "bitfusion_server/bf-01: secrets/customer-2 is not there yet",
                     "registry_credential/pull": "registry_credential/pull: secrets/registry-2 is not there yet",
                     "tanzu_cluster/cluster-01": "tanzu_cluster/cluster-01: corporate-2.pem is not there yet"}
+
+
+VCENTERS = {"gpu_host/esx1.small.test", "bitfusion_server/bf-01", "supervisor_namespace/team-a"}
+
+
+@pytest.mark.parametrize(("missing", "written"), [
+    ("ca.pem", ""), ("secrets/vcenter", "password: {file: secrets/vcenter}"),
+])
+def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_else(begun, missing, written):
+    begun.write(without=(FLEXDIRECT,))
+    for name in ("secrets/customer", "secrets/registry"):
+        begun.bring(name)
+    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
+    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
+    if written:
+        said = begun.path.read_text()
+        begun.path.write_text(said.replace("  password: {env: VCENTER_PASSWORD}\n", f"  {written}\n"))
+    else:
+        (begun.files / missing).rename(begun.files / "away.pem")
+    found = plan(begun.path, begun.sandbox)
+    assert (found.problems, found.unreadable) == ((), {})
+    held = {str(item.key): item.held for item in found.held}
+    assert held.keys() == {*VCENTERS, "tanzu_cluster/cluster-01"}
+    assert {held[address].what for address in VCENTERS} == {f"{address}: {missing} is not there yet" for address in VCENTERS}
+    code, ended = begun.apply()
+    assert code == 3
+    assert {address for address, how in ended.items() if how == "done"} == {"namespace/apart", "registry_credential/pull"}
+    report = drift(begun.path, begun.sandbox)
+    assert report.blind
+    assert report.unreadable.keys() == held.keys()
+    assert report.found == ()
+    before = begun.sandbox.tally()["written"]
+    with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
+        app.kubeconfig(app.load(begun.path, sandbox=begun.sandbox), "cluster-01", around=setting(begun.sandbox))
+    with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
+        begun.apply(destroy=True)
+    assert begun.sandbox.tally()["written"] == before
+    if written:
+        begun.bring(missing, begun.sandbox.env["VCENTER_PASSWORD"])
+    else:
+        (begun.files / "away.pem").rename(begun.files / missing)
+    assert begun.apply()[0] == 0
+
+
+def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there_as_something_of_it_may_have_left_the_file(begun):
+    at = SITE.index("gpu_host:"), SITE.index("kubernetes_cluster:"), SITE.index("supervisor_namespace:")
+    begun.path.write_text(SITE[:at[0]] + SITE[at[1]:at[2]])
+    (begun.files / "ca.pem").unlink()
+    with pytest.raises(bfinfra.SiteError, match=r"vcenter\.trust\.ca_file leads nowhere"):
+        plan(begun.path, begun.sandbox)
