@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import ssl
 
 import pytest
@@ -54,3 +55,15 @@ def test_an_address_that_would_be_unsafe_is_an_error_in_the_file(site, sandbox, 
     with pytest.raises(Exception, match=said) as raised:
         plan(site, sandbox)
     assert "me:secret" not in str(raised.value).partition("|")[0]
+
+
+def test_a_server_whose_authority_is_not_there_yet_is_not_asked_and_its_appliance_is_awaited(site, sandbox, files: Files):
+    site.write_text(re.sub(r"trust: \{sha256: \w+\}", "trust: {ca_file: mirror.pem}", site.read_text(), count=1))
+    (held,) = plan(site, sandbox).held
+    assert held.held.what == "bitfusion_server/bf-01: mirror.pem is not there yet"
+    assert str(held.held.where).startswith(f"{site}:")
+    assert "ova.url" in held.held.next
+    assert files.sent == 0
+    (site.parent / "mirror.pem").write_text(files.pem)
+    assert plan(site, sandbox).held == ()
+    assert files.sent > 0
