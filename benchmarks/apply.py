@@ -1,10 +1,13 @@
-"""How long `apply` of many servers takes where vCenter's tasks take a second each: .venv/bin/python benchmarks/apply.py [SERVERS [PARALLELISM]]   (100, 10)
+"""How long `apply` of many servers takes where vCenter's tasks take a second each: .venv/bin/python
+benchmarks/apply.py [SERVERS [PARALLELISM]]   (100, 10)
 
-From nothing to servers that are ready, onto a vcsim of the benchmark's own, from a small OVA; each server is imported, powered on and
-sealed. The critical path is what nobody could go below with so many at a time: the delayed tasks that the run itself sent, counted as they
-leave, times their second, over the parallelism (rounded up to whole tasks of the busiest). vcsim has no guests, so that a server is ready
-when its port takes connections: all their addresses lie on loopback, where one listener answers for all. The survey before the first write
-is left out of both; what else stands between the two is the engine, its looks before each step, and vcsim itself.
+From nothing to servers that are ready, onto a vcsim of the benchmark's own, from a small OVA; each server is
+imported, powered on and sealed. The critical path is what nobody could go below with so many at a time: the
+delayed tasks that the run itself sent, counted as they leave, times their second, over the parallelism
+(rounded up to whole tasks of the busiest). vcsim has no guests, so that a server is ready when its port takes
+connections: all their addresses lie on loopback, where one listener answers for all. The survey before the
+first write is left out of both; what else stands between the two is the engine, its looks before each step,
+and vcsim itself.
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ from bfinfra.engine.apply import Options
 from bfinfra.sandbox.makers.ova import make_ova
 
 DELAY = 1000  # milliseconds
-DELAYED = {"ReconfigVM_Task": "ReconfigVm", "PowerOnVM_Task": "PowerOn"}  # request → what vcsim calls its task
+DELAYED = {
+    "ReconfigVM_Task": "ReconfigVm",
+    "PowerOnVM_Task": "PowerOn",
+}  # request → what vcsim calls its task
 GOAL = 1.1
 
 
@@ -65,16 +71,38 @@ def write(site: Path, servers: int, port: int) -> None:
     (site / "customer.password").write_text("of-the-customer-1!")
     for name, text in fleet.site_files(servers).items():
         there = re.sub(r"address: 10\.", "address: 127.", text)
-        (site / name).write_text(re.sub(r"    gpus: 1\n", f"    gpus: 1\n    readiness: port\n    port: {port}\n", there))
+        (site / name).write_text(
+            re.sub(r"    gpus: 1\n", f"    gpus: 1\n    readiness: port\n    port: {port}\n", there)
+        )
 
 
 def main(servers: int, parallelism: int) -> None:
     clusters, hosts = fleet.shape(servers)
-    shape = ["-cluster", str(clusters), "-host", str(hosts), "-standalone-host", "0", "-vm", "0", "-gpus", str(fleet.GPUS_A_HOST), "-passthru", "-shim"]
-    delays = ["-task-delay", ",".join(["LockHandoff:0", *(f"{name}:{DELAY}" for name in DELAYED.values())])]  # a VM can be read while its task waits
+    shape = [
+        "-cluster",
+        str(clusters),
+        "-host",
+        str(hosts),
+        "-standalone-host",
+        "0",
+        "-vm",
+        "0",
+        "-gpus",
+        str(fleet.GPUS_A_HOST),
+        "-passthru",
+        "-shim",
+    ]
+    delays = [
+        "-task-delay",
+        ",".join(["LockHandoff:0", *(f"{name}:{DELAY}" for name in DELAYED.values())]),
+    ]  # a VM can be read while its task waits
     names: Counter[str] = Counter()
     began: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, answering() as port, vcsims.vcsim(*shape, *delays) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        answering() as port,
+        vcsims.vcsim(*shape, *delays) as server,
+    ):
         os.environ["BFINFRA_STATE_HOME"] = str(Path(folder) / "home")
         write(Path(folder) / "site", servers, port)
         server.lead(Path(folder) / "site")
@@ -85,16 +113,27 @@ def main(servers: int, parallelism: int) -> None:
             return bfinfra.Allow(every_disruption=True)
 
         outcome = bfinfra.apply(
-            bfinfra.load(Path(folder) / "site"), approve=approve, options=Options(parallelism=parallelism),
+            bfinfra.load(Path(folder) / "site"),
+            approve=approve,
+            options=Options(parallelism=parallelism),
             around=bfinfra.Setting(fillings=(lambda inner: Counting(inner, names),)),
         )
         wall, used = time.perf_counter() - began[0], time.process_time()
-    assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem][:3]
+    assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem][
+        :3
+    ]
     tasks = sum(names[name] for name in DELAYED)
     path = -(-tasks // parallelism) * DELAY / 1000
-    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; {platform.machine()}, {os.cpu_count()} processors")
-    print(f"{servers} servers, {parallelism} at a time: {wall:.1f} s; {tasks} tasks of {DELAY / 1000:.0f} s are a critical path of {path:.1f} s: "
-          f"{wall / path:.2f}× (goal {GOAL}×{'' if wall <= GOAL * path else ', missed'}); {sum(names.values())} requests, processor {used:.1f} s")
+    print(
+        f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; {platform.machine()}, "
+        f"{os.cpu_count()} processors"
+    )
+    print(
+        f"{servers} servers, {parallelism} at a time: {wall:.1f} s; {tasks} tasks of {DELAY / 1000:.0f} "
+        f"s are a critical path of {path:.1f} s: "
+        f"{wall / path:.2f}× (goal {GOAL}×{'' if wall <= GOAL * path else ', missed'}); "
+        f"{sum(names.values())} requests, processor {used:.1f} s"
+    )
 
 
 if __name__ == "__main__":

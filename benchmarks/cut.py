@@ -1,7 +1,9 @@
-"""What a connection that is cut at 90 % of an OVA's bytes costs, beside govc: .venv/bin/python benchmarks/cut.py [MIB [DISKS ...]]   (256, of 1 and 3)
+"""What a connection that is cut at 90 % of an OVA's bytes costs, beside govc: .venv/bin/python
+benchmarks/cut.py [MIB [DISKS ...]]   (256, of 1 and 3)
 
-All goes to vcsim through a proxy that counts what clients send and resets one connection, once, when 90 % of the file went through.
-bfinfra's child makes the same call as a deployment. govc ends there; its user starts it again, under another name, as vcsim keeps what it left.
+All goes to vcsim through a proxy that counts what clients send and resets one connection, once, when 90 % of
+the file went through. bfinfra's child makes the same call as a deployment. govc ends there; its user starts
+it again, under another name, as vcsim keeps what it left.
 """
 
 from __future__ import annotations
@@ -28,11 +30,17 @@ SHARE = 0.9
 
 
 class Proxy:
-    """Leads from the address of `server` to the one `behind`. `arm` counts anew; `sent`: bytes from clients since then."""
+    """Leads from the address of `server` to the one `behind`. `arm` counts anew; `sent`: bytes from clients
+    since then.
+    """
 
     def __init__(self, behind: Vcsim) -> None:
         host, _, port = behind.direct.rpartition(":")
-        self._behind, self._listener, self._lock = (host, int(port)), socket.create_server(("127.0.0.1", 0)), threading.Lock()
+        self._behind, self._listener, self._lock = (
+            (host, int(port)),
+            socket.create_server(("127.0.0.1", 0)),
+            threading.Lock(),
+        )
         self.server = replace(behind, address=f"127.0.0.1:{self._listener.getsockname()[1]}")
         self.sent, self._cut = 0, 0.0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -96,7 +104,10 @@ def by_bfinfra(proxy: Proxy, path: Path, name: str) -> int:
 def main() -> None:
     asked = given.numbers(__doc__, mib=256, disks=(1, 3))
     size = asked.mib
-    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; govc and vcsim of {vcsims.GOVMOMI}; cut once, at {SHARE:.0%} of the bytes")
+    print(
+        f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; govc and vcsim of "
+        f"{vcsims.GOVMOMI}; cut once, at {SHARE:.0%} of the bytes"
+    )
     print(f"{'file':>10}{'disks':>7}  {'':<10}{'started':>8}{'sent':>12}{'sent again':>14}")
     with tempfile.TemporaryDirectory() as name, world(Path(name)) as proxy:
         for disks in asked.disks:
@@ -105,7 +116,10 @@ def main() -> None:
             for who, does in (("bfinfra", by_bfinfra), ("govc", by_govc)):
                 proxy.arm(SHARE * size * MIB)
                 started = does(proxy, path, f"{who}-{disks}")
-                print(f"{size:>6} MiB{disks:>7}  {who:<10}{started:>8}{proxy.sent / MIB:>8.0f} MiB{proxy.sent / MIB - size:>7.0f} MiB{(proxy.sent / MIB - size) / size:>5.0%}")
+                print(
+                    f"{size:>6} MiB{disks:>7}  {who:<10}{started:>8}{proxy.sent / MIB:>8.0f} "
+                    f"MiB{proxy.sent / MIB - size:>7.0f} MiB{(proxy.sent / MIB - size) / size:>5.0%}"
+                )
             path.unlink()
 
 

@@ -1,6 +1,8 @@
-"""A delay in the path: a TCP proxy on loopback that holds every byte for half a round trip each way, and counts round trips.
+"""A delay in the path: a TCP proxy on loopback that holds every byte for half a round trip each way, and
+counts round trips.
 
-    python benchmarks/delay.py HOST:PORT MILLISECONDS    prints its port; each line on standard input is answered with the counts so far
+    python benchmarks/delay.py HOST:PORT MILLISECONDS    prints its port; each line on standard input is
+    answered with the counts so far
 
 A new connection costs its handshake: what is first sent on it waits a round trip more.
 """

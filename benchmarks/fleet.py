@@ -1,8 +1,11 @@
-"""A site of many Bitfusion servers, and the same as vcsim's `-fleet` file: what stands there is what the site says.
+"""A site of many Bitfusion servers, and the same as vcsim's `-fleet` file: what stands there is what the site
+says.
 
-    python benchmarks/fleet.py SERVERS FOLDER    writes fleet.json and site/ (its files, an OVA, two passwords) into FOLDER
+    python benchmarks/fleet.py SERVERS FOLDER    writes fleet.json and site/ (its files, an OVA, two
+    passwords) into FOLDER
 
-One GPU a server, eight servers a host, fifty hosts a cluster. The vCenter's address and pin are put in by who starts it.
+One GPU a server, eight servers a host, fifty hosts a cluster. The vCenter's address and pin are put in by who
+starts it.
 """
 
 from __future__ import annotations
@@ -72,7 +75,14 @@ def site_files(servers: int) -> dict[str, str]:
         ip = f"10.{n + 1 >> 16 & 255}.{n + 1 >> 8 & 255}.{n + 1 & 255}"
         written.setdefault(cluster, []).append(SERVER.format(name=f"bf-{n:05d}", host=host, ip=ip))
     clusters = {
-        f"{cluster}.yaml": "".join(["gpu_host:\n", *(HOST.format(host=h, cluster=cluster) for h in hosts[cluster]), "bitfusion_server:\n", *written[cluster]])
+        f"{cluster}.yaml": "".join(
+            [
+                "gpu_host:\n",
+                *(HOST.format(host=h, cluster=cluster) for h in hosts[cluster]),
+                "bitfusion_server:\n",
+                *written[cluster],
+            ]
+        )
         for cluster in hosts
     }
     return {"site.yaml": HEAD, **clusters}
@@ -82,7 +92,8 @@ def world(site: Site, package: ova.Ova) -> dict[str, Any]:
     """What vcsim builds."""
     notes = {
         key.name: Note(Mark(site.name, str(key)).seal(spec.applied())).encode()
-        for key, spec in site.resources.items() if key.kind == "gpu_host"
+        for key, spec in site.resources.items()
+        if key.kind == "gpu_host"
     }
     return {"Attribute": ATTRIBUTE, "Notes": notes, "Machines": list(_machines(site, package))}
 
@@ -100,12 +111,20 @@ def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any
     values = properties.checked(key.name, spec, package, state.Facts(), None)
     digests = {name: digest(value.reveal()) for name, value in values.items() if isinstance(value, Secret)}
     return {
-        "Name": key.name, "Host": spec.host, "UUID": state.identity(site.name, key.name), "Network": "VM Network",
+        "Name": key.name,
+        "Host": spec.host,
+        "UUID": state.identity(site.name, key.name),
+        "Network": "VM Network",
         "IP": spec.networks["Network 1"].address.partition("/")[0],
-        "CPUs": sizing.cpus(1), "MemoryMB": sizing.memory(GPU_MEMORY) >> 20, "DisksGB": [disk.capacity >> 30 for disk in package.disks],
+        "CPUs": sizing.cpus(1),
+        "MemoryMB": sizing.memory(GPU_MEMORY) >> 20,
+        "DisksGB": [disk.capacity >> 30 for disk in package.disks],
         "Extra": {
-            state.MARK: mark.seal(spec.applied()).encode(), state.SECRETS: mark.seal(digests).encode(), state.OVA: state.release(package),
-            state.MMIO: "TRUE", state.MMIO_SIZE: str(sizing.mmio(GPU_MEMORY) >> 30),
+            state.MARK: mark.seal(spec.applied()).encode(),
+            state.SECRETS: mark.seal(digests).encode(),
+            state.OVA: state.release(package),
+            state.MMIO: "TRUE",
+            state.MMIO_SIZE: str(sizing.mmio(GPU_MEMORY) >> 30),
         },
         "Properties": {name: "" if isinstance(value, Secret) else value for name, value in values.items()},
     }
@@ -119,7 +138,9 @@ def main(servers: int, folder: Path) -> None:
     (site / "customer.password").write_text("of-the-customer-1!")
     for name, text in site_files(servers).items():
         (site / name).write_text(text)
-    (folder / "fleet.json").write_text(json.dumps(world(app.load(site), ova.read(site / "bitfusion-server.ova"))))
+    (folder / "fleet.json").write_text(
+        json.dumps(world(app.load(site), ova.read(site / "bitfusion-server.ova")))
+    )
 
 
 if __name__ == "__main__":

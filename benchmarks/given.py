@@ -6,10 +6,18 @@ import argparse
 
 
 def numbers(about: str | None, **defaults: int | tuple[int, ...]) -> argparse.Namespace:
-    """By name, in this order; the last one is a list where its default is a tuple. What is no number ends the program with a sentence."""
+    """By name, in this order; the last one is a list where its default is a tuple. What is no number ends the
+    program with a sentence.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
-        parser.add_argument(name, type=_positive, nargs="*" if isinstance(default, tuple) else "?", default=default, metavar=name.upper())
+        parser.add_argument(
+            name,
+            type=_positive,
+            nargs="*" if isinstance(default, tuple) else "?",
+            default=default,
+            metavar=name.upper(),
+        )
     return parser.parse_args()
 
 

@@ -1,10 +1,12 @@
-"""1,000 Secrets into 50 clusters, beside kubectl: .venv/bin/python benchmarks/kubernetes.py [ROUNDS [CLUSTERS]]   (after `script/peers up`)
+"""1,000 Secrets into 50 clusters, beside kubectl: .venv/bin/python benchmarks/kubernetes.py [ROUNDS
+[CLUSTERS]]   (after `script/peers up`)
 
-A live kube-apiserver stands in for all clusters. Each has an address of its own (a path in its kubeconfig) and one namespace, made
-beforehand; what leaves bfinfra's process is led to the server without that path, and a list of all Secrets is asked for with the
-cluster's namespace as a field selector, as each cluster would show its own only. Nothing else is changed on the way.
-A cluster has 20 Secrets: four of a token in both forms, sixteen accounts for registries. kubectl gets the same 1,000 in one file.
-Seconds and processor time are of whole processes; kubectl's requests are counted from its log (-v=6) in a run that isn't timed.
+A live kube-apiserver stands in for all clusters. Each has an address of its own (a path in its kubeconfig)
+and one namespace, made beforehand; what leaves bfinfra's process is led to the server without that path, and
+a list of all Secrets is asked for with the cluster's namespace as a field selector, as each cluster would
+show its own only. Nothing else is changed on the way. A cluster has 20 Secrets: four of a token in both
+forms, sixteen accounts for registries. kubectl gets the same 1,000 in one file. Seconds and processor time
+are of whole processes; kubectl's requests are counted from its log (-v=6) in a run that isn't timed.
 """
 
 from __future__ import annotations
@@ -48,7 +50,11 @@ class Run(NamedTuple):
 
 def admin() -> dict[str, Any]:
     """The kubeconfig of the peers, its files taken in. Somebody's own KUBECONFIG is not taken."""
-    found = dict(re.findall(r"^export (\w+)=(.*)$", (PEERS / "env").read_text(), re.MULTILINE)) if (PEERS / "env").exists() else {}
+    found = (
+        dict(re.findall(r"^export (\w+)=(.*)$", (PEERS / "env").read_text(), re.MULTILINE))
+        if (PEERS / "env").exists()
+        else {}
+    )
     if "KUBECONFIG" not in found:
         raise SystemExit("the peers are not up; start them with: script/peers up")
     config: dict[str, Any] = yaml.safe_load(Path(found["KUBECONFIG"]).read_text())
@@ -73,18 +79,37 @@ def write_site(folder: Path, own: str, clusters: int) -> None:
     for n in numbers:
         config["clusters"][0]["cluster"]["server"] = f"{server}/{space(own, n)}"
         (folder / f"{n:02}.kubeconfig").write_text(json.dumps(config))
-    account = {"server": "registry.example.com:5000", "username": "team-a", "password": {"file": "registry.password"}}
-    (folder / "site.yaml").write_text(json.dumps({
-        "site": f"bench-{own}",
-        "kubernetes_cluster": {f"c-{n:02}": {"kubeconfig": {"file": f"{n:02}.kubeconfig"}} for n in numbers},
-        "bitfusion_token": {"token": {"source": {"tar": "token.tar"}}},
-        "token_secret": {
-            f"token-{n:02}-{form}": {"cluster": f"c-{n:02}", "token": "token", "namespaces": [space(own, n)], "form": form} for n in numbers for form in ("single", "three")
-        },
-        "registry_credential": {
-            f"pull-{n:02}-{i:02}": {"cluster": f"c-{n:02}", "namespaces": [space(own, n)], **account} for n in numbers for i in range(ACCOUNTS)
-        },
-    }))
+    account = {
+        "server": "registry.example.com:5000",
+        "username": "team-a",
+        "password": {"file": "registry.password"},
+    }
+    (folder / "site.yaml").write_text(
+        json.dumps(
+            {
+                "site": f"bench-{own}",
+                "kubernetes_cluster": {
+                    f"c-{n:02}": {"kubeconfig": {"file": f"{n:02}.kubeconfig"}} for n in numbers
+                },
+                "bitfusion_token": {"token": {"source": {"tar": "token.tar"}}},
+                "token_secret": {
+                    f"token-{n:02}-{form}": {
+                        "cluster": f"c-{n:02}",
+                        "token": "token",
+                        "namespaces": [space(own, n)],
+                        "form": form,
+                    }
+                    for n in numbers
+                    for form in ("single", "three")
+                },
+                "registry_credential": {
+                    f"pull-{n:02}-{i:02}": {"cluster": f"c-{n:02}", "namespaces": [space(own, n)], **account}
+                    for n in numbers
+                    for i in range(ACCOUNTS)
+                },
+            }
+        )
+    )
 
 
 class OwnNamespace:
@@ -108,19 +133,29 @@ def child(site: str, part: str) -> None:
     """One apply or destroy; prints what went over the wire."""
     around = bfinfra.Setting(fillings=(OwnNamespace,))
     allow = bfinfra.Allow(every_delete=True)
-    outcome = bfinfra.apply(bfinfra.load(site), approve=lambda _: allow, destroy=part == "destroy", around=around)
+    outcome = bfinfra.apply(
+        bfinfra.load(site), approve=lambda _: allow, destroy=part == "destroy", around=around
+    )
     if outcome.ending != "done":
-        raise SystemExit("; ".join([str(each.problem) for each in outcome.endings.values() if each.problem][:3]) or str(outcome.ending))
+        raise SystemExit(
+            "; ".join([str(each.problem) for each in outcome.endings.values() if each.problem][:3])
+            or str(outcome.ending)
+        )
     print(json.dumps([outcome.requests, outcome.writes]))
 
 
 def timed(command: list[str]) -> tuple[Run, str]:
     """A whole process; it must succeed."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
+    }
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
     seconds, after = time.perf_counter() - began, os.times()
-    return Run(seconds, after.children_user - before.children_user + after.children_system - before.children_system), done.stdout
+    return Run(
+        seconds, after.children_user - before.children_user + after.children_system - before.children_system
+    ), done.stdout
 
 
 def bfinfra_does(folder: Path, part: str) -> Run:
@@ -135,7 +170,11 @@ def kubectl(folder: Path, *words: str, given: str = "") -> str:
 
 def words_of(folder: Path, part: str) -> list[str]:
     file = str(folder / "secrets.json")
-    verb = ["delete", "--wait=false", "-f", file] if part == "destroy" else ["apply", "--server-side", "-f", file]
+    verb = (
+        ["delete", "--wait=false", "-f", file]
+        if part == "destroy"
+        else ["apply", "--server-side", "-f", file]
+    )
     return [binary("kubectl"), "--kubeconfig", str(folder / "admin.kubeconfig"), *verb]
 
 
@@ -164,7 +203,10 @@ def must_stand(folder: Path, own: str, count: int) -> list[dict[str, Any]]:
 def write_file(folder: Path, secrets: list[dict[str, Any]]) -> None:
     """What stands, as a user would have written it."""
     kept = ("name", "namespace", "labels", "annotations")
-    items = [{**each, "metadata": {key: each["metadata"][key] for key in kept if key in each["metadata"]}} for each in secrets]
+    items = [
+        {**each, "metadata": {key: each["metadata"][key] for key in kept if key in each["metadata"]}}
+        for each in secrets
+    ]
     (folder / "secrets.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 
 
@@ -180,7 +222,9 @@ def measured(folder: Path, own: str, clusters: int, rounds: int) -> dict[tuple[s
                     write_file(folder, secrets)
     for part in PARTS:
         count = counted(folder, part)
-        found["kubectl", part] = [run._replace(requests=count.requests, writes=count.writes) for run in found["kubectl", part]]
+        found["kubectl", part] = [
+            run._replace(requests=count.requests, writes=count.writes) for run in found["kubectl", part]
+        ]
     return found
 
 
@@ -192,21 +236,46 @@ def main() -> None:
         folder = Path(name)
         os.environ["BFINFRA_STATE_HOME"] = str(folder / "state")
         write_site(folder, own, clusters)
-        spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space(own, n)}} for n in range(clusters)]
-        kubectl(folder, "create", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": spaces}))
+        spaces = [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space(own, n)}}
+            for n in range(clusters)
+        ]
+        kubectl(
+            folder,
+            "create",
+            "-f",
+            "-",
+            given=json.dumps({"apiVersion": "v1", "kind": "List", "items": spaces}),
+        )
         try:
             versions = json.loads(kubectl(folder, "version", "-o", "json"))
             found = measured(folder, own, clusters, rounds)
         finally:
-            kubectl(folder, "delete", "namespace", "--wait=false", *(each["metadata"]["name"] for each in spaces))
-    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, lightkube {version('lightkube')}; kubectl {versions['clientVersion']['gitVersion']}, "
-          f"kube-apiserver {versions['serverVersion']['gitVersion']}; {platform.machine()}, {os.cpu_count()} processors; {rounds} rounds")
-    print(f"{total} Secrets in {clusters} clusters\n{'':<22}{'median':>10}{'fastest':>10}{'processor':>11}{'requests':>10}{'writing':>9}{'per Secret':>12}{'of kubectl':>12}")
+            kubectl(
+                folder, "delete", "namespace", "--wait=false", *(each["metadata"]["name"] for each in spaces)
+            )
+    print(
+        f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, lightkube "
+        f"{version('lightkube')}; kubectl {versions['clientVersion']['gitVersion']}, "
+        f"kube-apiserver {versions['serverVersion']['gitVersion']}; {platform.machine()}, "
+        f"{os.cpu_count()} processors; {rounds} rounds"
+    )
+    print(
+        f"{total} Secrets in {clusters} clusters\n{'':<22}{'median':>10}{'fastest':>10}{'processor':>11}"
+        f"{'requests':>10}{'writing':>9}{'per Secret':>12}{'of kubectl':>12}"
+    )
     for (who, part), runs in found.items():
         median, last = statistics.median(run.seconds for run in runs), runs[-1]
-        ratio = f"{median / statistics.median(run.seconds for run in found['kubectl', part]):>11.2f}×" if who == "bfinfra" else ""
-        print(f"{who + ' ' + part:<22}{median:>8.1f} s{min(run.seconds for run in runs):>8.1f} s{statistics.median(run.cpu for run in runs):>9.1f} s"
-              f"{last.requests:>10}{last.writes:>9}{last.requests / total:>12.2f}{ratio}")
+        ratio = (
+            f"{median / statistics.median(run.seconds for run in found['kubectl', part]):>11.2f}×"
+            if who == "bfinfra"
+            else ""
+        )
+        print(
+            f"{who + ' ' + part:<22}{median:>8.1f} s{min(run.seconds for run in runs):>8.1f} "
+            f"s{statistics.median(run.cpu for run in runs):>9.1f} s"
+            f"{last.requests:>10}{last.writes:>9}{last.requests / total:>12.2f}{ratio}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How long short commands take, beside the bare interpreter: .venv/bin/python benchmarks/startup.py [ROUNDS]
 
-Rounds are interleaved, so that what else the machine does falls on all alike; bytecode is there, as after an installation.
+Rounds are interleaved, so that what else the machine does falls on all alike; bytecode is there, as after an
+installation.
 """
 
 from __future__ import annotations
@@ -30,9 +31,13 @@ LIBRARIES = ("pydantic", "PyYAML")
 
 
 def environment(bytecode: Path) -> dict[str, str]:
-    """This one, but with bytecode kept in a folder of the run's own, and with what the site's references name."""
+    """This one, but with bytecode kept in a folder of the run's own, and with what the site's references
+    name.
+    """
     left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    secrets = dict.fromkeys(("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_USER", "HARBOR_PASSWORD"), "none")
+    secrets = dict.fromkeys(
+        ("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_USER", "HARBOR_PASSWORD"), "none"
+    )
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return {**left, **secrets, "PYTHONPATH": path, "PYTHONPYCACHEPREFIX": str(bytecode)}
 
@@ -60,13 +65,19 @@ def main() -> None:
     rounds = given.numbers(__doc__, rounds=21).rounds
     found = {name: (statistics.median(times), min(times)) for name, times in measured(rounds).items()}
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    print(f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; {platform.machine()}, {os.cpu_count()} processors; {rounds} rounds")
+    print(
+        f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, {libraries}; "
+        f"{platform.machine()}, {os.cpu_count()} processors; {rounds} rounds"
+    )
     print(f"{'':<44}{'median':>9}{'fastest':>9}{'ratio':>8}{'goal':>9}")
     for name, (median, fastest) in found.items():
         goal = COMMANDS[name][1]
         wanted = f"{goal} ms" if goal else ""
         missed = "  missed" if goal and median > goal else ""
-        print(f"{name:<44}{median:>6.0f} ms{fastest:>6.0f} ms{median / found[BARE][0]:>7.1f}×{wanted:>9}{missed}")
+        print(
+            f"{name:<44}{median:>6.0f} ms{fastest:>6.0f} ms{median / found[BARE][0]:>7.1f}×{wanted:>9}"
+            f"{missed}"
+        )
 
 
 if __name__ == "__main__":

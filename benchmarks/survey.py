@@ -1,6 +1,8 @@
-"""How often planning asks each server, for 2 and for 200 resources, on the sandbox: .venv/bin/python benchmarks/survey.py [MANY]
+"""How often planning asks each server, for 2 and for 200 resources, on the sandbox: .venv/bin/python
+benchmarks/survey.py [MANY]
 
-Counted are the requests that leave bfinfra. Absent: nothing stands yet; standing: all was applied before (that takes a minute or two).
+Counted are the requests that leave bfinfra. Absent: nothing stands yet; standing: all was applied before
+(that takes a minute or two).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from bfinfra.sandbox import Running, start, stop  # noqa: E402 - as above
 
 FEW = 2
 HEAD = f"{'':<52}{'resources':>10}{'requests':>10}{'seconds':>9}  by server"
-PARTS: dict[str, tuple[Callable[[Path, int], Path], int]] = {  # how to make the site; resources that one of its units has
+PARTS: dict[
+    str, tuple[Callable[[Path, int], Path], int]
+] = {  # how to make the site; resources that one of its units has
     "gpu_host and bitfusion_server": (grown.servers, 2),
     "namespace, token_secret, registry_credential, workload": (grown.in_a_cluster, 4),
     "supervisor_namespace": (grown.supervisor_namespaces, 1),
@@ -37,12 +41,17 @@ def row(name: str, site: Path, world: Running) -> str:
     seconds = time.perf_counter() - began
     assert not plan.problems, plan.problems
     counts = {server: count.total() for server, count in sorted(asked.items())}
-    return f"{name:<52}{len(plan.items):>10}{sum(counts.values()):>10}{seconds:>9.2f}  {', '.join(f'{server} {n}' for server, n in counts.items())}"
+    return (
+        f"{name:<52}{len(plan.items):>10}{sum(counts.values()):>10}{seconds:>9.2f}  "
+        f"{', '.join(f'{server} {n}' for server, n in counts.items())}"
+    )
 
 
 def apply(site: Path, world: Running) -> None:
     allow = bfinfra.Allow(every_disruption=True)
-    outcome = bfinfra.apply(bfinfra.load(site, sandbox=world), approve=lambda _: allow, around=bfinfra.Setting(sandbox=world))
+    outcome = bfinfra.apply(
+        bfinfra.load(site, sandbox=world), approve=lambda _: allow, around=bfinfra.Setting(sandbox=world)
+    )
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
 
 

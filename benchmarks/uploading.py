@@ -1,6 +1,8 @@
-"""One import of an OVA, as a bitfusion_server's deployment does it: python benchmarks/uploading.py TASK    prints the peak of resident memory in MiB
+"""One import of an OVA, as a bitfusion_server's deployment does it: python benchmarks/uploading.py TASK
+prints the peak of resident memory in MiB
 
-TASK is JSON: file, name, server, pin, places, verify. vCenter is called while its client library is imported, as `bfinfra.binding` does it; the password is in $BENCHMARK_PASSWORD.
+TASK is JSON: file, name, server, pin, places, verify. vCenter is called while its client library is imported,
+as `bfinfra.binding` does it; the password is in $BENCHMARK_PASSWORD.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ USER = "administrator@vsphere.local"
 def main(words: str) -> None:
     task = json.loads(words)
     place, seam = task["places"], Seam()
-    settings = VCenterSettings(server=task["server"], username=USER, password=Secret("env", "BENCHMARK_PASSWORD"), trust=Trust(sha256=task["pin"]))
+    settings = VCenterSettings(
+        server=task["server"],
+        username=USER,
+        password=Secret("env", "BENCHMARK_PASSWORD"),
+        trust=Trust(sha256=task["pin"]),
+    )
     door = Door(settings, seam, "")
     door.knock()
     from bfinfra.backends.vcenter import VCenter
@@ -41,8 +48,17 @@ def main(words: str) -> None:
     if task["verify"]:
         ova.verify(package, lambda _: None)
     wanted = Import(
-        name=task["name"], descriptor=package.descriptor, networks={n.name: place["network"] for n in package.networks}, properties={}, folder=place["folder"],
-        pool=place["pool"], host=place["host"], datastore=place["datastore"], hardware=Hardware(), files=package.files, open=package.open,
+        name=task["name"],
+        descriptor=package.descriptor,
+        networks={n.name: place["network"] for n in package.networks},
+        properties={},
+        folder=place["folder"],
+        pool=place["pool"],
+        host=place["host"],
+        datastore=place["datastore"],
+        hardware=Hardware(),
+        files=package.files,
+        open=package.open,
     )
     vcenter.imports.run(wanted, lambda *_: None)
     vcenter.close()

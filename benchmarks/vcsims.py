@@ -20,7 +20,9 @@ import fleet
 HERE = Path(__file__).parent
 PEERS = Path(os.environ.get("PEERS_DIR") or Path.home() / ".cache/bfinfra-peers")
 BIN = Path(os.environ.get("BFINFRA_PEERS_BIN") or PEERS / "bin")
-GOVMOMI = " ".join(re.findall(r"github.com/vmware/(govmomi v\S+)", (HERE.parent / "tests/peers/go.mod").read_text())[:1])
+GOVMOMI = " ".join(
+    re.findall(r"github.com/vmware/(govmomi v\S+)", (HERE.parent / "tests/peers/go.mod").read_text())[:1]
+)
 USER = "administrator@vsphere.local"
 PASSWORD = "of-the-benchmark-1!"
 
@@ -45,12 +47,20 @@ class Vcsim:
     def pin(self) -> str:
         """The SHA-256 of its certificate."""
         host, _, port = self.direct.rpartition(":")
-        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
+        return hashlib.sha256(
+            ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
+        ).hexdigest()
 
     @property
     def govc(self) -> dict[str, str]:
         """The environment that leads govc to it."""
-        return {"GOVC_URL": f"https://{self.address}/sdk", "GOVC_USERNAME": USER, "GOVC_PASSWORD": PASSWORD, "GOVC_INSECURE": "1", "GOVC_PERSIST_SESSION": "false"}
+        return {
+            "GOVC_URL": f"https://{self.address}/sdk",
+            "GOVC_USERNAME": USER,
+            "GOVC_PASSWORD": PASSWORD,
+            "GOVC_INSECURE": "1",
+            "GOVC_PERSIST_SESSION": "false",
+        }
 
     def lead(self, site: Path) -> None:
         """Write address and pin into a site of fleet.HEAD."""
@@ -62,9 +72,22 @@ class Vcsim:
 @contextlib.contextmanager
 def vcsim(*words: str, folder: Path | None = None) -> Iterator[Vcsim]:
     """Runs until the block is left. `folder`: where its datastores are."""
-    command = [binary("vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", *words, "-username", USER.partition("@")[0], "-password", PASSWORD]
+    command = [
+        binary("vcsim"),
+        "-l",
+        "127.0.0.1:0",
+        "-api-version",
+        "8.0.3.0",
+        *words,
+        "-username",
+        USER.partition("@")[0],
+        "-password",
+        PASSWORD,
+    ]
     env = {**os.environ, "TMPDIR": str(folder)} if folder else None
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
+    ) as process:
         try:
             yield _started(process)
         finally:
@@ -85,7 +108,19 @@ def fleet_of(servers: int, folder: Path) -> Iterator[Vcsim]:
     """A vcsim with so many servers, and their site in folder/site."""
     subprocess.run([sys.executable, str(HERE / "fleet.py"), str(servers), str(folder)], check=True)
     clusters, hosts = fleet.shape(servers)
-    shape = ["-cluster", str(clusters), "-host", str(hosts), "-standalone-host", "0", "-vm", "0", "-gpus", str(fleet.GPUS_A_HOST), "-passthru"]
+    shape = [
+        "-cluster",
+        str(clusters),
+        "-host",
+        str(hosts),
+        "-standalone-host",
+        "0",
+        "-vm",
+        "0",
+        "-gpus",
+        str(fleet.GPUS_A_HOST),
+        "-passthru",
+    ]
     with vcsim(*shape, "-fleet", str(folder / "fleet.json")) as running:
         yield running
 

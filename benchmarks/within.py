@@ -1,6 +1,8 @@
-"""The survey of a drift alone, inside its process: python benchmarks/within.py SITE    prints its seconds, from the first byte asked to all states ready
+"""The survey of a drift alone, inside its process: python benchmarks/within.py SITE    prints its seconds,
+from the first byte asked to all states ready
 
-What the process does meanwhile, such as importing kinds, is in it; what it does before (start, the site's files) and after (deciding, saying) is not.
+What the process does meanwhile, such as importing kinds, is in it; what it does before (start, the site's
+files) and after (deciding, saying) is not.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@
     outcome = bfinfra.apply(site, on_event=print)
     assert outcome.ending == "done"
 
-What is exported here is public, typed and kept; everything else is private. `docs/library.md` has examples that run as tests.
+What is exported here is public, typed and kept; everything else is private. `docs/library.md` has examples
+that run as tests.
 """
 
 from __future__ import annotations
@@ -48,8 +49,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "app": (
-        "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember",
-        "rotate", "tokens",
+        "Rotation",
+        "Setting",
+        "addresses",
+        "apply",
+        "destroy",
+        "drift",
+        "history",
+        "kubeconfig",
+        "load",
+        "notify",
+        "plan",
+        "remember",
+        "rotate",
+        "tokens",
     ),
     "engine.apply": ("Options",),
     "engine.guard": ("Allow", "check"),
@@ -65,9 +78,41 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022 - in the order of their homes
-    "Outcome", "Rotation", "Setting", "addresses", "apply", "destroy", "drift", "history", "kubeconfig", "load", "notify", "plan", "remember", "rotate",
-    "tokens", "Options", "Allow", "check", "Cause", "Drifted", "Report", "BfinfraError", "Problem", "RemoteError", "SiteError", "Ended", "Ending", "Event",
-    "Action", "Item", "Plan", "Key", "Site", "as_data", "embedded",
+    "Outcome",
+    "Rotation",
+    "Setting",
+    "addresses",
+    "apply",
+    "destroy",
+    "drift",
+    "history",
+    "kubeconfig",
+    "load",
+    "notify",
+    "plan",
+    "remember",
+    "rotate",
+    "tokens",
+    "Options",
+    "Allow",
+    "check",
+    "Cause",
+    "Drifted",
+    "Report",
+    "BfinfraError",
+    "Problem",
+    "RemoteError",
+    "SiteError",
+    "Ended",
+    "Ending",
+    "Event",
+    "Action",
+    "Item",
+    "Plan",
+    "Key",
+    "Site",
+    "as_data",
+    "embedded",
 ]
 
 

@@ -1,4 +1,6 @@
-"""The wiring: binds kinds to backends and calls the stages of the path in their order. The only file that knows every folder."""
+"""The wiring: binds kinds to backends and calls the stages of the path in their order. The only file that
+knows every folder.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with servers, who may stop it."""
+    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with
+    servers, who may stop it.
+    """
 
     sandbox: Running | None = None
     fillings: tuple[Filling, ...] = ()
@@ -59,12 +63,20 @@ class Setting:
         """The one way to its servers. `patience`: seconds for an answer."""
         from bfinfra.backends.transport import Seam
 
-        return Seam(read_only=read_only, route=self.sandbox.lookup if self.sandbox else None, fillings=self.fillings, patience=patience, check=self.stop.check)
+        return Seam(
+            read_only=read_only,
+            route=self.sandbox.lookup if self.sandbox else None,
+            fillings=self.fillings,
+            patience=patience,
+            check=self.stop.check,
+        )
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """`token`: a bitfusion_token's name, "" where the site uses only one. `restart`: also what holds the token before."""
+    """`token`: a bitfusion_token's name, "" where the site uses only one. `restart`: also what holds the
+    token before.
+    """
 
     token: str = ""
     restart: bool = False
@@ -80,11 +92,22 @@ def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
 
     if sandbox is None:
         return load_files([Path(p) for p in paths])
-    return load_files([Path(p) for p in paths], env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files))
+    return load_files(
+        [Path(p) for p in paths], env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files)
+    )
 
 
-def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, around: Setting = THE_WORLD) -> Plan:
-    """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that would do."""
+def plan(
+    site: Site,
+    *,
+    destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(),
+    rotation: Rotation | None = None,
+    around: Setting = THE_WORLD,
+) -> Plan:
+    """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that
+    would do.
+    """
     from bfinfra.engine import cut
     from bfinfra.kinds._homes import CLUSTERS
 
@@ -98,7 +121,9 @@ def plan(site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset
 
 
 def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
-    """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it for the next check."""
+    """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it
+    for the next check.
+    """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced
 
@@ -116,12 +141,20 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
             with _bound(site, around, read_only=True) as again:
                 made = traced(made, world, again.kinds, around.patience)
         except BfinfraError as error:
-            made = replace(made, warnings=(*made.warnings, Warned(Problem("who moved it is not known", why=str(error.problems[0])))))
+            made = replace(
+                made,
+                warnings=(
+                    *made.warnings,
+                    Warned(Problem("who moved it is not known", why=str(error.problems[0]))),
+                ),
+            )
     return checks.since(made, memory)
 
 
 def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
-    """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was anything to tell. RemoteError."""
+    """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was
+    anything to tell. RemoteError.
+    """
     hook = site.drift.notify
     if hook is None or not (found.new or found.ended):
         return False
@@ -129,7 +162,9 @@ def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
-    seam = Transport(fillings=around.fillings, check=around.stop.check)  # never led into the sandbox: whom it tells is outside of any world
+    seam = Transport(
+        fillings=around.fillings, check=around.stop.check
+    )  # never led into the sandbox: whom it tells is outside of any world
     try:
         around.patience.read(lambda: post(seam, hook, message(found)))
     finally:
@@ -138,18 +173,28 @@ def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
 
 
 def remember(found: Report, *, told: bool = True) -> None:
-    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless `told`, that again."""
+    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless
+    `told`, that again.
+    """
     from bfinfra.engine import checks
 
     checks.remember(found, checks.recall(found.site), told=told)
 
 
 def apply(  # noqa: PLR0913 - each is a switch of the command line
-    site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, saved: Saved | None = None, destroy: bool = False,
-    adopt: frozenset[Key] = frozenset(), rotation: Rotation | None = None, options: Options | None = None, on_event: Sink = lambda _: None,
+    site: Site,
+    *,
+    approve: Callable[[Plan], Allow | None] | None = None,
+    saved: Saved | None = None,
+    destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(),
+    rotation: Rotation | None = None,
+    options: Options | None = None,
+    on_event: Sink = lambda _: None,
     around: Setting = THE_WORLD,
 ) -> Outcome:
-    """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard, run.
+    """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
+    run.
 
     BfinfraError before the first write; how each resource fared is in the Outcome.
     """
@@ -164,7 +209,11 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         world = _seen(bound, wish.wanted, around.patience)
         found = make(site, wish, world, bound.kinds)
         if only:
-            found = cut.adopting(found, only, site, world, bound.kinds) if adopt else cut.only(found, only, CLUSTERS)
+            found = (
+                cut.adopting(found, only, site, world, bound.kinds)
+                if adopt
+                else cut.only(found, only, CLUSTERS)
+            )
         if saved:
             saved.check(found)
         allow = approve(found) if approve else guard.Allow()
@@ -178,33 +227,43 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
             endings = run.run()
         finally:
             log.close()
-        return Outcome(found, endings, time.monotonic() - began, bound.seam.tally.requests, bound.seam.tally.writes)
+        return Outcome(
+            found, endings, time.monotonic() - began, bound.seam.tally.requests, bound.seam.tally.writes
+        )
 
 
 def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, **how: Any) -> Outcome:
-    """Apply of nothing: everything that this site made goes. What `apply` takes; where nobody is asked every deletion is allowed."""
+    """Apply of nothing: everything that this site made goes. What `apply` takes; where nobody is asked every
+    deletion is allowed.
+    """
     from bfinfra.engine.guard import Allow
 
     return apply(site, approve=approve or (lambda _: Allow(every_delete=True)), destroy=True, **how)
 
 
 def rotate(site: Site, token: str = "", *, restart: bool = False, **how: Any) -> Outcome:
-    """The apply of a token's Secrets, cut down to them, that also finds and replaces the copies which others made. What `apply` takes.
+    """The apply of a token's Secrets, cut down to them, that also finds and replaces the copies which others
+    made. What `apply` takes.
 
-    `token`: which, where the site has several; `restart`: start workloads anew that hold the one before. SiteError where the site has none.
+    `token`: which, where the site has several; `restart`: start workloads anew that hold the one before.
+    SiteError where the site has none.
     """
     return apply(site, rotation=Rotation(token, restart), **how)
 
 
 def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
-    """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds do. Asks nobody."""
+    """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds
+    do. Asks nobody.
+    """
     from bfinfra.engine.rights import needed
 
     return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
 
 
 def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
-    """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room, files. Only reads, side by side."""
+    """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room,
+    files. Only reads, side by side.
+    """
     from bfinfra.doctor import examine
 
     with _ground(site, around) as ground:
@@ -219,7 +278,16 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
     seam = around.seam(patience=HASTE)
     provide = provided(site, seam)
     try:
-        yield Ground(site, privileges(site), seam, provide("Clusters"), provide("Images"), provide("VCenter") if site.vcenter else None, journal.folder(site.name), linux=lambda: provide("LinuxHosts"))
+        yield Ground(
+            site,
+            privileges(site),
+            seam,
+            provide("Clusters"),
+            provide("Images"),
+            provide("VCenter") if site.vcenter else None,
+            journal.folder(site.name),
+            linux=lambda: provide("LinuxHosts"),
+        )
     finally:
         provide("ExitStack").close()
         seam.close()
@@ -239,25 +307,40 @@ def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
 
 
 def tokens(site: Site) -> dict[str, Token | Problem]:
-    """The site's Bitfusion tokens as their sources hold them now, by name: servers, and when each ends; a Problem where one can't be read. Asks nobody."""
+    """The site's Bitfusion tokens as their sources hold them now, by name: servers, and when each ends; a
+    Problem where one can't be read. Asks nobody.
+    """
     from bfinfra.kinds.bitfusion_token import BitfusionToken
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     seen = BitfusionToken().observe(wanted, {})
-    unread = {name: Problem(f"bitfusion_token/{name} can't be read", site.place(Key("bitfusion_token", name), "source") or "", str(seen.facts[name])) for name in wanted}
+    unread = {
+        name: Problem(
+            f"bitfusion_token/{name} can't be read",
+            site.place(Key("bitfusion_token", name), "source") or "",
+            str(seen.facts[name]),
+        )
+        for name in wanted
+    }
     return {name: seen.states.get(name) or unread[name] for name in wanted}
 
 
 def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> Mapping[Key, str]:
-    """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual one. Read-only.
+    """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual
+    one. Read-only.
 
-    As the world says, where nothing is known there as the file says; without `look` as the file says, and nobody is asked. What has no address is left out.
+    As the world says, where nothing is known there as the file says; without `look` as the file says, and
+    nobody is asked. What has no address is left out.
     """
     found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
     if look:
         with _bound(site, around, site.resources, read_only=True) as bound:
             states = _seen(bound, site.resources, around.patience).states
-        found |= {key: address for key, state in states.items() if key in site.resources and (address := state.answers_at())}
+        found |= {
+            key: address
+            for key, state in states.items()
+            if key in site.resources and (address := state.answers_at())
+        }
     return found
 
 
@@ -275,19 +358,31 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     clusters = [key for key in site.resources if key.kind in CLUSTERS]
     key = next((key for key in clusters if address in (str(key), key.name)), None)
     if key is None:
-        raise BfinfraError(Problem(f"{address} is no cluster of this site", next=nearest(address, (str(key) if "/" in address else key.name for key in clusters)) or "it has none"))
+        raise BfinfraError(
+            Problem(
+                f"{address} is no cluster of this site",
+                next=nearest(address, (str(key) if "/" in address else key.name for key in clusters))
+                or "it has none",
+            )
+        )
     with _bound(site, around, site.resources, read_only=True) as bound:
         states = _seen(bound, site.resources, around.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
             if missing := needed_references(site, {}, ()):
                 raise SiteError(*missing)
-            raise BfinfraError(Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"))
+            raise BfinfraError(
+                Problem(
+                    f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster"
+                )
+            )
         return str(bound.provide("Clusters").kubeconfig(endpoint))
 
 
 def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
-    """The certificate of each server that the site names, held against what the site says of it. Nothing is sent to any."""
+    """The certificate of each server that the site names, held against what the site says of it. Nothing is
+    sent to any.
+    """
     from bfinfra.backends.kubernetes import kubeconfig as kubeconfigs
 
     named = [(site.vcenter.server, "vcenter", site.vcenter.trust)] if site.vcenter else []
@@ -299,9 +394,11 @@ def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
 
 
 def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
-    """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that run.
+    """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that
+    run.
 
-    vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'. BfinfraError where vCenter can't be entered.
+    vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'.
+    BfinfraError where vCenter can't be entered.
     """
     from bfinfra.doctor import doors
 
@@ -324,8 +421,12 @@ def host_keys(site: Site, *, around: Setting = THE_WORLD) -> list[HostKeys]:
     return [hostkeys.look(seam, spec.machine(key.name), str(key)) for key, spec in machines.items()]
 
 
-def certificate(server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD) -> Shown:
-    """The certificate of one server, host or host:port; held against this machine's store where no `trust` is given."""
+def certificate(
+    server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD
+) -> Shown:
+    """The certificate of one server, host or host:port; held against this machine's store where no `trust` is
+    given.
+    """
     from bfinfra.backends.certificate import look
 
     return look(around.seam(), server, trust or Trust(), what=what)
@@ -336,7 +437,9 @@ def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
     from bfinfra.kinds import _rotation
 
     keys = _rotation.about(site, rotation.token)
-    bound.kinds["token_secret"] = _rotation.Rotation(bound.provide("Clusters"), site, restart=rotation.restart)
+    bound.kinds["token_secret"] = _rotation.Rotation(
+        bound.provide("Clusters"), site, restart=rotation.restart
+    )
     return keys
 
 
@@ -351,9 +454,13 @@ class _Bound:
 
 
 def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World:
-    """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where a cluster was found only."""
+    """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where
+    a cluster was found only.
+    """
     world = survey(bound.kinds, wanted, patience)
-    if any(getattr(state, "endpoint", None) is not None for state in world.states.values()) and (late := bound.make(INSIDE - bound.kinds.keys())):
+    if any(getattr(state, "endpoint", None) is not None for state in world.states.values()) and (
+        late := bound.make(INSIDE - bound.kinds.keys())
+    ):
         bound.kinds.update(late)
         survey(late, wanted, patience, world)
     return world
@@ -362,13 +469,21 @@ def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World
 def _asked(site: Site) -> list[str]:
     """The kinds that may have something to show, as far as a site tells; first those that have."""
     used = {key.kind for key in site.resources}
-    idle = (SOURCES - used) | (frozenset() if used & INSIDE else INSIDE) | (frozenset() if "linux_host" in used else ON_MACHINES)
+    idle = (
+        (SOURCES - used)
+        | (frozenset() if used & INSIDE else INSIDE)
+        | (frozenset() if "linux_host" in used else ON_MACHINES)
+    )
     return sorted(set(kind_names()) - idle, key=lambda name: (name not in used, name))
 
 
 @contextlib.contextmanager
-def _bound(site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None, *, read_only: bool) -> Iterator[_Bound]:
-    """Every kind with the backends that its constructor names; of `wanted` the survey begins with that. Sessions are closed whatever happens."""
+def _bound(
+    site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
+) -> Iterator[_Bound]:
+    """Every kind with the backends that its constructor names; of `wanted` the survey begins with that.
+    Sessions are closed whatever happens.
+    """
     from bfinfra.backends.ahead import Ahead
 
     wants = site.resources if wanted is None else wanted

@@ -1,4 +1,6 @@
-"""What binds kinds to backends: each kind gets those that its constructor names; one of each is made for a run, when first asked for."""
+"""What binds kinds to backends: each kind gets those that its constructor names; one of each is made for a
+run, when first asked for.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,44 @@ def bound_to(name: str, site: Site, provide: Callable[[str], Any]) -> Any:
     backends = {k: str(parameter.annotation) for k, parameter in inspect.signature(cls).parameters.items()}
     if site.vcenter is None and "VCenter" in backends.values():
         if first := next((key for key in site.resources if key.kind == name), None):
-            raise SiteError(Problem(f"{first} lives on a vCenter, and the site names none", site.place(first) or str(first),
-                                    next="add vcenter: with server, username, password and trust"))
+            raise SiteError(
+                Problem(
+                    f"{first} lives on a vCenter, and the site names none",
+                    site.place(first) or str(first),
+                    next="add vcenter: with server, username, password and trust",
+                )
+            )
         return None
-    return cls(**{k: provide(v.removesuffix(MAYBE)) if not v.endswith(MAYBE) or _named(v.removesuffix(MAYBE), site) else None for k, v in backends.items()})
+    return cls(
+        **{
+            k: provide(v.removesuffix(MAYBE))
+            if not v.endswith(MAYBE) or _named(v.removesuffix(MAYBE), site)
+            else None
+            for k, v in backends.items()
+        }
+    )
 
 
 def shut(site: Site, wanted: Specs) -> Absent | None:
-    """What to bring where a file that leads into the site's vCenter isn't there yet, and something is wanted that lives there."""
+    """What to bring where a file that leads into the site's vCenter isn't there yet, and something is wanted
+    that lives there.
+    """
     if site.vcenter is None:
         return None
-    files = {site.vcenter.trust.ca_file: CERTIFICATE, site.vcenter.password and site.vcenter.password.file: PASSWORD}
-    found = next((problem for file, how in files.items() if file and (problem := absent(file, how, HIDDEN))), None)
+    files = {
+        site.vcenter.trust.ca_file: CERTIFICATE,
+        site.vcenter.password and site.vcenter.password.file: PASSWORD,
+    }
+    found = next(
+        (problem for file, how in files.items() if file and (problem := absent(file, how, HIDDEN))), None
+    )
     return found if found and any(_on_vcenter(name) for name in {key.kind for key in wanted}) else None
 
 
 def behind(name: str, problem: Absent) -> Any:
-    """The kind where it lives on a vCenter that nobody enters: it sees nothing, and whatever is wanted of it waits. None for other kinds."""
+    """The kind where it lives on a vCenter that nobody enters: it sees nothing, and whatever is wanted of it
+    waits. None for other kinds.
+    """
     if not _on_vcenter(name):
         return None
     cls = kind_named(name)
@@ -54,23 +77,35 @@ def behind(name: str, problem: Absent) -> Any:
         raise held(problem, "")
 
     hidden = {
-        "__init__": lambda _: None, "begin": lambda *_: None, "observe": lambda *_, **__: Seen({}),
-        "steps": staticmethod(wait), "conflicts": staticmethod(lambda *_: ()), "reaches": True,
+        "__init__": lambda _: None,
+        "begin": lambda *_: None,
+        "observe": lambda *_, **__: Seen({}),
+        "steps": staticmethod(wait),
+        "conflicts": staticmethod(lambda *_: ()),
+        "reaches": True,
     }
     return type(cls.__name__, (cls,), hidden)()
 
 
 def _on_vcenter(name: str) -> bool:
-    return "VCenter" in (str(parameter.annotation) for parameter in inspect.signature(kind_named(name)).parameters.values())
+    return "VCenter" in (
+        str(parameter.annotation) for parameter in inspect.signature(kind_named(name)).parameters.values()
+    )
 
 
 def _named(backend: str, site: Site) -> bool:
     """Whether the site names what a backend speaks to."""
-    return any(key.kind == "linux_host" for key in site.resources) if backend == "LinuxHosts" else site.vcenter is not None
+    return (
+        any(key.kind == "linux_host" for key in site.resources)
+        if backend == "LinuxHosts"
+        else site.vcenter is not None
+    )
 
 
 def provided(site: Site, seam: Seam) -> Callable[[str], Any]:
-    """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack closes what was made."""
+    """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack
+    closes what was made.
+    """
     stack = contextlib.ExitStack()
     made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
 

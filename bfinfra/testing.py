@@ -8,7 +8,8 @@
         outcome = bfinfra.apply(site, around=bfinfra.Setting(sandbox=sandbox))
         assert outcome.ending == "done"
 
-The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers. docs/testing.md has more examples.
+The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers.
+docs/testing.md has more examples.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def world(file: Path) -> pytest.MarkDecorator:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marks that the decorators set."""
-    config.addinivalue_line("markers", "sandbox_faults(*rules): what goes wrong in the sandbox during the test")
+    config.addinivalue_line(
+        "markers", "sandbox_faults(*rules): what goes wrong in the sandbox during the test"
+    )
     config.addinivalue_line("markers", "sandbox_world(file): the world file of the test's own sandbox")
 
 
@@ -44,7 +47,9 @@ def sandbox_world() -> Path:
 
 
 @pytest.fixture(scope="session")
-def sandbox_process(tmp_path_factory: pytest.TempPathFactory, sandbox_world: Path) -> Iterator[_sandbox.Running]:
+def sandbox_process(
+    tmp_path_factory: pytest.TempPathFactory, sandbox_world: Path
+) -> Iterator[_sandbox.Running]:
     """One sandbox process a test run (and worker), without waiting times."""
     state = tmp_path_factory.mktemp("sandbox")
     running = _sandbox.start(sandbox_world, state, pace=0)
@@ -53,12 +58,18 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory, sandbox_world: Pat
 
 
 @pytest.fixture
-def sandbox(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_sandbox.Running]:
-    """The sandbox as at its start: nothing made, no faults, nothing counted; journal and locks in the test's own folder."""
+def sandbox(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[_sandbox.Running]:
+    """The sandbox as at its start: nothing made, no faults, nothing counted; journal and locks in the test's
+    own folder.
+    """
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     own = request.node.get_closest_marker("sandbox_world")
     state = tmp_path / "sandbox"
-    running: _sandbox.Running = _sandbox.start(own.args[0], state, pace=0) if own else request.getfixturevalue("sandbox_process")
+    running: _sandbox.Running = (
+        _sandbox.start(own.args[0], state, pace=0) if own else request.getfixturevalue("sandbox_process")
+    )
     running.reset()
     for mark in request.node.iter_markers("sandbox_faults"):
         running.faults(*mark.args)

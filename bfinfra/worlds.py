@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def embedded(*sites: str | Path, world: str | Path = "") -> Running:
-    """The running sandbox of the site's world, started where it doesn't run. `world`: its file, where it isn't the one beside the site. BfinfraError."""
+    """The running sandbox of the site's world, started where it doesn't run. `world`: its file, where it
+    isn't the one beside the site. BfinfraError.
+    """
     file = world_of(*sites, world=world)
     from bfinfra.sandbox import running, start
 
@@ -42,11 +44,19 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
     if not sites:
         raise BfinfraError(Problem("which world?", next="name the SITE, or the world with --world FILE"))
     first = Path(sites[0])
-    beside = [folder / f"{first.stem}.yaml" for folder in (first.parent / "worlds", first.parent / "specs" / "worlds")]
+    beside = [
+        folder / f"{first.stem}.yaml"
+        for folder in (first.parent / "worlds", first.parent / "specs" / "worlds")
+    ]
     if found := next((path for path in beside if path.is_file()), None):
         return found
-    raise BfinfraError(Problem(f"the sandbox has no world for {first}", why=f"there is neither {beside[0]} nor {beside[1]}",
-                               next="write one, or name one with --world FILE"))
+    raise BfinfraError(
+        Problem(
+            f"the sandbox has no world for {first}",
+            why=f"there is neither {beside[0]} nor {beside[1]}",
+            next="write one, or name one with --world FILE",
+        )
+    )
 
 
 def states() -> Path:

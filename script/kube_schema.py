@@ -1,4 +1,5 @@
-"""Write bfinfra/sandbox/kubernetes/schema.json: types and resources as a live kube-apiserver declares them, without its prose.
+"""Write bfinfra/sandbox/kubernetes/schema.json: types and resources as a live kube-apiserver declares them,
+without its prose.
 
     python script/kube_schema.py KUBECONFIG-PROXY-URL > bfinfra/sandbox/kubernetes/schema.json
 
@@ -13,14 +14,36 @@ from typing import Any
 from urllib.request import urlopen
 
 GROUP_VERSIONS = (
-    "v1", "admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1", "apps/v1", "authentication.k8s.io/v1",
-    "authorization.k8s.io/v1", "autoscaling/v2", "batch/v1", "coordination.k8s.io/v1", "discovery.k8s.io/v1",
-    "events.k8s.io/v1", "networking.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "scheduling.k8s.io/v1",
+    "v1",
+    "admissionregistration.k8s.io/v1",
+    "apiextensions.k8s.io/v1",
+    "apps/v1",
+    "authentication.k8s.io/v1",
+    "authorization.k8s.io/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "events.k8s.io/v1",
+    "networking.k8s.io/v1",
+    "policy/v1",
+    "rbac.authorization.k8s.io/v1",
+    "scheduling.k8s.io/v1",
     "storage.k8s.io/v1",
-)  # fmt: skip
+)
 PREFIX = "#/components/schemas/"
-KEPT = {"type", "format", "required", "enum", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
-        "x-kubernetes-patch-merge-key", "x-kubernetes-patch-strategy", "x-kubernetes-preserve-unknown-fields"}  # fmt: skip
+KEPT = {
+    "type",
+    "format",
+    "required",
+    "enum",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+    "x-kubernetes-patch-merge-key",
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-preserve-unknown-fields",
+}
 FORMATS = {"byte", "int-or-string"}
 
 
@@ -62,7 +85,11 @@ def resource(row: dict[str, Any], version: str, kinds: dict[tuple[str, str, str]
     """One resource as discovery shows it, with the name of its type."""
     group, _, short = version.rpartition("/")
     gvk = (row.get("group", group), row.get("version", short), row["kind"])
-    kept = {key: row[key] for key in ("name", "singularName", "namespaced", "kind", "verbs", "shortNames", "categories") if row.get(key) is not None}
+    kept = {
+        key: row[key]
+        for key in ("name", "singularName", "namespaced", "kind", "verbs", "shortNames", "categories")
+        if row.get(key) is not None
+    }
     return {**kept, "type": kinds.get(gvk, "")}
 
 

@@ -1,4 +1,6 @@
-"""Pictures of what a user sees: commands run in a terminal of their own, and the page that they write, in a browser without a screen."""
+"""Pictures of what a user sees: commands run in a terminal of their own, and the page that they write, in a
+browser without a screen.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,24 @@ def main(folder: Path) -> None:
     """Apply the PoC, let somebody change it, and look."""
     folder.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="bfinfra-pictures-"))
-    os.environ |= {"XDG_STATE_HOME": str(home / "xdg"), "BFINFRA_STATE_HOME": str(home / "state"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    os.environ |= {
+        "XDG_STATE_HOME": str(home / "xdg"),
+        "BFINFRA_STATE_HOME": str(home / "state"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
     world = ROOT / "specs/worlds/singapore-poc.yaml"
     running = sandbox.start(world, worlds.state(world), pace=0)
     try:
         picture(folder / "apply.svg", f"bfinfra apply {SITE} --sandbox --yes")
         meddle(running)
         picture(folder / "drift.svg", DRIFT)
-        subprocess.run([*f"{DRIFT} --forget --html".split(), str(home / "drift.html")], cwd=ROOT, check=False, capture_output=True, timeout=DEADLINE)
+        subprocess.run(
+            [*f"{DRIFT} --forget --html".split(), str(home / "drift.html")],
+            cwd=ROOT,
+            check=False,
+            capture_output=True,
+            timeout=DEADLINE,
+        )
         photograph(home / "drift.html", folder)
     finally:
         sandbox.stop(worlds.state(world))
@@ -50,11 +62,21 @@ def main(folder: Path) -> None:
 
 def meddle(running: sandbox.Running) -> None:
     """Somebody gives the server less memory, and the namespace too."""
-    running.change({"address": "vcsa.aiml.local:443", "method": "PATCH", "path": "/api/vcenter/namespaces/instances/cnasg", "body": {"resource_spec": {"memory_limit": 65536}}})
+    running.change(
+        {
+            "address": "vcsa.aiml.local:443",
+            "method": "PATCH",
+            "path": "/api/vcenter/namespaces/instances/cnasg",
+            "body": {"resource_spec": {"memory_limit": 65536}},
+        }
+    )
     with administrator(running) as si:
         view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
         server = next(vm for vm in view.view if vm.name == "bf-01")
-        for start in (server.PowerOffVM_Task, lambda: server.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=65536))):
+        for start in (
+            server.PowerOffVM_Task,
+            lambda: server.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=65536)),
+        ):
             task = start()
             while task.info.state not in ("success", "error"):
                 pass
@@ -64,7 +86,9 @@ def meddle(running: sandbox.Running) -> None:
 
 def picture(file: Path, command: str) -> None:
     """What a command prints on a terminal, the last lines of it, as SVG."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(
+        record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
     lines = re.sub(r"/\S*/bfinfra-pictures-\w+", "~", printed(command)).splitlines()
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi("\n".join(lines if len(lines) <= LINES else ["…", *lines[-LINES:]])))
@@ -74,7 +98,14 @@ def picture(file: Path, command: str) -> None:
 def printed(command: str) -> str:
     """Standard output on a terminal; progress, which goes to standard error, is left out."""
     near, far = pty.openpty()
-    with subprocess.Popen(command.split(), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=far, stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color"}) as running:
+    with subprocess.Popen(
+        command.split(),
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=far,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color"},
+    ) as running:
         os.close(far)
         text = b""
         try:
@@ -99,9 +130,15 @@ def photograph(page: Path, folder: Path) -> None:
     try:
         browser.get(page.as_uri())
         for scheme in ("light", "dark"):
-            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            browser.execute_cdp_cmd(
+                "Emulation.setEmulatedMedia",
+                {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+            )
             browser.set_window_size(1480, 900)
-            browser.set_window_size(1480, min(2000, int(browser.execute_script("return document.documentElement.scrollHeight")) + 150))
+            browser.set_window_size(
+                1480,
+                min(2000, int(browser.execute_script("return document.documentElement.scrollHeight")) + 150),
+            )
             browser.save_screenshot(str(folder / f"drift-{scheme}.png"))
     finally:
         browser.quit()

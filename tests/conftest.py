@@ -13,12 +13,18 @@ pytest_plugins = ["bfinfra.testing", "peers.left_out", "recorded.plugin", "contr
 
 
 def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--peers", action="store_true", help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl (script/peers up)")
+    parser.addoption(
+        "--peers",
+        action="store_true",
+        help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl (script/peers up)",
+    )
 
 
 @pytest.fixture(autouse=True)
 def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other tests in this process took for secrets, short words some of them, isn't hidden in this one."""
+    """What other tests in this process took for secrets, short words some of them, isn't hidden in this
+    one.
+    """
     monkeypatch.setattr(redact, "_heads", {})
     monkeypatch.setattr(redact, "_known", set())
 

@@ -18,7 +18,9 @@ from bfinfra.sandbox.pki import Pki
 
 @dataclass
 class Files:
-    """A server of one file. `cut`: bytes after which the next answers end; `status` of the next ones; `moved`: where it leads on to."""
+    """A server of one file. `cut`: bytes after which the next answers end; `status` of the next ones;
+    `moved`: where it leads on to.
+    """
 
     url: str
     pem: str
@@ -39,7 +41,9 @@ class Files:
 
 
 class Server(ThreadingHTTPServer):
-    """Says nothing of a client that hangs up, as one does that has heard enough; of anything else, what http.server says."""
+    """Says nothing of a client that hangs up, as one does that has heard enough; of anything else, what
+    http.server says.
+    """
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError | ssl.SSLError):
@@ -66,7 +70,11 @@ def files(tmp_path) -> Iterator[Files]:
             if made.status and end > begin:
                 self.answer(made.status.pop(0), b"")
             elif made.ranges:
-                self.answer(206, made.data[begin : end + 1], **{"Content-Range": f"bytes {begin}-{end}/{len(made.data)}", "ETag": made.etag})
+                self.answer(
+                    206,
+                    made.data[begin : end + 1],
+                    **{"Content-Range": f"bytes {begin}-{end}/{len(made.data)}", "ETag": made.etag},
+                )
             else:
                 self.answer(200, made.data)
 
@@ -84,7 +92,9 @@ def files(tmp_path) -> Iterator[Files]:
 
     server = Server(("127.0.0.1", 0), Handler)
     server.socket = pki.context("127.0.0.1").wrap_socket(server.socket, server_side=True)
-    made = Files(f"https://127.0.0.1:{server.server_address[1]}/files/a.ova", pki.certificate("127.0.0.1"), b"")
+    made = Files(
+        f"https://127.0.0.1:{server.server_address[1]}/files/a.ova", pki.certificate("127.0.0.1"), b""
+    )
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield made

@@ -1,4 +1,6 @@
-"""What an API server makes of accounts that give rights: one table, tried on the sandbox and on kube-apiserver."""
+"""What an API server makes of accounts that give rights: one table, tried on the sandbox and on
+kube-apiserver.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ Give = Callable[[list[Mapping[str, Any]]], None]
 
 RBAC = "rbac.authorization.k8s.io"
 OWN: list[Mapping[str, Any]] = [
-    {"apiGroups": [RBAC], "resources": ["clusterroles", "clusterrolebindings"], "verbs": ["create", "get", "patch", "delete"]},
+    {
+        "apiGroups": [RBAC],
+        "resources": ["clusterroles", "clusterrolebindings"],
+        "verbs": ["create", "get", "patch", "delete"],
+    },
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
 ]
 HELD = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"], "resourceNames": ["one"]}
 MORE = [
     {"apiGroups": ["", "apps"], "resources": ["secrets", "pods"], "verbs": ["get", "list"]},
-    {"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["a", "b"], "verbs": ["get"]}, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
-]  # fmt: skip
+    {"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["a", "b"], "verbs": ["get"]},
+    {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+]
 LACKING = """ is attempting to grant RBAC permissions not currently held:
 {APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}
 {APIGroups:["apps"], Resources:["deployments"], ResourceNames:["a"], Verbs:["get"]}
@@ -34,18 +41,41 @@ def what_gives_rights_is_held_to_what_its_maker_has(call: Call, give: Give, name
     roles, bindings = (f"/apis/{RBAC}/v1/{each}" for each in ("clusterroles", "clusterrolebindings"))
 
     def role(*rules: Any, label: str = "a") -> Any:
-        return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name, "labels": {"team": label}}, "rules": list(rules)}
+        return {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": {"team": label}},
+            "rules": list(rules),
+        }
 
     def allowing(verb: str, *names: str) -> None:
-        give([*OWN, {"apiGroups": [RBAC], "resources": ["clusterroles"], "verbs": [verb], **({"resourceNames": list(names)} if names else {})}])
+        give(
+            [
+                *OWN,
+                {
+                    "apiGroups": [RBAC],
+                    "resources": ["clusterroles"],
+                    "verbs": [verb],
+                    **({"resourceNames": list(names)} if names else {}),
+                },
+            ]
+        )
 
     def refused(answer: tuple[int, str], plural: str) -> None:
         code, message = answer
-        assert (code, message.partition(" (groups=")[0]) == (403, f'{plural}.{RBAC} "{name}" is forbidden: user "system:serviceaccount:default:{name}"')
+        assert (code, message.partition(" (groups=")[0]) == (
+            403,
+            f'{plural}.{RBAC} "{name}" is forbidden: user "system:serviceaccount:default:{name}"',
+        )
         assert message.endswith(LACKING), message
 
-    binding = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name}, "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-               "subjects": [{"kind": "ServiceAccount", "name": "nobody", "namespace": "default"}]}  # fmt: skip
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": "nobody", "namespace": "default"}],
+    }
     give(OWN)
     assert call("POST", bindings, binding)[0] == 404
     assert call("POST", roles, role(HELD))[0] == 201
@@ -61,7 +91,10 @@ def what_gives_rights_is_held_to_what_its_maker_has(call: Call, give: Give, name
     allowing("bind", name)
     assert call("POST", bindings, binding)[0] == 201
     give(OWN)
-    refused(call("PATCH", f"{bindings}/{name}", {**binding, "metadata": {"name": name, "labels": {"team": "b"}}}), "clusterrolebindings")
+    refused(
+        call("PATCH", f"{bindings}/{name}", {**binding, "metadata": {"name": name, "labels": {"team": "b"}}}),
+        "clusterrolebindings",
+    )
     for each in (bindings, roles):
         assert call("DELETE", f"{each}/{name}", None)[0] == 200
     allowing("escalate")
@@ -70,23 +103,70 @@ def what_gives_rights_is_held_to_what_its_maker_has(call: Call, give: Give, name
 
 
 REFUSED = [
-    ("GET", "/apis/kubeflow.org/v9/mpijobs", 'mpijobs.kubeflow.org is forbidden: User "{}" cannot list resource "mpijobs" in API group "kubeflow.org" at the cluster scope'),
-    ("GET", "/apis/kubeflow.org/v9/namespaces/default/mpijobs/x",
-     'mpijobs.kubeflow.org "x" is forbidden: User "{}" cannot get resource "mpijobs" in API group "kubeflow.org" in the namespace "default"'),
-    ("GET", "/api/v1/nodes?watch=1", 'nodes is forbidden: User "{}" cannot watch resource "nodes" in API group "" at the cluster scope'),
-    ("GET", "/api/v1/namespaces/default", 'namespaces "default" is forbidden: User "{}" cannot get resource "namespaces" in API group "" in the namespace "default"'),
-    ("GET", "/api/v1/namespaces/default/status",
-     'namespaces "default" is forbidden: User "{}" cannot get resource "namespaces/status" in API group "" in the namespace "default"'),
-    ("GET", "/api/v1/namespaces/default/pods/x/nothing", 'pods "x" is forbidden: User "{}" cannot get resource "pods/nothing" in API group "" in the namespace "default"'),
-    ("DELETE", "/api/v1/secrets", 'secrets is forbidden: User "{}" cannot deletecollection resource "secrets" in API group "" at the cluster scope'),
-]  # fmt: skip
+    (
+        "GET",
+        "/apis/kubeflow.org/v9/mpijobs",
+        (
+            'mpijobs.kubeflow.org is forbidden: User "{}" cannot list resource "mpijobs" in API group '
+            '"kubeflow.org" at the cluster scope'
+        ),
+    ),
+    (
+        "GET",
+        "/apis/kubeflow.org/v9/namespaces/default/mpijobs/x",
+        (
+            'mpijobs.kubeflow.org "x" is forbidden: User "{}" cannot get resource "mpijobs" in API group '
+            '"kubeflow.org" in the namespace "default"'
+        ),
+    ),
+    (
+        "GET",
+        "/api/v1/nodes?watch=1",
+        'nodes is forbidden: User "{}" cannot watch resource "nodes" in API group "" at the cluster scope',
+    ),
+    (
+        "GET",
+        "/api/v1/namespaces/default",
+        (
+            'namespaces "default" is forbidden: User "{}" cannot get resource "namespaces" in API group "" '
+            'in the namespace "default"'
+        ),
+    ),
+    (
+        "GET",
+        "/api/v1/namespaces/default/status",
+        (
+            'namespaces "default" is forbidden: User "{}" cannot get resource "namespaces/status" in API '
+            'group "" in the namespace "default"'
+        ),
+    ),
+    (
+        "GET",
+        "/api/v1/namespaces/default/pods/x/nothing",
+        (
+            'pods "x" is forbidden: User "{}" cannot get resource "pods/nothing" in API group "" in the '
+            'namespace "default"'
+        ),
+    ),
+    (
+        "DELETE",
+        "/api/v1/secrets",
+        (
+            'secrets is forbidden: User "{}" cannot deletecollection resource "secrets" in API group "" at '
+            "the cluster scope"
+        ),
+    ),
+]
 
 
 def rights_are_asked_for_before_what_is_served(call: Call, give: Give, name: str) -> None:
     """Whether there is such a resource, or it takes the verb, is told only to who may ask for it."""
     give([])
     for method, path, words in REFUSED:
-        assert call(method, path, None) == (403, words.replace("{}", f"system:serviceaccount:default:{name}")), path
+        assert call(method, path, None) == (
+            403,
+            words.replace("{}", f"system:serviceaccount:default:{name}"),
+        ), path
     give([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     assert [call(method, path, None)[0] for method, path, _ in REFUSED[:2]] == [404, 404]
 

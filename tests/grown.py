@@ -14,22 +14,39 @@ import bfinfra
 from bfinfra.backends import writes
 from bfinfra.sandbox import SMALL_WORLD, Running
 
-CARD = {"vendor": 0x10DE, "device": 0x1EB8, "class": 0x0302, "memory": "16GiB", "name": "TU104GL [Tesla T4]", "id": "0000:3b:00.0"}
-VCENTER = {"server": "vc.small.test", "username": "admin@small.test", "password": {"env": "VCENTER_PASSWORD"}, "trust": {"ca_file": "ca.pem"}}
+CARD = {
+    "vendor": 0x10DE,
+    "device": 0x1EB8,
+    "class": 0x0302,
+    "memory": "16GiB",
+    "name": "TU104GL [Tesla T4]",
+    "id": "0000:3b:00.0",
+}
+VCENTER = {
+    "server": "vc.small.test",
+    "username": "admin@small.test",
+    "password": {"env": "VCENTER_PASSWORD"},
+    "trust": {"ca_file": "ca.pem"},
+}
 OF_ALL = "RetrievePropertiesEx of all that there is"
 SECRET = {"env": "VCENTER_PASSWORD"}
-PROPERTIES = {
-    "customer_password": SECRET, "vcenter_username": "admin@small.test", "vcenter_password": SECRET,
-}
+PROPERTIES = {"customer_password": SECRET, "vcenter_username": "admin@small.test", "vcenter_password": SECRET}
 POD = {
-    "apiVersion": "v1", "kind": "Pod", "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "pytorch-mock:latest", "command": ["true"]}]},
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "pytorch-mock:latest", "command": ["true"]}],
+    },
 }
 
 
 def world(folder: Path, hosts: int) -> Path:
     """The small world with this many hosts, each with a card."""
     given = yaml.safe_load(SMALL_WORLD.read_text())
-    given["clusters"]["farm"]["hosts"] = {host(n): {"cores": 16, "memory": "128GiB", "pci": [CARD]} for n in range(hosts)}
+    given["clusters"]["farm"]["hosts"] = {
+        host(n): {"cores": 16, "memory": "128GiB", "pci": [CARD]} for n in range(hosts)
+    }
     given["datastores"]["local"]["capacity"] = "400TiB"
     return _written(folder / "world.yaml", given)
 
@@ -40,37 +57,79 @@ def host(number: int) -> str:
 
 def servers(folder: Path, count: int) -> Path:
     """A site of this many GPU hosts, each with a Bitfusion server."""
-    return _written(folder / f"servers-{count}.yaml", {
-        "site": "servers", "vcenter": VCENTER,
-        "gpu_host": {host(n): {"passthrough": [{"vendor": "0x10de", "device": "0x1eb8"}], "reboot": "if_needed"} for n in range(count)},
-        "bitfusion_server": {f"bf-{n}": {
-            "ova": {"file": "server.ova"}, "host": host(n), "gpus": 1, "properties": {**PROPERTIES, "hostname": f"bf-{n}.small.test"},
-            "networks": {"Network 1": {"network": "VM Network", "address": f"10.2.0.{n + 2}/24", "gateway": "10.2.0.1"}},
-        } for n in range(count)},
-    })
+    return _written(
+        folder / f"servers-{count}.yaml",
+        {
+            "site": "servers",
+            "vcenter": VCENTER,
+            "gpu_host": {
+                host(n): {"passthrough": [{"vendor": "0x10de", "device": "0x1eb8"}], "reboot": "if_needed"}
+                for n in range(count)
+            },
+            "bitfusion_server": {
+                f"bf-{n}": {
+                    "ova": {"file": "server.ova"},
+                    "host": host(n),
+                    "gpus": 1,
+                    "properties": {**PROPERTIES, "hostname": f"bf-{n}.small.test"},
+                    "networks": {
+                        "Network 1": {
+                            "network": "VM Network",
+                            "address": f"10.2.0.{n + 2}/24",
+                            "gateway": "10.2.0.1",
+                        }
+                    },
+                }
+                for n in range(count)
+            },
+        },
+    )
 
 
 def in_a_cluster(folder: Path, count: int) -> Path:
     """A site of this many namespaces in one cluster, each with a token, an account and a workload."""
     for n in range(count):
         _written(folder / f"pod-{n}.yaml", {**POD, "metadata": {"name": f"pod-{n}"}})
-    return _written(folder / f"cluster-{count}.yaml", {
-        "site": "cluster",
-        "kubernetes_cluster": {"other": {"kubeconfig": {"file": "other.kubeconfig"}}},
-        "bitfusion_token": {"token": {"source": {"tar": "token.tar"}}},
-        "namespace": {f"ns-{n}": {"cluster": "other"} for n in range(count)},
-        "token_secret": {f"token-{n}": {"cluster": "other", "token": "token", "namespaces": [f"ns-{n}"]} for n in range(count)},
-        "registry_credential": {
-            f"pull-{n}": {"cluster": "other", "namespaces": [f"ns-{n}"], "server": "10.1.0.3", "username": "admin", "password": SECRET} for n in range(count)
+    return _written(
+        folder / f"cluster-{count}.yaml",
+        {
+            "site": "cluster",
+            "kubernetes_cluster": {"other": {"kubeconfig": {"file": "other.kubeconfig"}}},
+            "bitfusion_token": {"token": {"source": {"tar": "token.tar"}}},
+            "namespace": {f"ns-{n}": {"cluster": "other"} for n in range(count)},
+            "token_secret": {
+                f"token-{n}": {"cluster": "other", "token": "token", "namespaces": [f"ns-{n}"]}
+                for n in range(count)
+            },
+            "registry_credential": {
+                f"pull-{n}": {
+                    "cluster": "other",
+                    "namespaces": [f"ns-{n}"],
+                    "server": "10.1.0.3",
+                    "username": "admin",
+                    "password": SECRET,
+                }
+                for n in range(count)
+            },
+            "workload": {
+                f"work-{n}": {"cluster": "other", "namespace": f"ns-{n}", "manifest": f"pod-{n}.yaml"}
+                for n in range(count)
+            },
         },
-        "workload": {f"work-{n}": {"cluster": "other", "namespace": f"ns-{n}", "manifest": f"pod-{n}.yaml"} for n in range(count)},
-    })
+    )
 
 
 def supervisor_namespaces(folder: Path, count: int) -> Path:
     """A site of this many supervisor namespaces."""
     each = {"cluster": "compute", "storage": {"gold": "1GiB"}, "vm_classes": ["best-effort-small"]}
-    return _written(folder / f"spaces-{count}.yaml", {"site": "spaces", "vcenter": VCENTER, "supervisor_namespace": {f"space-{n}": each for n in range(count)}})
+    return _written(
+        folder / f"spaces-{count}.yaml",
+        {
+            "site": "spaces",
+            "vcenter": VCENTER,
+            "supervisor_namespace": {f"space-{n}": each for n in range(count)},
+        },
+    )
 
 
 def reads(path: Path, sandbox: Running) -> tuple[bfinfra.Plan, dict[str, Counter[str]]]:

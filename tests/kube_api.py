@@ -1,4 +1,6 @@
-"""One API to try the client on: the sandbox's over loopback TLS, and with --peers the real one of script/peers."""
+"""One API to try the client on: the sandbox's over loopback TLS, and with --peers the real one of
+script/peers.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,11 @@ def until(test: Callable[[], Any], seconds: float = 60) -> Any:
 def somebody_patches(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
     """A merge patch by another field manager: `namespaces/x/configmaps/y`."""
     headers = {"content-type": "application/merge-patch+json"}
-    cluster._do(lambda link: link.raw.patch(f"/api/v1/{path}", params={"fieldManager": "somebody"}, headers=headers, json=body))
+    cluster._do(
+        lambda link: link.raw.patch(
+            f"/api/v1/{path}", params={"fieldManager": "somebody"}, headers=headers, json=body
+        )
+    )
 
 
 @pytest.fixture(scope="session")
@@ -90,12 +96,27 @@ def sandbox_api(pki: Pki, kubelet_folders: dict[str, str], server_version: str) 
     faults = Faults()
     listeners = Listeners(pki, faults, Tally())
     server = Gpus()
-    running = RunningCluster("c", server_version, Clock(pace=0), Outside(
-        ca_pem=pki.ca_pem, gpu_server=lambda _: server, kubelet_folders=kubelet_folders, registries={"closed.test": Registry("u", "p")},
-    ))
+    running = RunningCluster(
+        "c",
+        server_version,
+        Clock(pace=0),
+        Outside(
+            ca_pem=pki.ca_pem,
+            gpu_server=lambda _: server,
+            kubelet_folders=kubelet_folders,
+            registries={"closed.test": Registry("u", "p")},
+        ),
+    )
     running.start()
     running.add_node("worker", cpus=32, memory=2**36, version=server_version)
-    running.cluster.ensure({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "bf-k8s"}, "provisioner": "csi"})
+    running.cluster.ensure(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "bf-k8s"},
+            "provisioner": "csi",
+        }
+    )
     port = listeners.open("localhost:6443", running.cluster.door)
     yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults)
     listeners.close_all()
@@ -135,8 +156,18 @@ def space(cluster: Cluster) -> Iterator[str]:
 
 def _config(url: str, pem: str, token: str) -> dict[str, Any]:
     return {
-        "apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority-data": base64.b64encode(pem.encode()).decode()}}],
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {
+                    "server": url,
+                    "certificate-authority-data": base64.b64encode(pem.encode()).decode(),
+                },
+            }
+        ],
         "users": [{"name": "u", "user": {"token": token}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-    }  # fmt: skip
+    }

@@ -26,7 +26,11 @@ class FakeApi:
     def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
         self._called("list", kind, "")
         wanted = dict(part.split("=") for part in labels.split(",") if part)
-        return [copy.deepcopy(each) for each in self.kinds(kind) if wanted.items() <= (each["metadata"].get("labels") or {}).items()]
+        return [
+            copy.deepcopy(each)
+            for each in self.kinds(kind)
+            if wanted.items() <= (each["metadata"].get("labels") or {}).items()
+        ]
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
         self._called("get", kind, name)
@@ -42,17 +46,23 @@ class FakeApi:
             raise Exists("create")
         return self._put(key, made)
 
-    def patch(self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> Object:
+    def patch(
+        self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = ""
+    ) -> Object:
         return self._patch("patch", kind, name, namespace, body)
 
-    def patch_status(self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = "") -> Object:
+    def patch_status(
+        self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = ""
+    ) -> Object:
         return self._patch("status", kind, name, namespace, {"status": dict(status)})
 
     def _patch(self, verb: str, kind: str, name: str, namespace: str, body: Mapping[str, Any]) -> Object:
         self._called(verb, kind, name)
         if (found := self.objects.get((kind, namespace, name))) is None:
             raise Missing("patch")
-        if (seen := body.get("metadata", {}).get("resourceVersion")) and seen != found["metadata"]["resourceVersion"]:
+        if (seen := body.get("metadata", {}).get("resourceVersion")) and seen != found["metadata"][
+            "resourceVersion"
+        ]:
             raise Conflict("patch")
         return self._put((kind, namespace, name), merged(found, body))
 

@@ -1,4 +1,6 @@
-"""A site that is begun before its appliance and its token are there: each run does what it can, and says what to bring."""
+"""A site that is begun before its appliance and its token are there: each run does what it can, and says what
+to bring.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,13 @@ SECRET_WAITS = """\
     1. write token cnasg to namespace default in cluster-01
        content in default: (known after tokens/2BgkZdN.tar is there: digest)
 """
-MADE_WITHOUT = ("client_image/pytorch-mock-bitfusion", "gpu_host/esx209-161.aiml.local", "supervisor_namespace/cnasg",
-                "tanzu_cluster/cluster-01", "registry_credential/cred-pytorch-mock-bitfusion")
+MADE_WITHOUT = (
+    "client_image/pytorch-mock-bitfusion",
+    "gpu_host/esx209-161.aiml.local",
+    "supervisor_namespace/cnasg",
+    "tanzu_cluster/cluster-01",
+    "registry_credential/cred-pytorch-mock-bitfusion",
+)
 BEHIND_TOKEN = ("token_secret/cluster-01-default", "workload/pytorch-mock")
 
 
@@ -92,7 +99,10 @@ def poc(tmp_path) -> Iterator[Poc]:
 
 def validate_warns_of_what_is_not_there_yet(poc):
     warned = [w.problem.what for w in app.load(SITE, sandbox=poc.sandbox).warnings]
-    assert warned == [f"bitfusion_server/bf-01: {OVA} is not there yet", f"bitfusion_token/cnasg: {TOKEN} is not there yet"]
+    assert warned == [
+        f"bitfusion_server/bf-01: {OVA} is not there yet",
+        f"bitfusion_token/cnasg: {TOKEN} is not there yet",
+    ]
 
 
 def a_plan_shows_what_waits_and_for_which_file_and_plans_all_else(poc):
@@ -109,15 +119,22 @@ def a_plan_shows_what_waits_and_for_which_file_and_plans_all_else(poc):
 def drift_of_a_site_that_was_not_applied_tells_that_it_is_not_there(poc):
     found = {str(each.key): each for each in drift(SITE, poc.sandbox).found}
     assert found["bitfusion_server/bf-01"].cause is Cause.MISSING
-    assert found["bitfusion_server/bf-01"].why == f"it was never applied, or somebody deleted it; {OVA} is not there yet"
-    assert found["token_secret/cluster-01-default"].why.endswith("somebody deleted it; waits for bitfusion_token/cnasg")
+    assert (
+        found["bitfusion_server/bf-01"].why
+        == f"it was never applied, or somebody deleted it; {OVA} is not there yet"
+    )
+    assert found["token_secret/cluster-01-default"].why.endswith(
+        "somebody deleted it; waits for bitfusion_token/cnasg"
+    )
 
 
 def a_first_apply_makes_what_needs_no_file_and_says_what_to_bring(poc):
     code, ended, said = poc.apply()
     assert code == 3
     assert {address for address, how in ended.items() if how == "done"} == set(MADE_WITHOUT)
-    assert all(ended[address].startswith("still-waiting") for address in ("bitfusion_server/bf-01", *BEHIND_TOKEN))
+    assert all(
+        ended[address].startswith("still-waiting") for address in ("bitfusion_server/bf-01", *BEHIND_TOKEN)
+    )
     assert said.endswith("""\
 … still waiting token_secret/cluster-01-default
       waits for bitfusion_token/cnasg
@@ -144,7 +161,9 @@ def a_misspelt_name_is_told_by_the_nearest_one(poc, tmp_path):
     make_token(token)
     site = edited(tmp_path, (TOKEN, "tokens/2BgkZdN-2.tar"))
     shutil.copytree(token.parent, tmp_path / "tokens")
-    (held,) = (item.held for item in plan(site, poc.sandbox).items if str(item.key) == "bitfusion_token/cnasg")
+    (held,) = (
+        item.held for item in plan(site, poc.sandbox).items if str(item.key) == "bitfusion_token/cnasg"
+    )
     assert held.what == "bitfusion_token/cnasg: tokens/2BgkZdN-2.tar is not there yet"
     assert held.next.startswith("did you mean 2BgkZdN-1.tar? Else once the Bitfusion server runs")
     token.unlink()
@@ -177,13 +196,17 @@ def drift_compares_with_what_was_noted_when_the_files_are_away_again(poc):
     found = drift(SITE, poc.sandbox)
     assert (found.found, found.agreed, found.blind) == ((), 8, False)
     assert [w.problem.what for w in found.warnings] == [
-        f"bitfusion_server/bf-01: {OVA} is not there yet", f"bitfusion_token/cnasg: {TOKEN} is not there yet"]
+        f"bitfusion_server/bf-01: {OVA} is not there yet",
+        f"bitfusion_token/cnasg: {TOKEN} is not there yet",
+    ]
     assert drift_text.text(found).endswith("singapore-poc: no drift: 8 resources as wanted.")
 
 
 def what_moved_in_the_world_is_drift_and_mended_while_the_files_are_away(poc):
     with administrator(poc.sandbox) as si:
-        (vm,) = [each for each in si.content.rootFolder.childEntity[0].vmFolder.childEntity if each.name == "bf-01"]
+        (vm,) = [
+            each for each in si.content.rootFolder.childEntity[0].vmFolder.childEntity if each.name == "bf-01"
+        ]
         WaitForTask(vm.PowerOffVM_Task())
     found = {(str(each.key), each.field): each.cause for each in drift(SITE, poc.sandbox).found}
     assert found == {("bitfusion_server/bf-01", "power"): Cause.DRIFT}
@@ -200,14 +223,18 @@ def an_apply_without_the_files_keeps_what_stands_and_asks_for_the_token_alone(po
 
 
 def what_the_file_changed_waits_for_the_file_that_it_takes(poc, tmp_path):
-    changed = edited(tmp_path, ("token: cnasg, namespaces: [default]", "token: cnasg, namespaces: [kube-system, default]"),
-                     ("server-3.0.0-11.ova", "server-3.0.0-12.ova"))
+    changed = edited(
+        tmp_path,
+        ("token: cnasg, namespaces: [default]", "token: cnasg, namespaces: [kube-system, default]"),
+        ("server-3.0.0-11.ova", "server-3.0.0-12.ova"),
+    )
     held = {str(item.key): item for item in plan(changed, poc.sandbox).held}
     assert held["token_secret/cluster-01-default"].steps
     assert held["bitfusion_server/bf-01"].held.what.endswith("server-3.0.0-12.ova is not there yet")
     found = {str(each.key): each for each in drift(changed, poc.sandbox).found}
     assert {address: each.cause for address, each in found.items()} == dict.fromkeys(
-        ("token_secret/cluster-01-default", "bitfusion_server/bf-01"), Cause.UNAPPLIED)
+        ("token_secret/cluster-01-default", "bitfusion_server/bf-01"), Cause.UNAPPLIED
+    )
     assert found["bitfusion_server/bf-01"].why.startswith("the file changed; downloads/")
 
 
@@ -228,7 +255,9 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def test_a_site_begun_without_appliance_and_token_is_done_once_both_were_brought_and_goes_without_them(poc, tmp_path):
+def test_a_site_begun_without_appliance_and_token_is_done_once_both_were_brought_and_goes_without_them(
+    poc, tmp_path
+):
     validate_warns_of_what_is_not_there_yet(poc)
     a_plan_shows_what_waits_and_for_which_file_and_plans_all_else(poc)
     drift_of_a_site_that_was_not_applied_tells_that_it_is_not_there(poc)

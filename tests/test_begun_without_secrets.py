@@ -1,4 +1,6 @@
-"""A site whose authorities, keys and secrets are files that somebody brings later: each holds back only what needs it."""
+"""A site whose authorities, keys and secrets are files that somebody brings later: each holds back only what
+needs it.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +82,10 @@ flexdirect_host:
 """
 SECRETS = ("secrets/customer", "secrets/registry", "secrets/license", "corporate.pem", "ssh/other_key")
 WAITING = {
-    "bitfusion_server/bf-01": "secrets/customer", "registry_credential/pull": "secrets/registry",
-    "tanzu_cluster/cluster-01": "corporate.pem", "linux_host/cpu-01": "ssh/other_key",
+    "bitfusion_server/bf-01": "secrets/customer",
+    "registry_credential/pull": "secrets/registry",
+    "tanzu_cluster/cluster-01": "corporate.pem",
+    "linux_host/cpu-01": "ssh/other_key",
 }
 FREE = {"gpu_host/esx1.small.test", "namespace/apart", "supervisor_namespace/team-a", "linux_host/gpu-01"}
 
@@ -114,7 +118,7 @@ class Begun:
         return EXITS.get(outcome.ending, 1), endings(outcome)
 
 
-FLEXDIRECT = SITE[SITE.index("flexdirect_host:"):]
+FLEXDIRECT = SITE[SITE.index("flexdirect_host:") :]
 
 
 @pytest.fixture
@@ -139,7 +143,8 @@ def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(beg
     assert not found.unreadable
     held = {str(item.key): item.held for item in found.held}
     assert {address: f"{address}: {name} is not there yet" for address, name in WAITING.items()} == {
-        address: held[address].what for address in WAITING}
+        address: held[address].what for address in WAITING
+    }
     assert all(held[address].next and held[address].where for address in WAITING)
     assert held["flexdirect_host/t4"].what == "flexdirect_host/t4: secrets/license is not there yet"
     assert held["flexdirect_host/behind"].what == "flexdirect_host/behind waits for linux_host/cpu-01"
@@ -181,7 +186,10 @@ def test_a_machine_whose_known_hosts_are_not_there_is_never_asked(begun):
     shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
     (begun.files / "ssh/known_hosts").unlink()
     held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
-    assert held == {f"linux_host/{name}": f"linux_host/{name}: ssh/known_hosts is not there yet" for name in ("gpu-01", "cpu-01")}
+    assert held == {
+        f"linux_host/{name}": f"linux_host/{name}: ssh/known_hosts is not there yet"
+        for name in ("gpu-01", "cpu-01")
+    }
     found = drift(begun.path, begun.sandbox)
     assert found.blind
     assert "ssh/known_hosts is not there yet" in found.unreadable["linux_host/gpu-01"]
@@ -205,21 +213,26 @@ def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(
     shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
     shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
     assert begun.apply()[0] == 0
-    begun.path.write_text(begun.path.read_text().replace("secrets/registry", "secrets/registry-2")
-                          .replace("secrets/customer", "secrets/customer-2")
-                          .replace("corporate: corporate.pem", "corporate: corporate-2.pem"))
+    begun.path.write_text(
+        begun.path.read_text()
+        .replace("secrets/registry", "secrets/registry-2")
+        .replace("secrets/customer", "secrets/customer-2")
+        .replace("corporate: corporate.pem", "corporate: corporate-2.pem")
+    )
     held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
-    assert held == {"bitfusion_server/bf-01": "bitfusion_server/bf-01: secrets/customer-2 is not there yet",
-                    "registry_credential/pull": "registry_credential/pull: secrets/registry-2 is not there yet",
-                    "tanzu_cluster/cluster-01": "tanzu_cluster/cluster-01: corporate-2.pem is not there yet"}
+    assert held == {
+        "bitfusion_server/bf-01": "bitfusion_server/bf-01: secrets/customer-2 is not there yet",
+        "registry_credential/pull": "registry_credential/pull: secrets/registry-2 is not there yet",
+        "tanzu_cluster/cluster-01": "tanzu_cluster/cluster-01: corporate-2.pem is not there yet",
+    }
 
 
 VCENTERS = {"gpu_host/esx1.small.test", "bitfusion_server/bf-01", "supervisor_namespace/team-a"}
 
 
-@pytest.mark.parametrize(("missing", "written"), [
-    ("ca.pem", ""), ("secrets/vcenter", "password: {file: secrets/vcenter}"),
-])
+@pytest.mark.parametrize(
+    ("missing", "written"), [("ca.pem", ""), ("secrets/vcenter", "password: {file: secrets/vcenter}")]
+)
 def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_else(begun, missing, written):
     begun.write(without=(FLEXDIRECT,))
     for name in ("secrets/customer", "secrets/registry"):
@@ -235,17 +248,24 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     assert (found.problems, found.unreadable) == ((), {})
     held = {str(item.key): item.held for item in found.held}
     assert held.keys() == {*VCENTERS, "tanzu_cluster/cluster-01"}
-    assert {held[address].what for address in VCENTERS} == {f"{address}: {missing} is not there yet" for address in VCENTERS}
+    assert {held[address].what for address in VCENTERS} == {
+        f"{address}: {missing} is not there yet" for address in VCENTERS
+    }
     code, ended = begun.apply()
     assert code == 3
-    assert {address for address, how in ended.items() if how == "done"} == {"namespace/apart", "registry_credential/pull"}
+    assert {address for address, how in ended.items() if how == "done"} == {
+        "namespace/apart",
+        "registry_credential/pull",
+    }
     report = drift(begun.path, begun.sandbox)
     assert report.blind
     assert report.unreadable.keys() == held.keys()
     assert report.found == ()
     before = begun.sandbox.tally()["written"]
     with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
-        app.kubeconfig(app.load(begun.path, sandbox=begun.sandbox), "cluster-01", around=setting(begun.sandbox))
+        app.kubeconfig(
+            app.load(begun.path, sandbox=begun.sandbox), "cluster-01", around=setting(begun.sandbox)
+        )
     with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
         begun.apply(destroy=True)
     assert begun.sandbox.tally()["written"] == before
@@ -256,9 +276,9 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     assert begun.apply()[0] == 0
 
 
-def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there_as_something_of_it_may_have_left_the_file(begun):
+def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(begun):
     at = SITE.index("gpu_host:"), SITE.index("kubernetes_cluster:"), SITE.index("supervisor_namespace:")
-    begun.path.write_text(SITE[:at[0]] + SITE[at[1]:at[2]])
+    begun.path.write_text(SITE[: at[0]] + SITE[at[1] : at[2]])
     (begun.files / "ca.pem").unlink()
     with pytest.raises(bfinfra.SiteError, match=r"vcenter\.trust\.ca_file leads nowhere"):
         plan(begun.path, begun.sandbox)

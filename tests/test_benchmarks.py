@@ -1,4 +1,6 @@
-"""The benchmarks' own command lines: what they take, and what they say where it is wrong or a peer's program isn't there. What they measure is no test's business."""
+"""The benchmarks' own command lines: what they take, and what they say where it is wrong or a peer's program
+isn't there. What they measure is no test's business.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ PROGRAMS = ("apply", "cut", "drift", "kubernetes", "sites", "startup", "survey",
 
 def run(program: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("BFINFRA_")}
-    return subprocess.run([sys.executable, str(FOLDER / f"{program}.py"), *words], env={**clean, **env}, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, str(FOLDER / f"{program}.py"), *words],
+        env={**clean, **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def test_each_is_listed_here() -> None:
@@ -32,7 +41,9 @@ def test_what_is_no_number_is_refused_with_the_usage(program: str) -> None:
 
 
 @pytest.mark.parametrize("program", ["apply", "cut", "drift", "sites", "upload"])
-def test_a_peer_that_was_not_built_is_told_with_the_command_that_builds_it(program: str, tmp_path: Path) -> None:
+def test_a_peer_that_was_not_built_is_told_with_the_command_that_builds_it(
+    program: str, tmp_path: Path
+) -> None:
     found = run(program, "1", PEERS_DIR=str(tmp_path))
     assert found.returncode == 1
     assert found.stderr.startswith(f"there is no {tmp_path}/bin/")
@@ -40,4 +51,7 @@ def test_a_peer_that_was_not_built_is_told_with_the_command_that_builds_it(progr
 
 
 def test_peers_that_are_not_up_are_told(tmp_path: Path) -> None:
-    assert run("kubernetes", "1", PEERS_DIR=str(tmp_path)).stderr == "the peers are not up; start them with: script/peers up\n"
+    assert (
+        run("kubernetes", "1", PEERS_DIR=str(tmp_path)).stderr
+        == "the peers are not up; start them with: script/peers up\n"
+    )

@@ -1,4 +1,6 @@
-"""The site of the document on the sandbox: applied from empty, again without a write, one field changed, destroyed."""
+"""The site of the document on the sandbox: applied from empty, again without a write, one field changed,
+destroyed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def there(tmp_path_factory):
     state = tmp_path_factory.mktemp("on-kubernetes")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(SPECS / "worlds/bitfusion-on-kubernetes.yaml", state / "sandbox", pace=0)
+        running = bfinfra.sandbox.start(
+            SPECS / "worlds/bitfusion-on-kubernetes.yaml", state / "sandbox", pace=0
+        )
         running.before = world(running)
         running.outcome = apply(SITE, running)
         yield running
@@ -51,17 +55,40 @@ def test_a_second_apply_writes_nothing(there):
 CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("shares: 1000", "shares: 2000", PLUGIN, {"shares"}),
     ("gpus: 1}", "gpus: 2.5}", PLUGIN, {"quotas"}),
-    ("repository: docker.io/bitfusiondeviceplugin", "repository: mirror.example.com/bitfusion", PLUGIN, {"images.repository"}),
+    (
+        "repository: docker.io/bitfusiondeviceplugin",
+        "repository: mirror.example.com/bitfusion",
+        PLUGIN,
+        {"images.repository"},
+    ),
     ("    token_secret: k8s\n", "    token_secret: k8s\n    replicas: 2\n", PLUGIN, {"replicas"}),
-    ("    token_secret: k8s\n", "    token_secret: k8s\n    failure_policy: Fail\n", PLUGIN, {"failure_policy"}),
-    ("    token_secret: k8s\n", "    token_secret: k8s\n    namespaces: [tensorflow-benchmark]\n", PLUGIN, {"namespaces"}),
+    (
+        "    token_secret: k8s\n",
+        "    token_secret: k8s\n    failure_policy: Fail\n",
+        PLUGIN,
+        {"failure_policy"},
+    ),
+    (
+        "    token_secret: k8s\n",
+        "    token_secret: k8s\n    namespaces: [tensorflow-benchmark]\n",
+        PLUGIN,
+        {"namespaces"},
+    ),
     ("enforce: baseline", "enforce: privileged", "namespace/bwki", {"pod_security.enforce"}),
-    ("namespaces: [kube-system]", "namespaces: [kube-system, tensorflow-benchmark]", "token_secret/k8s", {"namespaces"}),
+    (
+        "namespaces: [kube-system]",
+        "namespaces: [kube-system, tensorflow-benchmark]",
+        "token_secret/k8s",
+        {"namespaces"},
+    ),
 ]
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(there, tmp_path):
-    found = {str(item.key): {change.field for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), there).pending}
+    found = {
+        str(item.key): {change.field for change in item.named}
+        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), there).pending
+    }
     wanted: dict[str, set[str]] = {}
     for _, _, key, fields in CHANGED:
         wanted[key] = wanted.get(key, set()) | fields

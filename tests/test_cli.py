@@ -43,7 +43,16 @@ class Create(Step):
     name: str
 
 
-CHANGED = Plan("poc", (Item(SPACE, Action.CREATE, (Create(name="cnasg", changes=(Change("limits.memory", None, 384 * 2**30),)),)),))
+CHANGED = Plan(
+    "poc",
+    (
+        Item(
+            SPACE,
+            Action.CREATE,
+            (Create(name="cnasg", changes=(Change("limits.memory", None, 384 * 2**30),)),),
+        ),
+    ),
+)
 AGREED = Plan("poc", (Item(SPACE, Action.KEEP),))
 BLIND = Plan("poc", (), unreadable={"supervisor_namespace": "no answer"})
 BROKEN = Plan("poc", (), problems=(Problem("the policy bf is not there", str(SPACE)),))
@@ -86,7 +95,10 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
     [
         (["aply"], "argument COMMAND: there is no 'aply'; did you mean apply?; see bfinfra --help"),
         (["xyz"], "argument COMMAND: there is no 'xyz'; there are: adopt, apply, "),
-        (["plan", "--output", "jsn", "site.yaml"], "bfinfra plan: error: argument --output: there is no 'jsn'; did you mean json?"),
+        (
+            ["plan", "--output", "jsn", "site.yaml"],
+            "bfinfra plan: error: argument --output: there is no 'jsn'; did you mean json?",
+        ),
     ],
 )
 def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, said, capsys):
@@ -94,8 +106,18 @@ def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, said, caps
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv", [["apply"], ["plan", "--colour", "x.yaml"], ["apply", "x", "--parallelism", "0"], ["apply", "x", "--deadline", "soon"],
-                                  ["plan", "--output", "xml", "x"], ["completion", "tcsh"], ["destroy", "--he", "x"]])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["apply"],
+        ["plan", "--colour", "x.yaml"],
+        ["apply", "x", "--parallelism", "0"],
+        ["apply", "x", "--deadline", "soon"],
+        ["plan", "--output", "xml", "x"],
+        ["completion", "tcsh"],
+        ["destroy", "--he", "x"],
+    ],
+)
 def test_wrong_arguments_end_with_1_because_2_means_drift(argv, capsys):
     assert main(argv) == 1
     captured = capsys.readouterr()
@@ -136,9 +158,16 @@ def test_validate_warns_of_references_that_lead_nowhere(site, capsys, monkeypatc
     assert "warning: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("plan", "options", "code"), [
-    (CHANGED, [], 0), (CHANGED, ["--detailed-exitcode"], 2), (AGREED, ["--detailed-exitcode"], 0), (BLIND, ["--detailed-exitcode"], 1), (BROKEN, [], 1),
-])
+@pytest.mark.parametrize(
+    ("plan", "options", "code"),
+    [
+        (CHANGED, [], 0),
+        (CHANGED, ["--detailed-exitcode"], 2),
+        (AGREED, ["--detailed-exitcode"], 0),
+        (BLIND, ["--detailed-exitcode"], 1),
+        (BROKEN, [], 1),
+    ],
+)
 def test_plan_ends_with(plan, options, code, site, planned):
     planned(plan)
     assert main(["plan", str(site), *options]) == code
@@ -151,16 +180,24 @@ REPORT = Report("poc", (MOVED,), 1, standing=(str(SPACE),))
 @pytest.fixture
 def checked(monkeypatch):
     """Let app.drift answer this report, held against what was kept of the last one."""
+
     def answer(report):
         monkeypatch.setattr(app, "drift", lambda site, **_: checks.since(report, checks.recall(report.site)))
 
     return answer
 
 
-@pytest.mark.parametrize(("report", "code"), [
-    (REPORT, 2), (replace(REPORT, found=()), 0), (replace(REPORT, found=(replace(MOVED, cause=Cause.UNAPPLIED),)), 0), (replace(REPORT, found=(replace(MOVED, ignored="why"),)), 0),
-    (replace(REPORT, unreadable={"supervisor_namespace": "no answer"}), 1), (replace(REPORT, problems=(Problem("the policy bf is not there", str(SPACE)),)), 1),
-])
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (REPORT, 2),
+        (replace(REPORT, found=()), 0),
+        (replace(REPORT, found=(replace(MOVED, cause=Cause.UNAPPLIED),)), 0),
+        (replace(REPORT, found=(replace(MOVED, ignored="why"),)), 0),
+        (replace(REPORT, unreadable={"supervisor_namespace": "no answer"}), 1),
+        (replace(REPORT, problems=(Problem("the policy bf is not there", str(SPACE)),)), 1),
+    ],
+)
 def test_drift_ends_with_2_on_drift_and_only_then(report, code, site, checked):
     checked(report)
     assert main(["drift", str(site)]) == code
@@ -197,7 +234,9 @@ def test_a_check_that_is_to_be_forgotten_keeps_nothing(site, checked, tmp_path, 
     assert not (tmp_path / "state").exists()
 
 
-def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(site, checked, tmp_path, monkeypatch, capsys):
+def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
+    site, checked, tmp_path, monkeypatch, capsys
+):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
     checked(REPORT)
@@ -287,7 +326,9 @@ def test_graph_as_tree_dot_and_json(site, capsys):
     main(["graph", "--dot", str(site)])
     assert capsys.readouterr().out.startswith('digraph "poc" {')
     main(["graph", "--output", "json", str(site)])
-    assert json.loads(capsys.readouterr().out)["resources"] == [{"address": str(SPACE), "waits_for": [], "because": {}}]
+    assert json.loads(capsys.readouterr().out)["resources"] == [
+        {"address": str(SPACE), "waits_for": [], "because": {}}
+    ]
 
 
 def test_kinds_and_one_of_them(capsys):
@@ -314,7 +355,9 @@ def test_what_is_no_cluster_has_no_kubeconfig(site, capsys, address):
 
 
 def test_a_kubeconfig_is_printed_or_written_for_its_owner_only(site, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(app, "kubeconfig", lambda site, address, **_: f"kind: Config # {site.name} {address}\n")
+    monkeypatch.setattr(
+        app, "kubeconfig", lambda site, address, **_: f"kind: Config # {site.name} {address}\n"
+    )
     assert main(["kubeconfig", str(site), "tanzu_cluster/c"]) == 0
     assert capsys.readouterr().out == "kind: Config # poc tanzu_cluster/c\n"
     target = tmp_path / "kc"
@@ -327,12 +370,17 @@ def test_a_kubeconfig_is_printed_or_written_for_its_owner_only(site, tmp_path, m
 
 def test_errors_are_problems_on_stderr(site, monkeypatch, capsys):
     def denied(*_, **__):
-        raise Denied("no right to look", server="vcsa:443", why="System.Read is missing\x1b[2J", next="ask for it")
+        raise Denied(
+            "no right to look", server="vcsa:443", why="System.Read is missing\x1b[2J", next="ask for it"
+        )
 
     monkeypatch.setattr(app, "plan", denied)
     assert main(["plan", str(site)]) == 1
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "vcsa:443: error: no right to look\n  why: System.Read is missing\\x1b[2J\n  next: ask for it\n")
+    assert (out, err) == (
+        "",
+        "vcsa:443: error: no right to look\n  why: System.Read is missing\\x1b[2J\n  next: ask for it\n",
+    )
     assert main(["plan", str(site), "--output", "json"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -360,7 +408,9 @@ def test_a_file_that_is_not_there_is_named(site, planned, capsys):
     assert "missing.yaml" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("number", "code", "said"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")])
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")]
+)
 def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site, monkeypatch, capsys):
     heard = []
 
@@ -405,7 +455,9 @@ def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, pl
 
     started = []
     monkeypatch.setattr(sandbox, "running", lambda state: None, raising=False)
-    monkeypatch.setattr(sandbox, "start", lambda file, state: started.append((file, state)) or Running(), raising=False)
+    monkeypatch.setattr(
+        sandbox, "start", lambda file, state: started.append((file, state)) or Running(), raising=False
+    )
     assert main(["plan", "--sandbox", str(site)]) == 0
     ((file, state),) = started
     assert file == world
@@ -422,14 +474,20 @@ def test_an_ova_is_inspected_and_verified(tmp_path, capsys):
     assert "has a manifest; --verify checks it" in capsys.readouterr().out
     assert main(["ova", "inspect", "--verify", "--output", "json", str(file)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["type"], found["manifest"]["state"], found["size"]) == ("ova", "verified", file.stat().st_size)
+    assert (found["type"], found["manifest"]["state"], found["size"]) == (
+        "ova",
+        "verified",
+        file.stat().st_size,
+    )
     make_ova(file, broken="wrong digest")
     assert main(["ova", "inspect", "--verify", str(file)]) == 1
     assert "is damaged" in capsys.readouterr().err
 
 
 def test_nobody_imports_what_the_command_goes_without():
-    source = "\n".join(path.read_text() for path in Path(app.__file__).parent.rglob("*.py") if path.name != "main.py")
+    source = "\n".join(
+        path.read_text() for path in Path(app.__file__).parent.rglob("*.py") if path.name != "main.py"
+    )
     for module in UNUSED:
         package, _, inner = module.partition("._typeinfo_")
         name = inner.removesuffix("health") or package

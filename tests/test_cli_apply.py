@@ -25,7 +25,11 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.stop import Stop
 
-SPACE, OLD, HOST = Key("supervisor_namespace", "cnasg"), Key("supervisor_namespace", "old"), Key("gpu_host", "esx-01")
+SPACE, OLD, HOST = (
+    Key("supervisor_namespace", "cnasg"),
+    Key("supervisor_namespace", "old"),
+    Key("gpu_host", "esx-01"),
+)
 SITE = "site: poc\nsupervisor_namespace:\n  cnasg: {cluster: compute}\n"
 
 
@@ -45,7 +49,9 @@ class Reboot(Step):
     name: str
 
 
-CREATE = Plan("poc", (Item(SPACE, Action.CREATE, (Do(name="cnasg", changes=(Change("cluster", None, "compute"),)),)),))
+CREATE = Plan(
+    "poc", (Item(SPACE, Action.CREATE, (Do(name="cnasg", changes=(Change("cluster", None, "compute"),)),)),)
+)
 DELETE = Plan("poc", (Item(OLD, Action.DELETE, (Do(name="old"),), (), ("vm/other",)),))
 REBOOT = Plan("poc", (Item(HOST, Action.UPDATE, (Reboot(name="esx-01"),)),))
 
@@ -71,7 +77,15 @@ class World:
             on_event(StepEnded(at=1, key=item.key, title="do it", number=1, seconds=1.0))
             self.meanwhile(options)
             problem = None if self.ending is Ending.DONE else Problem("it did not")
-            endings[item.key] = Ended(at=1, key=item.key, action=item.action, ending=self.ending, seconds=1.0, note="https://here", problem=problem)
+            endings[item.key] = Ended(
+                at=1,
+                key=item.key,
+                action=item.action,
+                ending=self.ending,
+                seconds=1.0,
+                note="https://here",
+                problem=problem,
+            )
             on_event(endings[item.key])
         return app.Outcome(self.plan, endings, 1.0, 9, 2)
 
@@ -119,7 +133,10 @@ def test_without_a_terminal_and_without_yes_it_refuses_and_says_why(verb, site, 
     assert reached.how == {}
 
 
-@pytest.mark.parametrize(("ending", "code"), [(Ending.DONE, 0), (Ending.FAILED, 1), (Ending.BLOCKED, 1), (Ending.WAITING, 3), (Ending.STOPPED, 1)])
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [(Ending.DONE, 0), (Ending.FAILED, 1), (Ending.BLOCKED, 1), (Ending.WAITING, 3), (Ending.STOPPED, 1)],
+)
 def test_the_ending_is_the_exit_code(ending, code, site, world):
     world(CREATE, ending)
     assert main(["apply", "--yes", site]) == code
@@ -128,7 +145,9 @@ def test_the_ending_is_the_exit_code(ending, code, site, world):
 def test_the_plan_the_progress_and_the_summary_are_printed_in_their_order(site, world, capsys):
     world(CREATE)
     assert main(["apply", "--yes", site]) == 0
-    assert capsys.readouterr().out == """\
+    assert (
+        capsys.readouterr().out
+        == """\
 + create  supervisor_namespace/cnasg
     1. do cnasg
        cluster: compute
@@ -142,6 +161,7 @@ poc: 1 to create.
 
 poc: done in 1.0s: 1 created. 2 writes in 9 requests.
 """
+    )
 
 
 def test_json_is_one_document_and_the_progress_goes_beside_it(site, world, capsys):
@@ -161,7 +181,21 @@ def test_jsonl_is_plan_events_and_outcome_a_line_each(site, world, capsys):
 
 def test_options_reach_the_engine(site, world):
     made = world(CREATE)
-    main(["apply", "--yes", "--parallelism", "3", "--deadline", "30m", "--allow-delete", f"{OLD},{SPACE}", "--allow-disruption", "all", site])
+    main(
+        [
+            "apply",
+            "--yes",
+            "--parallelism",
+            "3",
+            "--deadline",
+            "30m",
+            "--allow-delete",
+            f"{OLD},{SPACE}",
+            "--allow-disruption",
+            "all",
+            site,
+        ]
+    )
     assert (made.how["options"].parallelism, made.how["options"].deadline) == (3, 1800.0)
     assert made.allow == guard.Allow(every_disruption=True, delete=frozenset({OLD, SPACE}))
 
@@ -205,7 +239,10 @@ def test_the_end_of_a_namespace_is_typed_by_its_name(site, world, types, capsys)
     made = world(DELETE)
     assert main(["apply", site]) == 0
     assert made.allow.delete == {OLD}
-    assert "This will delete supervisor_namespace/old and what is not this site's in it: vm/other." in capsys.readouterr().err
+    assert (
+        "This will delete supervisor_namespace/old and what is not this site's in it: vm/other."
+        in capsys.readouterr().err
+    )
 
 
 def test_yes_is_not_the_name(site, world, types):
@@ -232,7 +269,13 @@ def test_nothing_to_do_is_not_asked_about(site, world, types, capsys):
 
 def test_a_plan_with_problems_is_not_asked_about_but_said_once(site, world, types, capsys):
     types("yes")
-    world(replace(CREATE, problems=(Problem("the policy is not there", str(SPACE)),), unreadable={"gpu_host": "no answer"}))
+    world(
+        replace(
+            CREATE,
+            problems=(Problem("the policy is not there", str(SPACE)),),
+            unreadable={"gpu_host": "no answer"},
+        )
+    )
     assert main(["apply", site]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -325,7 +368,11 @@ def test_a_question_nobody_answers_is_left_by_a_signal(site, world, monkeypatch,
         monkeypatch.setattr(sys, "stdin", keyboard)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         monkeypatch.setattr(ask, "TICK", 0.01)
-        monkeypatch.setattr(ask.select, "select", lambda *given: (os.kill(os.getpid(), signal.SIGTERM), made.stop.flag.wait(60), ([], [], []))[-1])
+        monkeypatch.setattr(
+            ask.select,
+            "select",
+            lambda *given: (os.kill(os.getpid(), signal.SIGTERM), made.stop.flag.wait(60), ([], [], []))[-1],
+        )
         assert main(["apply", site]) == 143
     os.close(ours)
     assert made.allow is None

@@ -68,7 +68,9 @@ def test_on_a_terminal_one_sentence_says_what_to_do_with_it(home, capsys, monkey
 def evaluated(lines, *names):
     """What a shell has in these variables when it took the lines in."""
     script = 'eval "$1"; shift; for name; do eval "printf \'%s\\n\' \\"\\$$name\\""; done'
-    done = subprocess.run(["/bin/sh", "-ec", script, "sh", lines, *names], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["/bin/sh", "-ec", script, "sh", lines, *names], capture_output=True, text=True, check=True
+    )
     return done.stdout.splitlines()
 
 
@@ -92,7 +94,10 @@ def test_several_are_told_apart(home, capsys):
     assert "which sandbox?\n  why: a-1, b-2" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "says"), [("[", "it is not YAML: line 2"), ("[]", "expected faults"), ("words", "expected faults")])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[", "it is not YAML: line 2"), ("[]", "expected faults"), ("words", "expected faults")],
+)
 def test_faults_that_are_none(text, says, home, tmp_path, capsys, monkeypatch):
     (home / "a-1").mkdir(parents=True)
     monkeypatch.setattr(sandbox, "running", lambda state: object())

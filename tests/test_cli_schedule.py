@@ -22,8 +22,12 @@ namespace:
   training: {cluster: one}
 """
 KUBECONFIG = {
-    "apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-    "clusters": [{"name": "k", "cluster": {"server": "https://k.test:6443"}}], "users": [{"name": "u", "user": {"token": "planted-token"}}],
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "c",
+    "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+    "clusters": [{"name": "k", "cluster": {"server": "https://k.test:6443"}}],
+    "users": [{"name": "u", "user": {"token": "planted-token"}}],
 }
 
 
@@ -68,8 +72,13 @@ def test_a_cronjob_has_the_sites_files_and_gets_its_secrets_from_a_secret(folder
     assert pod["containers"][0]["args"] == ["drift", "--forget", "/site/site.yaml"]
     assert sorted(found["ConfigMap"]["data"].values()) == sorted([SITE, "-----BEGIN CERTIFICATE-----\n"])
     sources = pod["volumes"][0]["projected"]["sources"]
-    assert [[item["path"] for item in source[kind]["items"]] for source, kind in zip(sources, ("configMap", "secret"), strict=True)] == [["site.yaml", "certs/ca.pem"], ["secrets/one.kubeconfig"]]
-    assert [each["name"] for each in pod["containers"][0]["env"] if "valueFrom" in each] == ["VCENTER_PASSWORD"]
+    assert [
+        [item["path"] for item in source[kind]["items"]]
+        for source, kind in zip(sources, ("configMap", "secret"), strict=True)
+    ] == [["site.yaml", "certs/ca.pem"], ["secrets/one.kubeconfig"]]
+    assert [each["name"] for each in pod["containers"][0]["env"] if "valueFrom" in each] == [
+        "VCENTER_PASSWORD"
+    ]
     assert "kubectl create secret generic bfinfra-drift-poc --from-literal=VCENTER_PASSWORD" in said
     assert "planted" not in str(found) + said
 
@@ -83,19 +92,37 @@ def test_a_pod_of_a_check_may_do_nothing_that_it_need_not(folder, capsys):
 
 
 def test_in_its_own_cluster_its_account_may_read_and_only_read(folder, capsys):
-    found, _ = kubernetes(capsys, "--in-cluster", "kubernetes_cluster/one", "--namespace", "ops", "--claim", "memory")
+    found, _ = kubernetes(
+        capsys, "--in-cluster", "kubernetes_cluster/one", "--namespace", "ops", "--claim", "memory"
+    )
     assert {verb for rule in found["ClusterRole"]["rules"] for verb in rule["verbs"]} <= {"get", "list"}
-    assert found["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", "name": "bfinfra-drift-poc", "namespace": "ops"}]
-    assert found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][1] == "--news"
-    assert main(["schedule", "kubernetes", "site.yaml", "--image", "x", "--in-cluster", "kubernetes_cluster/two"]) == 1
+    assert found["ClusterRoleBinding"]["subjects"] == [
+        {"kind": "ServiceAccount", "name": "bfinfra-drift-poc", "namespace": "ops"}
+    ]
+    assert (
+        found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][1]
+        == "--news"
+    )
+    assert (
+        main(
+            ["schedule", "kubernetes", "site.yaml", "--image", "x", "--in-cluster", "kubernetes_cluster/two"]
+        )
+        == 1
+    )
     assert "there is: kubernetes_cluster/one" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    (SITE.replace("{env: VCENTER_PASSWORD}", "{keyring: vcenter/me}"), "a keyring is of this machine"),
-    (SITE.replace("{env: VCENTER_PASSWORD}", "{command: [pass, vcenter]}"), "a command is of this machine"),
-    (SITE.replace("certs/ca.pem", "/etc/ssl/certs/ca.pem"), "outside of the site's folder"),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (SITE.replace("{env: VCENTER_PASSWORD}", "{keyring: vcenter/me}"), "a keyring is of this machine"),
+        (
+            SITE.replace("{env: VCENTER_PASSWORD}", "{command: [pass, vcenter]}"),
+            "a command is of this machine",
+        ),
+        (SITE.replace("certs/ca.pem", "/etc/ssl/certs/ca.pem"), "outside of the site's folder"),
+    ],
+)
 def test_what_a_container_can_not_have_is_told(folder, capsys, text, why):
     (folder / "site.yaml").write_text(text)
     assert main(["schedule", "kubernetes", "site.yaml", "--image", "x"]) == 1
@@ -112,14 +139,25 @@ CHECK = Check("poc", "/opt/my tools/bfinfra", ("/srv/100%/$HOME/a'b\"c.yaml",), 
 
 
 def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
-    command = next(line for line in systemd(CHECK)["bfinfra-drift-poc.service"].splitlines() if line.startswith("ExecStart="))
+    command = next(
+        line
+        for line in systemd(CHECK)["bfinfra-drift-poc.service"].splitlines()
+        if line.startswith("ExecStart=")
+    )
     assert command == 'ExecStart="/opt/my tools/bfinfra" drift --news "/srv/100%%/$$HOME/a\'b\\"c.yaml"'
     line = cron(CHECK)
     assert r"100\%" in line
-    assert shlex.split(line.replace(r"\%", "%").split(None, 5)[5]) == [CHECK.program, "drift", "--news", *CHECK.sites]
+    assert shlex.split(line.replace(r"\%", "%").split(None, 5)[5]) == [
+        CHECK.program,
+        "drift",
+        "--news",
+        *CHECK.sites,
+    ]
 
 
-BEGUN = SITE + """\
+BEGUN = (
+    SITE
+    + """\
 pepper: {file: secrets/pepper}
 registry_credential:
   pull: {cluster: one, namespaces: [training], server: 10.1.0.3, username: me, password: {file: secrets/registry}}
@@ -130,15 +168,22 @@ gpu_host:
 bitfusion_server:
   bf-01: {ova: {file: server.ova}, host: esx1.test, gpus: 0, networks: {Network 1: {network: VM Network}}}
 """
+)
 LATER = {
-    "secrets/registry": "registry_credential/pull: password", "tokens/team.tar": "bitfusion_token/team: source.tar",
+    "secrets/registry": "registry_credential/pull: password",
+    "tokens/team.tar": "bitfusion_token/team: source.tar",
     "server.ova": "bitfusion_server/bf-01: ova.file",
 }
 
 
 def mounted(found: dict[str, Any]) -> list[str]:
     pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return [item["path"] for source in pod["volumes"][0]["projected"]["sources"] for each in source.values() for item in each["items"]]
+    return [
+        item["path"]
+        for source in pod["volumes"][0]["projected"]["sources"]
+        for each in source.values()
+        for item in each["items"]
+    ]
 
 
 def test_what_is_not_there_yet_is_left_out_by_name_and_all_else_is_carried(folder, capsys):
@@ -161,12 +206,16 @@ def test_once_it_is_there_it_is_carried(folder, capsys):
     assert "it is not there yet" not in said
 
 
-def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_with_what_was_noted(folder, capsys):
+def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_with_what_was_noted(
+    folder, capsys
+):
     (folder / "site.yaml").write_text(BEGUN)
     (folder / "server.ova").write_text("x" * 1_000_000)
     found, said = kubernetes(capsys)
     assert "server.ova" not in mounted(found)
-    assert "left out: server.ova (bitfusion_server/bf-01: ova.file): it is too large for a ConfigMap; " in said
+    assert (
+        "left out: server.ova (bitfusion_server/bf-01: ova.file): it is too large for a ConfigMap; " in said
+    )
 
 
 def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_apply_needs(folder, capsys):
@@ -175,13 +224,17 @@ def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_appl
     said = capsys.readouterr()
     site = next(each for each in yaml.safe_load_all(said.out) if each["kind"] == "Site")
     assert sorted(site["spec"]["files"]) == ["certs/ca.pem", "secrets/one.kubeconfig"]
-    assert all(f"left out: {path} ({field}): it is not there yet" in said.err for path, field in LATER.items())
+    assert all(
+        f"left out: {path} ({field}): it is not there yet" in said.err for path, field in LATER.items()
+    )
     (folder / "server.ova").write_text("x" * 1_000_000)
     assert main(["operator", "site", "site.yaml"]) == 1
     assert "server.ova" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["schedule", "kubernetes", "site.yaml", "--image", "x"], ["operator", "site", "site.yaml"]])
+@pytest.mark.parametrize(
+    "command", [["schedule", "kubernetes", "site.yaml", "--image", "x"], ["operator", "site", "site.yaml"]]
+)
 def test_a_file_without_which_nothing_is_seen_must_be_there(folder, capsys, command):
     (folder / "certs/ca.pem").unlink()
     assert main(command) == 1

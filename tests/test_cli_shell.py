@@ -15,95 +15,175 @@ from bfinfra.cli import main
 from bfinfra.cli.completion import commands
 from bfinfra.cli.parser import build
 
-HEAVY = ("pydantic", "rich", "yaml", "pyVmomi", "httpx2", "lightkube", "lxml", "cryptography", "importlib.metadata")
+HEAVY = (
+    "pydantic",
+    "rich",
+    "yaml",
+    "pyVmomi",
+    "httpx2",
+    "lightkube",
+    "lxml",
+    "cryptography",
+    "importlib.metadata",
+)
 
 
-@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["apply", "--help"], ["apply"], ["sandbox", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--version"], ["--help"], ["apply", "--help"], ["apply"], ["sandbox", "--help"]]
+)
 def test_start_up_imports_nothing_heavy(argv):
-    code = f"import sys; from bfinfra.cli import main; main({argv!r}); import json; print(); print(json.dumps(sorted(sys.modules)))"
+    code = (
+        f"import sys; from bfinfra.cli import main; main({argv!r}); import json; print(); "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout.splitlines()[-1])
     assert [name for name in HEAVY if name in loaded] == []
 
 
 def test_the_module_runs_as_a_program():
-    done = subprocess.run([sys.executable, "-m", "bfinfra", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "bfinfra", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("bfinfra ")
 
 
 def test_a_closed_pipe_is_quiet():
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "fish"], stdout=write, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "bfinfra", "completion", "fish"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(("closed", "code", "said"), [
-    (">&-", 1, "the output is lost: standard output is closed\n"), ("2>&-", 0, ""), (">&- 2>&-", 1, ""),
-])
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [(">&-", 1, "the output is lost: standard output is closed\n"), ("2>&-", 0, ""), (">&- 2>&-", 1, "")],
+)
 def test_output_that_is_lost_is_an_error(closed, code, said):
-    done = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m bfinfra completion fish {closed}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{sys.executable}' -m bfinfra completion fish {closed}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (code, said)
 
 
 def test_without_a_standard_input_nobody_can_confirm(tmp_path):
     (tmp_path / "site.yaml").write_text("site: poc\n")
-    done = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m bfinfra destroy site.yaml <&-"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{sys.executable}' -m bfinfra destroy site.yaml <&-"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert (done.returncode, "there is no terminal to ask on" in done.stderr) == (1, True)
 
 
 def test_a_full_disk_is_told():
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-m", "bfinfra", "completion", "fish"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "bfinfra", "completion", "fish"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert (done.returncode, done.stderr.splitlines()[0]) == (1, "error: No space left on device")
 
 
 def test_libraries_tidy_up_behind_themselves():
     code = "import atexit; from bfinfra.cli import program; atexit.register(print, 'tidy'); program()"
-    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "tidy"
 
 
-@pytest.mark.parametrize(("words", "lasts"), [("plan", False), ("drift", False), ("validate", False), ("apply --yes", True), ("destroy --yes", True), ("token rotate --yes", True)])
+@pytest.mark.parametrize(
+    ("words", "lasts"),
+    [
+        ("plan", False),
+        ("drift", False),
+        ("validate", False),
+        ("apply --yes", True),
+        ("destroy --yes", True),
+        ("token rotate --yes", True),
+    ],
+)
 def test_garbage_is_looked_for_by_commands_that_may_last(words, lasts):
-    code = "import atexit, gc; from bfinfra.cli import program; atexit.register(lambda: print(gc.isenabled())); program()"
-    done = subprocess.run([sys.executable, "-c", code, *words.split(), "nosuch.yaml"], capture_output=True, text=True, check=False)
+    code = (
+        "import atexit, gc; from bfinfra.cli import program; atexit.register(lambda: "
+        "print(gc.isenabled())); program()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split(), "nosuch.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (1, f"{lasts}\n")
 
 
 def test_a_terminal_without_the_letters_gets_their_numbers():
-    done = subprocess.run([sys.executable, "-m", "bfinfra", "apply", "--help"], capture_output=True, check=False,
-                          env={"PYTHONIOENCODING": "ascii"})
+    done = subprocess.run(
+        [sys.executable, "-m", "bfinfra", "apply", "--help"],
+        capture_output=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii"},
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"--allow-\\u2026" in done.stdout
 
 
 def complete(script: str, words: str) -> set[str]:
     """What bash offers behind these words; the last one may be begun."""
-    done = subprocess.run(["bash", "-c", f"{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _bfinfra; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            (
+                f"{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _bfinfra; printf "
+                f"'%s\\n' \"${{COMPREPLY[@]}}\""
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stderr == ""
     return set(done.stdout.split())
 
 
 @pytest.fixture(scope="module")
 def script():
-    return subprocess.run([sys.executable, "-m", "bfinfra", "completion", "bash"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-m", "bfinfra", "completion", "bash"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash on this machine")
-@pytest.mark.parametrize(("words", "offers"), [
-    ("bfinfra ap", {"apply"}),
-    ("bfinfra s", {"schema", "sandbox", "schedule"}),
-    ("bfinfra sandbox ''", {"start", "stop", "reset", "status", "faults"}),
-    ("bfinfra --output j", {"json", "jsonl"}),
-    ("bfinfra --output json apply --allow", {"--allow-delete", "--allow-disruption"}),
-    ("bfinfra completion ''", {"bash", "zsh", "fish"}),
-    ("bfinfra ova inspect --ver", {"--verify", "--verbose"}),
-    ("bfinfra sandbox faults --cl", {"--clear"}),
-    (f"bfinfra plan {__file__[:-1]}", {__file__}),
-])
+@pytest.mark.parametrize(
+    ("words", "offers"),
+    [
+        ("bfinfra ap", {"apply"}),
+        ("bfinfra s", {"schema", "sandbox", "schedule"}),
+        ("bfinfra sandbox ''", {"start", "stop", "reset", "status", "faults"}),
+        ("bfinfra --output j", {"json", "jsonl"}),
+        ("bfinfra --output json apply --allow", {"--allow-delete", "--allow-disruption"}),
+        ("bfinfra completion ''", {"bash", "zsh", "fish"}),
+        ("bfinfra ova inspect --ver", {"--verify", "--verbose"}),
+        ("bfinfra sandbox faults --cl", {"--clear"}),
+        (f"bfinfra plan {__file__[:-1]}", {__file__}),
+    ],
+)
 def test_bash_completes(words, offers, script):
     assert complete(script, words) == offers
 
@@ -118,12 +198,17 @@ def test_every_command_and_option_stands_in_the_script(shell, capsys):
                 assert (flag if shell == "zsh" else flag.lstrip("-")) in script
         for word, _ in command.follow:
             assert word in script or word == "@files"
-    assert "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'make the world as the site says'" in script or shell == "zsh"
+    assert (
+        "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'make the world as the site says'" in script
+        or shell == "zsh"
+    )
     assert script.startswith("#compdef bfinfra") or shell == "fish"
 
 
 def test_a_current_folder_that_is_gone_is_said(tmp_path):
     (tmp_path / "gone").mkdir()
     script = f"rmdir ../gone; exec '{sys.executable}' -m bfinfra validate site.yaml"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path / "gone")
+    done = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path / "gone"
+    )
     assert (done.returncode, done.stderr.splitlines()[0]) == (1, "error: the current folder is gone")

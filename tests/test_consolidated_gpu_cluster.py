@@ -1,4 +1,6 @@
-"""The site of the consolidated GPU cluster on the sandbox: one Bitfusion cluster, three kinds of Kubernetes that use it."""
+"""The site of the consolidated GPU cluster on the sandbox: one Bitfusion cluster, three kinds of Kubernetes
+that use it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def consolidated(tmp_path_factory):
     state = tmp_path_factory.mktemp("consolidated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(SPECS / "worlds/consolidated-gpu-cluster.yaml", state / "sandbox", pace=0)
+        running = bfinfra.sandbox.start(
+            SPECS / "worlds/consolidated-gpu-cluster.yaml", state / "sandbox", pace=0
+        )
         running.before = world(running)
         running.outcome = apply(SITE, running)
         yield running
@@ -40,7 +44,11 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
 def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
     assert made(consolidated.outcome), endings(consolidated.outcome)
     notes = {str(key): ended.note for key, ended in consolidated.outcome.endings.items()}
-    for cluster, where in (("guest", "default of hpc2-dev-cluster5"), ("supervisor", "hpc2 of hpc2"), ("tkgi", "default of tkgi-hpc")):
+    for cluster, where in (
+        ("guest", "default of hpc2-dev-cluster5"),
+        ("supervisor", "hpc2 of hpc2"),
+        ("tkgi", "default of tkgi-hpc"),
+    ):
         assert "ocked 1 GPUs with partial memory 0.5" in notes[f"workload/pytorch-{cluster}"]
         assert notes[f"network_path/{cluster}"] == f"9 paths, all reached by a pod in namespace {where}"
     assert notes["registry/harbor"] == "https://172.16.32.3"
@@ -55,15 +63,40 @@ def test_a_second_apply_writes_nothing(consolidated):
 CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("memory: 16GiB", "memory: 24GiB", "bitfusion_server/bf-03", {"memory"}),
     ("ml-large: {cpus: 8", "ml-large: {cpus: 16", "vm_class/ml-large", {"cpus"}),
-    ("subscription: {} ", "subscription: {on_demand: false} ", "content_library/kubernetes-releases", {"subscription.on_demand"}),
-    ("content_libraries: [kubernetes-releases]", "content_libraries: []", "supervisor_namespace/hpc2", {"content_libraries"}),
+    (
+        "subscription: {} ",
+        "subscription: {on_demand: false} ",
+        "content_library/kubernetes-releases",
+        {"subscription.on_demand"},
+    ),
+    (
+        "content_libraries: [kubernetes-releases]",
+        "content_libraries: []",
+        "supervisor_namespace/hpc2",
+        {"content_libraries"},
+    ),
     ("tier: [gold]", "tier: [gold, silver]", "storage_policy/k8s-gold", {"tags.tier"}),
     ("HPC2: {size: small}", "HPC2: {size: medium}", "supervisor/HPC2", {"size"}),
     ("trust: {harbor: {registry: harbor}}", "trust: {}", "tanzu_cluster/hpc2-dev-cluster5", {"trust.harbor"}),
-    ("training: {count: 2", "training: {count: 3", "tanzu_cluster/hpc2-dev-cluster5", {"workers.training.count"}),
+    (
+        "training: {count: 2",
+        "training: {count: 3",
+        "tanzu_cluster/hpc2-dev-cluster5",
+        {"workers.training.count"},
+    ),
     ("version: v1.20\n", "version: v1.21\n", "tanzu_cluster/hpc2-dev-cluster5", {"version"}),
-    ("supervisor: {cluster: hpc2, token: hpc, namespaces", "supervisor: {cluster: hpc2, form: single, token: hpc, namespaces", "token_secret/supervisor", {"form"}),
-    ("tkgi: {cluster: tkgi-hpc, token: hpc, probe: {}}", "tkgi: {cluster: tkgi-hpc, token: hpc, probe: {patience: 1m}}", "network_path/tkgi", {"probe.patience"}),
+    (
+        "supervisor: {cluster: hpc2, token: hpc, namespaces",
+        "supervisor: {cluster: hpc2, form: single, token: hpc, namespaces",
+        "token_secret/supervisor",
+        {"form"},
+    ),
+    (
+        "tkgi: {cluster: tkgi-hpc, token: hpc, probe: {}}",
+        "tkgi: {cluster: tkgi-hpc, token: hpc, probe: {patience: 1m}}",
+        "network_path/tkgi",
+        {"probe.patience"},
+    ),
 ]
 
 
@@ -73,8 +106,13 @@ def _named(field: str) -> str:
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(consolidated, tmp_path):
-    found = {str(item.key): {_named(change.field) for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), consolidated).pending}
-    wanted: dict[str, set[str]] = {"workload/pytorch-supervisor": {"Job/pytorch-bitfusion"}}  # it mounts the token's Secrets, whose names the form decides
+    found = {
+        str(item.key): {_named(change.field) for change in item.named}
+        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), consolidated).pending
+    }
+    wanted: dict[str, set[str]] = {
+        "workload/pytorch-supervisor": {"Job/pytorch-bitfusion"}
+    }  # it mounts the token's Secrets, whose names the form decides
     for _, _, key, fields in CHANGED:
         wanted[key] = wanted.get(key, set()) | fields
     assert found == wanted
@@ -82,7 +120,7 @@ def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(con
 
 def test_a_second_server_alone_is_no_group(consolidated, tmp_path):
     text = SITE.read_text()
-    third = text[text.index("  bf-03:"): text.index("bitfusion_token:")]
+    third = text[text.index("  bf-03:") : text.index("bitfusion_token:")]
     path = edited(tmp_path, (third, "\n"))
     path.write_text(path.read_text().replace("[bf-01, bf-02, bf-03]", "[bf-01, bf-02]"))
     assert "bf-01 and bf-02 are a group of 2 servers" in str(plan(path, consolidated).problems)

@@ -17,7 +17,9 @@ vcenter: {{server: vc.small.test, username: admin@small.test, password: {{env: V
 supervisor_namespace:
   team-a: {{cluster: compute, limits: {{memory: {memory}, cpu: 4GHz}}}}
 {more}"""
-IGNORE = 'drift: {ignore: [{address: "supervisor_namespace/*", field: limits, reason: a test, until: 2999-01-01}]}'
+IGNORE = (
+    'drift: {ignore: [{address: "supervisor_namespace/*", field: limits, reason: a test, until: 2999-01-01}]}'
+)
 
 
 class Desk:
@@ -38,7 +40,14 @@ class Desk:
         return [(str(each.cause), each.field) for each in found.found]
 
     def someone_sets(self, **limits: int) -> None:
-        self.sandbox.change({"address": "vc.small.test:443", "method": "PATCH", "path": "/api/vcenter/namespaces/instances/team-a", "body": {"resource_spec": limits}})
+        self.sandbox.change(
+            {
+                "address": "vc.small.test:443",
+                "method": "PATCH",
+                "path": "/api/vcenter/namespaces/instances/team-a",
+                "body": {"resource_spec": limits},
+            }
+        )
 
 
 @pytest.fixture
@@ -66,7 +75,13 @@ def test_what_the_world_the_file_and_both_moved_is_told_apart(desk):
 
 
 def test_what_was_deleted_has_vanished_and_what_was_never_made_is_not_there(desk):
-    desk.sandbox.change({"address": "vc.small.test:443", "method": "DELETE", "path": "/api/vcenter/namespaces/instances/team-a"})
+    desk.sandbox.change(
+        {
+            "address": "vc.small.test:443",
+            "method": "DELETE",
+            "path": "/api/vcenter/namespaces/instances/team-a",
+        }
+    )
     desk.write(more="  team-b: {cluster: compute}\n")
     assert sorted(desk.check()) == [("missing", ""), ("vanished", "")]
 

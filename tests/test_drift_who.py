@@ -1,4 +1,6 @@
-"""Who moved it, and when: vCenter's events and managedFields, asked of what drifted alone and on a connection that can't write."""
+"""Who moved it, and when: vCenter's events and managedFields, asked of what drifted alone and on a connection
+that can't write.
+"""
 
 from __future__ import annotations
 
@@ -74,16 +76,31 @@ def test_managed_fields_say_who_wrote_an_object_of_kubernetes(sandbox: Running, 
     before = time.time()
 
     def somebody(what: str, manager: str, body: object) -> None:
-        sandbox.change({"address": "10.3.0.1:6443", "method": "PATCH", "content_type": "application/merge-patch+json", "path": f"/api/v1/namespaces/{what}?fieldManager={manager}",
-                        "body": body})
+        sandbox.change(
+            {
+                "address": "10.3.0.1:6443",
+                "method": "PATCH",
+                "content_type": "application/merge-patch+json",
+                "path": f"/api/v1/namespaces/{what}?fieldManager={manager}",
+                "body": body,
+            }
+        )
 
-    somebody("team-a", "kubectl-edit", {"metadata": {"labels": {"team": "another", "pod-security.kubernetes.io/enforce": None}}})
+    somebody(
+        "team-a",
+        "kubectl-edit",
+        {"metadata": {"labels": {"team": "another", "pod-security.kubernetes.io/enforce": None}}},
+    )
     somebody("team-a", "a-controller", {"metadata": {"annotations": {"nothing": "to do with it"}}})
     somebody("default/secrets/pull", "rancher", {"data": {".dockerconfigjson": "e30="}})
     sandbox.clear_tally()
     who = found(drift(path, sandbox))
     assert sandbox.tally()["written"] == 0
-    assert {field: each.by for field, each in who.items()} == {"labels.team": "kubectl-edit", "pod_security.enforce": "", "content in default": "rancher"}
+    assert {field: each.by for field, each in who.items()} == {
+        "labels.team": "kubectl-edit",
+        "pod_security.enforce": "",
+        "content in default": "rancher",
+    }
     assert all(before - 2 <= each.at <= time.time() + 2 for each in who.values() if each.at is not None)
 
 
@@ -99,12 +116,24 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
             return list(self.events)
 
     asked = {"bf-01": ("a state", ("memory", "gpus"))}
-    detailed = Said(happened(3, "carol", "annotation"), happened(2, "bob", "memoryMB"), happened(1, "alice", "memoryMB", "deviceChange"))
-    assert of_machines(detailed, asked, str) == {"bf-01": {"memory": Trace("bob", 2), "gpus": Trace("alice", 1)}}
-    assert of_machines(Said(happened(2, "bob", "annotation")), asked, str) == {"bf-01": {}}, "nobody is blamed for what they did not name"
+    detailed = Said(
+        happened(3, "carol", "annotation"),
+        happened(2, "bob", "memoryMB"),
+        happened(1, "alice", "memoryMB", "deviceChange"),
+    )
+    assert of_machines(detailed, asked, str) == {
+        "bf-01": {"memory": Trace("bob", 2), "gpus": Trace("alice", 1)}
+    }
+    assert of_machines(Said(happened(2, "bob", "annotation")), asked, str) == {"bf-01": {}}, (
+        "nobody is blamed for what they did not name"
+    )
     off = {"bf-01": ("a state", ("",))}
-    assert of_machines(Said(happened(3, "carol", "annotation"), Happened("powered", "vm-1", "bf-01", "dave", 2)), off, str) == {"bf-01": {"": Trace("dave", 2)}}
-    assert of_machines(Said(happened(2, "bob")), asked, str) == {"bf-01": dict.fromkeys(("memory", "gpus"), Trace("bob", 2))}, "a server that names nothing"
+    assert of_machines(
+        Said(happened(3, "carol", "annotation"), Happened("powered", "vm-1", "bf-01", "dave", 2)), off, str
+    ) == {"bf-01": {"": Trace("dave", 2)}}
+    assert of_machines(Said(happened(2, "bob")), asked, str) == {
+        "bf-01": dict.fromkeys(("memory", "gpus"), Trace("bob", 2))
+    }, "a server that names nothing"
 
 
 def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
@@ -114,8 +143,13 @@ def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
 
     key = Key("thing", "a")
     drifted = Drifted(key=key, cause=Cause.DRIFT, field="size", now=1, wanted=2)
-    told = traced(Report("s", (drifted, Drifted(key=key, cause=Cause.UNAPPLIED)), 0), World({key: object()}), {"thing": Deaf()}, QUICK)
+    told = traced(
+        Report("s", (drifted, Drifted(key=key, cause=Cause.UNAPPLIED)), 0),
+        World({key: object()}),
+        {"thing": Deaf()},
+        QUICK,
+    )
     assert told.found[0] == drifted
-    assert [str(each.problem) for each in told.warnings] and "who moved thing/a is not known" in str(told.warnings[0].problem)
-
-
+    assert [str(each.problem) for each in told.warnings] and "who moved thing/a is not known" in str(
+        told.warnings[0].problem
+    )

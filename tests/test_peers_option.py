@@ -1,4 +1,6 @@
-"""--peers: what needs real peers is left out and said; with it and without peers the tests fail and say what to do."""
+"""--peers: what needs real peers is left out and said; with it and without peers the tests fail and say what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,66 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("BFINFRA_", "KUBECONFIG", "PYTEST_"))}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BFINFRA_", "KUBECONFIG", "PYTEST_"))
+    }
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/peers/test_vcsim.py", *words]
-    return subprocess.run(command, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_without_it_the_tests_are_left_out_and_the_summary_says_so(workers: tuple[str, ...]) -> None:
     found = run(*workers)
     assert found.returncode == 5, "no tests ran"
-    assert "tests with real peers were left out; to run them: script/peers up && script/test --peers" in found.stdout
+    assert (
+        "tests with real peers were left out; to run them: script/peers up && script/test --peers"
+        in found.stdout
+    )
 
 
-@pytest.mark.parametrize(("words", "some", "none"), [
-    (("--backend=live",), ("tests/contract/test_contract_clones", "tests/peers/test_vcsim.py"), ("[sandbox]", "tests/peers/test_rpm.py", "tests/engine/")),
-    (("--peers",), ("tests/contract/test_contract_clones", "tests/peers/test_vcsim.py", "tests/peers/test_rpm.py", "tests/engine/"), ()),
-    ((), ("tests/contract/test_contract_clones", "tests/engine/"), ("[live", "tests/peers/")),
-])
-def test_who_judges_the_backends_live_runs_what_asks_the_peers_and_nothing_else(words: tuple[str, ...], some: tuple[str, ...], none: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("words", "some", "none"),
+    [
+        (
+            ("--backend=live",),
+            ("tests/contract/test_contract_clones", "tests/peers/test_vcsim.py"),
+            ("[sandbox]", "tests/peers/test_rpm.py", "tests/engine/"),
+        ),
+        (
+            ("--peers",),
+            (
+                "tests/contract/test_contract_clones",
+                "tests/peers/test_vcsim.py",
+                "tests/peers/test_rpm.py",
+                "tests/engine/",
+            ),
+            (),
+        ),
+        ((), ("tests/contract/test_contract_clones", "tests/engine/"), ("[live", "tests/peers/")),
+    ],
+)
+def test_who_judges_the_backends_live_runs_what_asks_the_peers_and_nothing_else(
+    words: tuple[str, ...], some: tuple[str, ...], none: tuple[str, ...]
+) -> None:
     folders = ["tests/contract/test_contract_clones.py", "tests/peers", "tests/engine/test_plan.py"]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *folders, *words]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False).stdout
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--collect-only",
+        "-q",
+        *folders,
+        *words,
+    ]
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    ).stdout
     assert all(each in listed for each in some), listed
     assert not any(each in listed for each in none), listed
 
@@ -42,17 +83,27 @@ def test_who_judges_the_backends_live_runs_what_asks_the_peers_and_nothing_else(
 def test_with_it_and_no_peers_up_they_fail_with_what_to_do(tmp_path: Path) -> None:
     found = run("--peers", "-k", "shared", PEERS_DIR=str(tmp_path))
     assert found.returncode == 1
-    assert f"--peers: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up" in found.stdout
+    assert (
+        f"--peers: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up"
+        in found.stdout
+    )
 
 
 @pytest.mark.parametrize("words", [("--backend=live",), ("--backend=sandbox,live", "-n", "1")])
-def test_to_judge_the_backends_live_and_no_peers_up_is_refused_before_anything_runs(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_to_judge_the_backends_live_and_no_peers_up_is_refused_before_anything_runs(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     found = run(*words, PEERS_DIR=str(tmp_path))
     assert (found.returncode, found.stdout) == (4, "")
-    assert found.stderr == f"ERROR: --backend=live: the real peers are not up (there is no {tmp_path}/env); start them with: script/peers up\n\n"
+    assert found.stderr == (
+        f"ERROR: --backend=live: the real peers are not up (there is no {tmp_path}/env); start them "
+        "with: script/peers up\n\n"
+    )
 
 
-def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("BFINFRA_PEERS_BIN", raising=False)
     monkeypatch.setenv("PEERS_DIR", str(tmp_path))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "mine"))

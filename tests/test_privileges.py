@@ -47,10 +47,19 @@ def test_looking_writes_nothing_in_a_cluster():
 
 def test_what_a_wider_place_allows_is_not_said_again(tmp_path):
     path = tmp_path / "site.yaml"
-    path.write_text("site: s\nkubernetes_cluster:\n  c: {kubeconfig: {file: c.kubeconfig}}\nnamespace:\n  bwki: {cluster: c}\n"
-                    "bitfusion_device_plugin:\n  plugin: {cluster: c, plugin_namespace: bwki}\n")
-    found = {(api.names, verb.resource, verb.verb) for api, verbs in rights(path, Use.APPLY)[1].items() for verb in verbs}
-    assert (("bwki", "kube-system"), "namespaces", "get") in {(tuple(sorted(names)), *rest) for names, *rest in found}
+    path.write_text(
+        "site: s\nkubernetes_cluster:\n  c: {kubeconfig: {file: c.kubeconfig}}\nnamespace:\n  bwki: "
+        "{cluster: c}\n"
+        "bitfusion_device_plugin:\n  plugin: {cluster: c, plugin_namespace: bwki}\n"
+    )
+    found = {
+        (api.names, verb.resource, verb.verb)
+        for api, verbs in rights(path, Use.APPLY)[1].items()
+        for verb in verbs
+    }
+    assert (("bwki", "kube-system"), "namespaces", "get") in {
+        (tuple(sorted(names)), *rest) for names, *rest in found
+    }
     assert (("bwki",), "namespaces", "patch") in found
     assert (("bwki",), "namespaces", "get") not in found
 
@@ -64,20 +73,28 @@ def test_a_host_that_is_never_rebooted_needs_no_maintenance(tmp_path):
 def test_places_are_as_narrow_as_the_site_says(tmp_path, sandbox):
     text = (SPECS / "kinds" / "bitfusion_server.yaml").read_text()
     text = text.replace("trust: {ca_file: ca.pem}", "trust: {ca_file: ca.pem}\n  datacenter: dc")
-    text = text.replace("gpus: 1", "gpus: 1\n    datastore: local\n    folder: gpu/bitfusion\n    resource_pool: servers")
+    text = text.replace(
+        "gpus: 1", "gpus: 1\n    datastore: local\n    folder: gpu/bitfusion\n    resource_pool: servers"
+    )
     text = text.replace("    reboot: if_needed", "    reboot: if_needed\n    cluster: farm")
     (tmp_path / "site.yaml").write_text(text)
     found = app.privileges(app.load(tmp_path / "site.yaml", sandbox=sandbox))
     assert {(entity.path, entity.propagate) for entity in found.entities} == {
-        ("/", True), ("/dc/datastore/local", False), ("/dc/host/farm/Resources/servers", False), ("/dc/host/farm/esx1.small.test", False),
-        ("/dc/network/VM Network", False), ("/dc/vm/gpu/bitfusion", True),
+        ("/", True),
+        ("/dc/datastore/local", False),
+        ("/dc/host/farm/Resources/servers", False),
+        ("/dc/host/farm/esx1.small.test", False),
+        ("/dc/network/VM Network", False),
+        ("/dc/vm/gpu/bitfusion", True),
     }
 
 
 def test_destroying_takes_other_rights_than_applying(sandbox):
     site = app.load(SPECS / "kinds" / "supervisor_namespace.yaml", sandbox=sandbox)
     apply, destroy = app.privileges(site, [Use.APPLY]), app.privileges(site, [Use.DESTROY])
-    assert not any(verb.resource == "pods" and verb.verb == "delete" for verbs in apply.apis.values() for verb in verbs)
+    assert not any(
+        verb.resource == "pods" and verb.verb == "delete" for verbs in apply.apis.values() for verb in verbs
+    )
     assert any(verb.resource == "services" for verbs in destroy.apis.values() for verb in verbs)
 
 
@@ -92,7 +109,10 @@ def test_programs_get_the_same(capsys):
     found = json.loads(said(capsys, POC, "--output", "json", "--for", "plan"))
     assert found["uses"] == ["plan"]
     assert [each["path"] for each in found["vcenter"]] == ["/"]
-    assert {each["cluster"] for each in found["kubernetes"]} == {"supervisor_namespace/cnasg", "tanzu_cluster/cluster-01"}
+    assert {each["cluster"] for each in found["kubernetes"]} == {
+        "supervisor_namespace/cnasg",
+        "tanzu_cluster/cluster-01",
+    }
 
 
 def test_govc_commands_make_each_role_before_they_give_it(capsys):

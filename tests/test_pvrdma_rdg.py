@@ -1,6 +1,8 @@
-"""The site of the guide for PVRDMA on the sandbox: applied once; then fields changed in the file, or in the world, are what the plan names.
+"""The site of the guide for PVRDMA on the sandbox: applied once; then fields changed in the file, or in the
+world, are what the plan names.
 
-What goes by Ansible takes minutes: the whole site lives with --peers, and always without its machines' insides, on a cluster by kubeconfig.
+What goes by Ansible takes minutes: the whole site lives with --peers, and always without its machines'
+insides, on a cluster by kubeconfig.
 """
 
 from __future__ import annotations
@@ -73,18 +75,41 @@ CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("    mtu: 9000\n    hosts:", "    mtu: 1500\n    hosts:", "vmkernel_adapter/pvrdma", {"mtu"}),
     ("sc2esx27: [vmnic2]}", "sc2esx27: [vmnic3]}", "distributed_switch/roce", {"hosts.sc2esx27"}),
     ("vlan: 31, ports: 16", "vlan: 32, ports: 16", "port_group/high-speed", {"vlan"}),
-    ("sc2esx26: 192.168.0.26/24", "sc2esx26: 192.168.0.126/24", "vmkernel_adapter/pvrdma", {"hosts.sc2esx26"}),
-    ("    adapter: pvrdma\n", "    value: vmk0\n", "host_option/pvrdma", {"adapter", "value", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
-    ("    ruleset: pvrdma\n", "    ruleset: pvrdma\n    enabled: false\n", "host_firewall_rule/pvrdma", {"enabled", *(f"hosts.sc2esx{n}" for n in range(24, 28))}),
+    (
+        "sc2esx26: 192.168.0.26/24",
+        "sc2esx26: 192.168.0.126/24",
+        "vmkernel_adapter/pvrdma",
+        {"hosts.sc2esx26"},
+    ),
+    (
+        "    adapter: pvrdma\n",
+        "    value: vmk0\n",
+        "host_option/pvrdma",
+        {"adapter", "value", *(f"hosts.sc2esx{n}" for n in range(24, 28))},
+    ),
+    (
+        "    ruleset: pvrdma\n",
+        "    ruleset: pvrdma\n    enabled: false\n",
+        "host_firewall_rule/pvrdma",
+        {"enabled", *(f"hosts.sc2esx{n}" for n in range(24, 28))},
+    ),
     ("    memory: 16GiB", "    memory: 20GiB", "virtual_machine/sckubm01", {"memory"}),
-    ("meta_data: cloud-init/sckubw02.yaml", "meta_data: cloud-init/sckubw03.yaml", "virtual_machine/sckubw02", {"cloud_init.meta_data"}),
+    (
+        "meta_data: cloud-init/sckubw02.yaml",
+        "meta_data: cloud-init/sckubw03.yaml",
+        "virtual_machine/sckubw02",
+        {"cloud_init.meta_data"},
+    ),
     ("workers: 4", "workers: 3", "mpi_job/tensorflow-benchmarks", {"workers"}),
     ("transport: roce", "transport: tcp", "mpi_job/tensorflow-benchmarks", {"transport"}),
 ]
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(rdg, tmp_path):
-    found = {str(item.key): {change.field for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), rdg).pending}
+    found = {
+        str(item.key): {change.field for change in item.named}
+        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), rdg).pending
+    }
     wanted: dict[str, set[str]] = {}
     for _, _, key, fields in CHANGED:
         wanted[key] = wanted.get(key, set()) | fields
@@ -97,16 +122,29 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
             vm = si.content.searchIndex.FindByInventoryPath(f"/lab/vm/sckubw0{number}")
             devices = vm.config.hardware.device
             assert vm.runtime.host.name == f"sc2esx{23 + number}"
-            assert [d.deviceProtocol for d in devices if isinstance(d, vim.vm.device.VirtualVmxnet3Vrdma)] == ["rocev2"]
-            assert [d.backing.vgpu for d in devices if isinstance(d, vim.vm.device.VirtualPCIPassthrough)] == ["grid_t4-16c"]
+            assert [
+                d.deviceProtocol for d in devices if isinstance(d, vim.vm.device.VirtualVmxnet3Vrdma)
+            ] == ["rocev2"]
+            assert [
+                d.backing.vgpu for d in devices if isinstance(d, vim.vm.device.VirtualPCIPassthrough)
+            ] == ["grid_t4-16c"]
             assert (vm.config.hardware.memoryMB, vm.config.memoryAllocation.reservation) == (24576, 24576)
             meta = {option.key: option.value for option in vm.config.extraConfig}["guestinfo.metadata"]
             assert f"192.168.0.5{number}/24" in gzip.decompress(base64.b64decode(meta)).decode()
 
 
 def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
-    found = [each for each in app.doctor(app.load(rdg.site, sandbox=rdg), around=app.Setting(sandbox=rdg)) if each.check.startswith("hosts.")]
-    assert {each.check for each in found} == {"hosts.clocks", "hosts.alike", "hosts.software", "hosts.graphics"}
+    found = [
+        each
+        for each in app.doctor(app.load(rdg.site, sandbox=rdg), around=app.Setting(sandbox=rdg))
+        if each.check.startswith("hosts.")
+    ]
+    assert {each.check for each in found} == {
+        "hosts.clocks",
+        "hosts.alike",
+        "hosts.software",
+        "hosts.graphics",
+    }
     assert {each.health for each in found} == {Health.GOOD}, found
 
 
@@ -114,11 +152,18 @@ def test_what_somebody_changes_on_a_host_is_drift_and_is_put_right(rdg):
     with administrator(rdg) as si:
         host = si.content.searchIndex.FindByInventoryPath("/lab/host/workload/sc2esx25")
         host.configManager.firewallSystem.DisableRuleset("pvrdma")
-        device = next(nic.device for nic in host.config.network.vnic if nic.spec.ip.ipAddress == "192.168.0.25")
+        device = next(
+            nic.device for nic in host.config.network.vnic if nic.spec.ip.ipAddress == "192.168.0.25"
+        )
         host.configManager.networkSystem.RemoveVirtualNic(device)
     named = {str(item.key): {change.field for change in item.named} for item in plan(rdg.site, rdg).pending}
-    option = {"host_option/pvrdma": {"hosts.sc2esx25"}}  # what the new adapter will be called is not known yet
-    assert named == option | {"host_firewall_rule/pvrdma": {"hosts.sc2esx25"}, "vmkernel_adapter/pvrdma": {"hosts.sc2esx25"}}
+    option = {
+        "host_option/pvrdma": {"hosts.sc2esx25"}
+    }  # what the new adapter will be called is not known yet
+    assert named == option | {
+        "host_firewall_rule/pvrdma": {"hosts.sc2esx25"},
+        "vmkernel_adapter/pvrdma": {"hosts.sc2esx25"},
+    }
     outcome = apply(rdg.site, rdg)
     assert made(outcome), endings(outcome)
     assert plan(rdg.site, rdg).pending == ()
@@ -132,16 +177,28 @@ def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(rdg):
 
 def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "world.yaml").write_text(WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
+    (tmp_path / "world.yaml").write_text(
+        WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}")
+    )
     inside = re.search(r"^namespace:.*", TEXT, re.DOTALL | re.MULTILINE)
     assert inside
-    bare = re.sub(r"^nvidia_device_plugin:.*?(?=^mpi_operator:)", "", inside[0], flags=re.DOTALL | re.MULTILINE)
+    bare = re.sub(
+        r"^nvidia_device_plugin:.*?(?=^mpi_operator:)", "", inside[0], flags=re.DOTALL | re.MULTILINE
+    )
     site = written(tmp_path, f"site: pvrdma-rdg\n{BY_KUBECONFIG}{bare}")
     running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
     try:
         options = Options(patience=QUICK, deadline=2)
-        outcome = app.apply(app.load(site, sandbox=running), approve=lambda _: EVERYTHING, options=options, around=app.Setting(sandbox=running))
-        assert "tensorflow-benchmarks-worker-0 finds no node: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu." in endings(outcome)["mpi_job/tensorflow-benchmarks"]
+        outcome = app.apply(
+            app.load(site, sandbox=running),
+            approve=lambda _: EVERYTHING,
+            options=options,
+            around=app.Setting(sandbox=running),
+        )
+        assert (
+            "tensorflow-benchmarks-worker-0 finds no node: 0/4 nodes are available: 4 Insufficient "
+            "nvidia.com/gpu."
+        ) in endings(outcome)["mpi_job/tensorflow-benchmarks"]
     finally:
         bfinfra.sandbox.stop(tmp_path / "sandbox")
 
@@ -157,14 +214,24 @@ def test_the_whole_site_makes_its_cluster_on_its_machines_and_goes(tmp_path, mon
         notes = {str(key): ended.note for key, ended in first.endings.items()}
         assert notes["mpi_job/tensorflow-benchmarks"] == "1205.60 images/sec on 4 processes over roce"
         assert notes["kubeadm_cluster/rdg"] == "v1.20.15 at 172.16.7.50:6443, 5 nodes"
-        assert "ServerAddress=172.16.7.5" in whole.world()["linux"]["sckubw03"]["files"]["/etc/nvidia/gridd.conf"]
+        assert (
+            "ServerAddress=172.16.7.5"
+            in whole.world()["linux"]["sckubw03"]["files"]["/etc/nvidia/gridd.conf"]
+        )
         writes = whole.tally()["written"]
         assert set(endings(apply(WHOLE, whole)).values()) == {"kept"}
         assert whole.tally()["written"] == writes
-        fewer = WHOLE.read_text().replace("workers: [sckubw01, sckubw02, sckubw03, sckubw04]", "workers: [sckubw01, sckubw02, sckubw03]")
-        smaller = written(tmp_path, fewer.replace("    workers: 4\n", "    workers: 3\n"))  # each worker wants a GPU, and each node has one
+        fewer = WHOLE.read_text().replace(
+            "workers: [sckubw01, sckubw02, sckubw03, sckubw04]", "workers: [sckubw01, sckubw02, sckubw03]"
+        )
+        smaller = written(
+            tmp_path, fewer.replace("    workers: 4\n", "    workers: 3\n")
+        )  # each worker wants a GPU, and each node has one
         pending = next(item for item in plan(smaller, whole).pending if item.key.kind == "kubeadm_cluster")
-        assert [step.title() for step in pending.steps] == ["empty sckubw04 and take them out of the cluster", "record on sckubm01, sckubw01, sckubw02, sckubw03 what is done"]
+        assert [step.title() for step in pending.steps] == [
+            "empty sckubw04 and take them out of the cluster",
+            "record on sckubm01, sckubw01, sckubw02, sckubw03 what is done",
+        ]
         gone = apply(WHOLE, whole, destroy=True)
         assert made(gone), endings(gone)
         assert world(whole) == before

@@ -1,4 +1,6 @@
-"""Read-only means read-only: whatever only looks reaches no writing method of any server, for every site in specs/, and needs no right to write."""
+"""Read-only means read-only: whatever only looks reaches no writing method of any server, for every site in
+specs/, and needs no right to write.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ LOOKS: dict[str, Look] = {
     "graph": lambda site, _: graph.waits(site.resources, {}),
     "privileges": lambda site, _: app.privileges(site),
     "history": lambda site, _: list(app.history(site.name)),
-    "kubeconfig": lambda site, around: [app.kubeconfig(site, str(key), around=around) for key in site.resources if _cluster(key.kind)],
+    "kubeconfig": lambda site, around: [
+        app.kubeconfig(site, str(key), around=around) for key in site.resources if _cluster(key.kind)
+    ],
 }
 
 
@@ -46,7 +50,9 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
 
 
 @pytest.mark.parametrize("kind", unhurried(EXAMPLES))
-def test_what_looks_at_a_kind_writes_nothing_and_a_reader_can_look_and_change_nothing(kind: str, sandbox: Running, tmp_path: Path) -> None:
+def test_what_looks_at_a_kind_writes_nothing_and_a_reader_can_look_and_change_nothing(
+    kind: str, sandbox: Running, tmp_path: Path
+) -> None:
     looked_at_only(EXAMPLES[kind], sandbox, "plan", "drift", "doctor")
     assert made(apply(EXAMPLES[kind], sandbox))
     looked_at_only(EXAMPLES[kind], sandbox)
@@ -102,7 +108,11 @@ def looked_at_only(path: Path, sandbox: Running, *names: str) -> None:
 
 def as_reader(path: Path, folder: Path) -> Path:
     """The same site, of the read-only user."""
-    text = path.read_text().replace("username: admin@small.test", f"username: {READER}", 1).replace("password: {env: VCENTER_PASSWORD}", "password: {env: READER_PASSWORD}", 1)
+    text = (
+        path.read_text()
+        .replace("username: admin@small.test", f"username: {READER}", 1)
+        .replace("password: {env: VCENTER_PASSWORD}", "password: {env: READER_PASSWORD}", 1)
+    )
     (folder / "manifests").symlink_to(SPECS / "manifests")
     (folder / "kinds").mkdir()
     (folder / "kinds" / path.name).write_text(text)

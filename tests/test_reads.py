@@ -1,4 +1,6 @@
-"""How often a survey asks each server depends on what kinds there are, not on how many resources: no kind asks for one at a time."""
+"""How often a survey asks each server depends on what kinds there are, not on how many resources: no kind
+asks for one at a time.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
     stop(folder / "state")
 
 
-def test_a_plan_of_200_hosts_and_servers_asks_as_often_as_one_of_two_but_for_what_is_asked_side_by_side(large: Running, tmp_path: Path) -> None:
+def test_a_plan_of_200_hosts_and_servers_asks_as_often_as_one_of_two_but_for_what_is_asked_side_by_side(
+    large: Running, tmp_path: Path
+) -> None:
     few, often = asked(grown.servers, tmp_path, 2, large)
     many, as_often = asked(grown.servers, tmp_path, MANY, large)
     assert (few, many) == (2 * 2, 2 * MANY)
@@ -50,18 +54,26 @@ def test_a_plan_of_200_hosts_and_servers_asks_as_often_as_one_of_two_but_for_wha
     assert all(0 <= as_often[server] - often[server] <= PARTS for server in often)
 
 
-def test_hosts_and_servers_take_so_many_requests_and_no_more(large: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_and_servers_take_so_many_requests_and_no_more(
+    large: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each is a round trip that a distant vCenter makes felt; other kinds' are their own."""
     seen: dict[str, Counter[str]] = {}
     site = bfinfra.load(grown.servers(tmp_path, 2), sandbox=large)
     monkeypatch.setattr(app, "_asked", lambda _: ["gpu_host", "bitfusion_server"])
-    with app._bound(site, bfinfra.Setting(sandbox=large, fillings=(grown.counting(seen),)), site.resources, read_only=True) as bound:
+    with app._bound(
+        site, bfinfra.Setting(sandbox=large, fillings=(grown.counting(seen),)), site.resources, read_only=True
+    ) as bound:
         survey(bound.kinds, site.resources, Patience())
     entry = {"GET /sdk/vimServiceVersions.xml": 1, "RetrieveServiceContent": 1, "Login": 1, "Logout": 1}
     made = seen["vc.small.test"].pop(VIEW)
     assert made <= 3
     views = {grown.OF_ALL: 3}  # hosts' notes, places, marks
-    single = {"RetrievePropertiesEx": 4}  # the hosts; the machine that stands on them; as one is to be made, the memory of its host and what is reserved there
+    single = {
+        "RetrievePropertiesEx": 4
+        # the hosts; the machine that stands on them; as one is to be made, the memory of its host and what is
+        # reserved there
+    }
     assert seen == {"vc.small.test": entry | views | single}
 
 
@@ -74,13 +86,19 @@ def test_a_plan_of_200_resources_in_a_cluster_asks_no_more_for_each(large: Runni
 
 
 @pytest.mark.parametrize("make", [grown.servers, grown.in_a_cluster], ids=["servers", "in a cluster"])
-def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(make: Make, small: Running, tmp_path: Path) -> None:
+def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(
+    make: Make, small: Running, tmp_path: Path
+) -> None:
     often = {}
     for count in (2, STANDING):
         allow = bfinfra.Allow(every_disruption=True)
         site = bfinfra.load(make(tmp_path, count), sandbox=small)
-        outcome = bfinfra.apply(site, approve=lambda _, allow=allow: allow, around=bfinfra.Setting(sandbox=small))
-        assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
+        outcome = bfinfra.apply(
+            site, approve=lambda _, allow=allow: allow, around=bfinfra.Setting(sandbox=small)
+        )
+        assert outcome.ending == "done", [
+            str(each.problem) for each in outcome.endings.values() if each.problem
+        ]
         plan, seen = grown.reads(make(tmp_path, count), small)
         assert not any(item.steps for item in plan.items)
         often[count] = {server: counts.total() - counts[VIEW] for server, counts in seen.items()}
@@ -95,8 +113,12 @@ def asked(make: Make, folder: Path, count: int, world: Running) -> tuple[int, di
     return len(plan.items), {server: counts.total() for server, counts in seen.items()}
 
 
-def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as_often_as_before(small: Running, tmp_path: Path) -> None:
-    """No look before or after a step asks for what stands elsewhere: each server costs what it costs alone."""
+def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as_often_as_before(
+    small: Running, tmp_path: Path
+) -> None:
+    """No look before or after a step asks for what stands elsewhere: each server costs what it costs
+    alone.
+    """
     often = {}
     for count in (2, 4):
         often[count] = sent(grown.servers(tmp_path, count), small)
@@ -110,6 +132,8 @@ def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]
     asked: dict[str, Counter[str]] = {}
     around = bfinfra.Setting(sandbox=sandbox, fillings=(grown.counting(asked),))
     allow = bfinfra.Allow(every_disruption=True, every_delete=True)
-    outcome = bfinfra.apply(bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, around=around)
+    outcome = bfinfra.apply(
+        bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, around=around
+    )
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
     return sum(asked.values(), Counter())

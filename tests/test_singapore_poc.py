@@ -1,4 +1,6 @@
-"""The site of the document on the sandbox: applied once; then fields changed in the file are what the plan names."""
+"""The site of the document on the sandbox: applied once; then fields changed in the file are what the plan
+names.
+"""
 
 from __future__ import annotations
 
@@ -53,25 +55,73 @@ def test_a_second_apply_writes_nothing(poc):
 CHANGED: list[tuple[str, str, str, set[str]]] = [
     ("memory: 128GiB", "memory: 160GiB", "bitfusion_server/bf-01", {"memory"}),
     ("readiness: port", "readiness: tools", "bitfusion_server/bf-01", {"readiness"}),
-    ("hostname: bf-01.aiml.local", "hostname: bf-02.aiml.local", "bitfusion_server/bf-01", {"properties.hostname"}),
-    ("gateway: 172.24.210.1,", "gateway: 172.24.210.9,", "bitfusion_server/bf-01", {"networks.Network 1.gateway"}),
+    (
+        "hostname: bf-01.aiml.local",
+        "hostname: bf-02.aiml.local",
+        "bitfusion_server/bf-01",
+        {"properties.hostname"},
+    ),
+    (
+        "gateway: 172.24.210.1,",
+        "gateway: 172.24.210.9,",
+        "bitfusion_server/bf-01",
+        {"networks.Network 1.gateway"},
+    ),
     ("reboot: if_needed", "reboot: never", "gpu_host/esx209-161.aiml.local", {"reboot"}),
     ("cpu: 48GHz", "cpu: 50GHz", "supervisor_namespace/cnasg", {"limits.cpu"}),
-    ("storage: {bf-k8s: 1TiB}", "storage: {bf-k8s: 1536GiB}", "supervisor_namespace/cnasg", {"storage.bf-k8s"}),
+    (
+        "storage: {bf-k8s: 1TiB}",
+        "storage: {bf-k8s: 1536GiB}",
+        "supervisor_namespace/cnasg",
+        {"storage.bf-k8s"},
+    ),
     ("role: edit", "role: view", "supervisor_namespace/cnasg", {"access"}),
-    ("vm_classes: [best-effort-xlarge]", "vm_classes: [best-effort-xlarge, best-effort-large]", "supervisor_namespace/cnasg", {"vm_classes"}),
-    ("workers: {workers: {count: 3", "workers: {workers: {count: 4", "tanzu_cluster/cluster-01", {"workers.workers.count"}),
-    ("control_plane: {count: 1", "control_plane: {count: 3", "tanzu_cluster/cluster-01", {"control_plane.count"}),
+    (
+        "vm_classes: [best-effort-xlarge]",
+        "vm_classes: [best-effort-xlarge, best-effort-large]",
+        "supervisor_namespace/cnasg",
+        {"vm_classes"},
+    ),
+    (
+        "workers: {workers: {count: 3",
+        "workers: {workers: {count: 4",
+        "tanzu_cluster/cluster-01",
+        {"workers.workers.count"},
+    ),
+    (
+        "control_plane: {count: 1",
+        "control_plane: {count: 3",
+        "tanzu_cluster/cluster-01",
+        {"control_plane.count"},
+    ),
     ("version: v1.20.2", "version: v1.21.2", "tanzu_cluster/cluster-01", {"version"}),
-    ("token: cnasg, namespaces", "token: cnasg, form: single, namespaces", "token_secret/cluster-01-default", {"form"}),
-    ("username: cnasg-user", "username: other-user", "registry_credential/cred-pytorch-mock-bitfusion", {"username"}),
+    (
+        "token: cnasg, namespaces",
+        "token: cnasg, form: single, namespaces",
+        "token_secret/cluster-01-default",
+        {"form"},
+    ),
+    (
+        "username: cnasg-user",
+        "username: other-user",
+        "registry_credential/cred-pytorch-mock-bitfusion",
+        {"username"},
+    ),
     ("fraction: 0.8", "fraction: 0.5", "workload/pytorch-mock", {"fraction"}),
-    ("base: 172.24.206.3/cnasg/pytorch-mock:ubuntu20.04", "base: ubuntu:20.04", "client_image/pytorch-mock-bitfusion", {"base"}),
+    (
+        "base: 172.24.206.3/cnasg/pytorch-mock:ubuntu20.04",
+        "base: ubuntu:20.04",
+        "client_image/pytorch-mock-bitfusion",
+        {"base"},
+    ),
 ]
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(poc, tmp_path):
-    found = {str(item.key): {change.field for change in item.named} for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), poc).pending}
+    found = {
+        str(item.key): {change.field for change in item.named}
+        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), poc).pending
+    }
     wanted: dict[str, set[str]] = {}
     for _, _, key, fields in CHANGED:
         wanted[key] = wanted.get(key, set()) | fields

@@ -20,7 +20,12 @@ HEAVY = {"pyVmomi", "lightkube", "httpx2", "lxml", "cryptography", "rich", "tena
 
 
 def loaded(code: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return set(done.stdout.split())
 
 
@@ -44,7 +49,9 @@ def test_a_site_is_read_with_the_very_fields_that_its_kinds_decide_on(name):
     assert spec(name) is kind(name).Spec
 
 
-def test_a_drift_of_servers_imports_nothing_of_what_lives_in_clusters(sandbox: Running, tmp_path: Path) -> None:
+def test_a_drift_of_servers_imports_nothing_of_what_lives_in_clusters(
+    sandbox: Running, tmp_path: Path
+) -> None:
     site = grown.servers(tmp_path, 1)
     seen = loaded(f"""
 import bfinfra, pathlib
@@ -59,7 +66,11 @@ assert found.found or found.problems
 
 
 def test_what_is_asked_where_a_cluster_stands_only_is_what_can_be_nowhere_else() -> None:
-    """A kind that were in the list and is elsewhere too would not be pruned; one that isn't costs each drift its import."""
+    """A kind that were in the list and is elsewhere too would not be pruned; one that isn't costs each drift
+    its import.
+    """
     takes = {name: {str(hint) for hint in kind(name).__init__.__annotations__.values()} for name in names()}
-    assert {name for name in names() if "Clusters" in takes[name] and kinds_named(kind(name).Spec) & {*CLUSTERS}} == INSIDE
+    assert {
+        name for name in names() if "Clusters" in takes[name] and kinds_named(kind(name).Spec) & {*CLUSTERS}
+    } == INSIDE
     assert {name for name in names() if issubclass(kind(name), Source)} == SOURCES

@@ -21,9 +21,23 @@ def test_the_examples_of_the_page_pass(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     shutil.copy(SMALL_WORLD, tmp_path / "world.yaml")
-    env = {**{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--disable-socket", "--allow-hosts=127.0.0.1"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--disable-socket",
+        "--allow-hosts=127.0.0.1",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{files['test_site.py'].count('def test_')} passed" in done.stdout
 

@@ -1,4 +1,6 @@
-"""The runner of script/torture: what breaks is counted, told and ends with 1; a part's section is written anew and the others stay."""
+"""The runner of script/torture: what breaks is counted, told and ends with 1; a part's section is written
+anew and the others stay.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return made
 
 
-def test_what_breaks_is_told_written_and_ends_with_1(part: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_breaks_is_told_written_and_ends_with_1(
+    part: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert runner.main(["fragile", "--seed", "7"]) == 1
     assert "2 of 3" in capsys.readouterr().out
     text = page.PAGE.read_text()
@@ -52,7 +56,10 @@ def test_a_section_replaces_its_own_and_no_other(tmp_path: Path) -> None:
     for part, times in (("b", 1), ("a", 2), ("b", 3)):
         page.write(page.Ran(part, part, 0, 0, [Count(part, times)]), ["a", "b"], file)
     text = file.read_text()
-    assert [line for line in text.splitlines() if line.startswith("| ") and "tried" not in line] == ["| a | 2 | 2 |  |", "| b | 3 | 3 |  |"]
+    assert [line for line in text.splitlines() if line.startswith("| ") and "tried" not in line] == [
+        "| a | 2 | 2 |  |",
+        "| b | 3 | 3 |  |",
+    ]
 
 
 def test_the_seed_alone_decides_what_is_drawn(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """`do`, begun early by `begin`: who takes first gets what came of it, its error included. Where nothing was begun, `take` does it."""
+    """`do`, begun early by `begin`: who takes first gets what came of it, its error included. Where nothing
+    was begun, `take` does it.
+    """
 
     def __init__(self, do: Callable[[], T], name: str) -> None:
         self._do = do
@@ -41,7 +43,9 @@ class Ahead(Generic[T]):
 
 
 class Shared(Generic[T]):
-    """What several want to know as a survey begins, done once: who begins joins what another began, and takes it once. Who begins again begins anew."""
+    """What several want to know as a survey begins, done once: who begins joins what another began, and takes
+    it once. Who begins again begins anew.
+    """
 
     def __init__(self, do: Callable[[], T], name: str) -> None:
         self._do = do
@@ -64,7 +68,9 @@ class Shared(Generic[T]):
             self._begun[who] = begun
 
     def take(self, who: str) -> T:
-        """What came of it; done anew where `who` has begun nothing, or has taken it before. Raises what `do` raises."""
+        """What came of it; done anew where `who` has begun nothing, or has taken it before. Raises what `do`
+        raises.
+        """
         with self._lock:
             begun = self._begun.pop(who, None)
         return self._do() if begun is None else begun.result()

@@ -21,7 +21,9 @@ EARLY = timedelta(minutes=5)  # for clocks that are slow
 
 @dataclass(frozen=True)
 class Certificate:
-    """`fingerprint`: the first 16 hexadecimal digits of its SHA-256; `not_after`: UTC; `names`: DNS names that it is for."""
+    """`fingerprint`: the first 16 hexadecimal digits of its SHA-256; `not_after`: UTC; `names`: DNS names
+    that it is for.
+    """
 
     fingerprint: str
     not_after: datetime
@@ -43,18 +45,24 @@ def make(name: str, days: int) -> tuple[bytes, bytes]:
 
 
 def issue(authority: bytes, key: bytes, names: Sequence[str], days: int) -> tuple[bytes, bytes]:
-    """Certificate and key for a server of these names, PEM, signed by the first certificate of `authority`. ValueError where key and authority don't fit."""
+    """Certificate and key for a server of these names, PEM, signed by the first certificate of `authority`.
+    ValueError where key and authority don't fit.
+    """
     if not belongs(authority, key):
         raise ValueError("the authority's key is not the one of its certificate")
     signer, signing = x509.load_pem_x509_certificates(authority)[0], _read_key(key)
     own = ec.generate_private_key(ec.SECP256R1())
     built = (
-        _builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[-1][:64])]), signer.subject, own, days)
+        _builder(
+            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[-1][:64])]), signer.subject, own, days
+        )
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(ca=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+        )
     )
     return _pem(built.sign(signing, hashes.SHA256())), _key_pem(own)
 
@@ -71,7 +79,9 @@ def read(pem: bytes) -> tuple[Certificate, ...]:
 def belongs(certificate: bytes, key: bytes) -> bool:
     """Whether a key is the one of the first certificate."""
     try:
-        return bool(x509.load_pem_x509_certificates(certificate)[0].public_key() == _read_key(key).public_key())
+        return bool(
+            x509.load_pem_x509_certificates(certificate)[0].public_key() == _read_key(key).public_key()
+        )
     except UNREADABLE:
         return False
 
@@ -79,7 +89,10 @@ def belongs(certificate: bytes, key: bytes) -> bool:
 def signer(certificate: bytes, authorities: bytes) -> str:
     """The fingerprint of the authority that signed the first certificate, "" where none of these did."""
     try:
-        leaf, found = x509.load_pem_x509_certificates(certificate)[0], x509.load_pem_x509_certificates(authorities)
+        leaf, found = (
+            x509.load_pem_x509_certificates(certificate)[0],
+            x509.load_pem_x509_certificates(authorities),
+        )
     except ValueError:
         return ""
     return next((_fingerprint(each) for each in found if _signed(leaf, each)), "")
@@ -89,7 +102,9 @@ def unexpired(pem: bytes) -> bytes:
     """The certificates that are still good, PEM."""
     now = datetime.now(UTC)
     try:
-        return b"".join(_pem(each) for each in x509.load_pem_x509_certificates(pem) if each.not_valid_after_utc > now)
+        return b"".join(
+            _pem(each) for each in x509.load_pem_x509_certificates(pem) if each.not_valid_after_utc > now
+        )
     except ValueError:
         return b""
 
@@ -102,22 +117,40 @@ def _signed(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key()).serial_number(x509.random_serial_number())
-        .not_valid_before(now - EARLY).not_valid_after(now + timedelta(days=days))
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - EARLY)
+        .not_valid_after(now + timedelta(days=days))
     )
 
 
 def _usage(*, ca: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(digital_signature=not ca, key_cert_sign=ca, crl_sign=ca, content_commitment=False, key_encipherment=False,
-                         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False)
+    return x509.KeyUsage(
+        digital_signature=not ca,
+        key_cert_sign=ca,
+        crl_sign=ca,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _names(certificate: x509.Certificate) -> tuple[str, ...]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName)
+        found = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value.get_values_for_type(x509.DNSName)
     except (x509.ExtensionNotFound, ValueError):
         return ()
     return tuple(found)
@@ -132,7 +165,9 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _read_key(pem: bytes) -> ec.EllipticCurvePrivateKey:

@@ -1,4 +1,6 @@
-"""What a server shows of itself before anybody trusts it: its certificate, and why it is not trusted. Nothing is sent to it."""
+"""What a server shows of itself before anybody trusts it: its certificate, and why it is not trusted. Nothing
+is sent to it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from bfinfra.model.trust import Trust
 
 @dataclass(frozen=True)
 class Shown:
-    """A server's certificate. Times in UTC; `names` it is for; `sha256` with colons; `objection`: why it is not trusted, "" = it is.
+    """A server's certificate. Times in UTC; `names` it is for; `sha256` with colons; `objection`: why it is
+    not trusted, "" = it is.
 
     `what` names the server's part in the site; `by` what it was held against.
     """
@@ -35,20 +38,38 @@ class Shown:
 
 
 def look(seam: Seam, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
-    """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that can't be read."""
+    """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that
+    can't be read.
+    """
     host, port = address(server)
     there = seam.where(host, port)
     try:
         der, objection = tls.shown(there, host), tls.objection(there, host, trust, extra_pem)
     except OSError as error:
-        raise Unreachable("no certificate to be had", server=f"{host}:{port}", why=error.strerror or str(error) or type(error).__name__,
-                          next="check the address, and that what answers there speaks TLS 1.2 or newer") from None
+        raise Unreachable(
+            "no certificate to be had",
+            server=f"{host}:{port}",
+            why=error.strerror or str(error) or type(error).__name__,
+            next="check the address, and that what answers there speaks TLS 1.2 or newer",
+        ) from None
     try:
         found = x509.load_der_x509_certificate(der)
-        return Shown(f"{host}:{port}", what, _named(found.subject), _named(found.issuer), found.not_valid_before_utc, found.not_valid_after_utc,
-                     _names(found), tls.colons(hashlib.sha256(der).hexdigest()), _by(trust, extra_pem), objection)
+        return Shown(
+            f"{host}:{port}",
+            what,
+            _named(found.subject),
+            _named(found.issuer),
+            found.not_valid_before_utc,
+            found.not_valid_after_utc,
+            _names(found),
+            tls.colons(hashlib.sha256(der).hexdigest()),
+            _by(trust, extra_pem),
+            objection,
+        )
     except ValueError as error:
-        raise Malformed("the server's certificate can't be read", server=f"{host}:{port}", why=str(error)) from None
+        raise Malformed(
+            "the server's certificate can't be read", server=f"{host}:{port}", why=str(error)
+        ) from None
 
 
 def address(server: str) -> tuple[str, int]:
@@ -77,4 +98,6 @@ def _by(trust: Trust, extra_pem: str) -> str:
         return "the pinned SHA-256"
     if trust.ca_file:
         return trust.ca_file.text
-    return "the authorities handed over" if trust.ca_pem or extra_pem else "this machine's store of authorities"
+    return (
+        "the authorities handed over" if trust.ca_pem or extra_pem else "this machine's store of authorities"
+    )

@@ -1,4 +1,6 @@
-"""Who logs in to vCenter and its supervisors: the site's word, else what govc, Terraform and Ansible users have set."""
+"""Who logs in to vCenter and its supervisors: the site's word, else what govc, Terraform and Ansible users
+have set.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,11 @@ class Credentials:
     password: Secret
 
 
-def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None, *, before: tuple[str, ...] = ()) -> Credentials:
-    """From the site, else from the environment (`env`, else the password reference's, else this process's). Raises Denied.
+def credentials(
+    settings: VCenterSettings, env: Mapping[str, str] | None = None, *, before: tuple[str, ...] = ()
+) -> Credentials:
+    """From the site, else from the environment (`env`, else the password reference's, else this process's).
+    Raises Denied.
 
     `before`: names of the password to look for before the usual ones.
     """
@@ -33,9 +38,17 @@ def credentials(settings: VCenterSettings, env: Mapping[str, str] | None = None,
     username = settings.username or next((env[n] for n in USERNAMES if env.get(n)), None)
     named = next((n for n in (*before, *PASSWORDS) if env.get(n)), None)
     if not username:
-        raise Denied("no user name for vCenter", server=settings.server, next=f"write vcenter.username or set {USERNAMES[0]}")
+        raise Denied(
+            "no user name for vCenter",
+            server=settings.server,
+            next=f"write vcenter.username or set {USERNAMES[0]}",
+        )
     if settings.password:
         return Credentials(username, settings.password)
     if not named:
-        raise Denied("no password for vCenter", server=settings.server, next=f"write vcenter.password as a reference or set {PASSWORDS[0]}")
+        raise Denied(
+            "no password for vCenter",
+            server=settings.server,
+            next=f"write vcenter.password as a reference or set {PASSWORDS[0]}",
+        )
     return Credentials(username, Secret("env", named, Sources(env=env)))

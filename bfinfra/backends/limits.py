@@ -1,6 +1,7 @@
 """How much of an answer is read, and for how long: bounds by the class of the answer, kept while it comes.
 
-Bytes are counted as unpacked. What a parser makes of them costs many times as much (`[[],[],` or `<a/><a/>` some twenty times), so what opens a value is counted too.
+Bytes are counted as unpacked. What a parser makes of them costs many times as much (`[[],[],` or `<a/><a/>`
+some twenty times), so what opens a value is counted too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from bfinfra.model.records import dataclass
 
 MIB = 1 << 20
 OPENS = {"xml": (b"<", b"="), "json": (b"{", b"[", b",")}
-"""By the word in a content type: what each element, attribute or value begins with. Of any other kind of content all of it is counted."""
+"""By the word in a content type: what each element, attribute or value begins with. Of any other kind of
+content all of it is counted.
+"""
 
 
 class Overstepped(Exception):
@@ -29,14 +32,18 @@ class Overstepped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`size` in bytes; `pieces`: elements and attributes of XML, or values of JSON; `seconds` from the end of the request."""
+    """`size` in bytes; `pieces`: elements and attributes of XML, or values of JSON; `seconds` from the end of
+    the request.
+    """
 
     size: int
     pieces: int
     seconds: float
 
 
-PAGE = Limit(64 * MIB, 2_000_000, 300)  # of a bulk read: 500 machines or Kubernetes objects take a tenth of it
+PAGE = Limit(
+    64 * MIB, 2_000_000, 300
+)  # of a bulk read: 500 machines or Kubernetes objects take a tenth of it
 PLAIN = Limit(16 * MIB, 500_000, 120)
 SMALL = Limit(1 * MIB, 50_000, 90)  # logins, versions, and words about what went wrong
 DEPLOYED = Limit(1 * MIB, 50_000, 7200)  # a deployment from a library is answered when all disks are copied
@@ -44,7 +51,9 @@ LOG = Limit(2 * MIB, 2 * MIB, 120)  # twice what is asked for
 SLOWEST = 50_000  # bytes a second of a part of a file
 RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})")
 BULK = frozenset({"RetrievePropertiesEx", "ContinueRetrievePropertiesEx"})
-ENTRANCE = re.compile(r"/(wcp/login|api/session|rest/com/vmware/cis/session|version|sdk/vimServiceVersions\.xml)")
+ENTRANCE = re.compile(
+    r"/(wcp/login|api/session|rest/com/vmware/cis/session|version|sdk/vimServiceVersions\.xml)"
+)
 
 
 def of(request: httpx2.Request, name: str) -> Limit:
@@ -63,7 +72,9 @@ def of(request: httpx2.Request, name: str) -> Limit:
 
 
 class Bounded(httpx2.SyncByteStream):
-    """The body of an answer, unpacked, block by block. Overstepped where there is more than the limit, or it can't be unpacked."""
+    """The body of an answer, unpacked, block by block. Overstepped where there is more than the limit, or it
+    can't be unpacked.
+    """
 
     def __init__(self, response: httpx2.Response, limit: Limit) -> None:
         self._response, self._limit = response, limit if response.status_code < 400 else SMALL
@@ -83,7 +94,9 @@ class Bounded(httpx2.SyncByteStream):
                 yield block
         except httpx2.DecodingError:
             packed = self._response.headers.get("content-encoding", "")
-            raise Overstepped("can't be unpacked", f"it is not the {packed[:40]!r} that it says", _CHECK) from None
+            raise Overstepped(
+                "can't be unpacked", f"it is not the {packed[:40]!r} that it says", _CHECK
+            ) from None
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -96,7 +109,9 @@ def _opens(response: httpx2.Response) -> tuple[bytes, ...]:
 
 
 class Until(float):
-    """The longest that one read may take, in seconds, that also knows how long `whole` may take: every read of an answer together."""
+    """The longest that one read may take, in seconds, that also knows how long `whole` may take: every read
+    of an answer together.
+    """
 
     whole: float
 
@@ -110,7 +125,9 @@ class Until(float):
 
 
 class Timed(httpcore2.NetworkStream):
-    """A stream whose answers have an end: what drips, header or body, is given up after the time of its class."""
+    """A stream whose answers have an end: what drips, header or body, is given up after the time of its
+    class.
+    """
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
@@ -148,8 +165,11 @@ _CHECK = "see what answers at this address: no server that bfinfra knows sends t
 
 
 def _too_slow(timeout: Until) -> Overstepped:
-    return Overstepped("takes too long", f"it was not whole after {timeout.whole:g} s",
-                       "see whether the server is overloaded, or something between slows it down")
+    return Overstepped(
+        "takes too long",
+        f"it was not whole after {timeout.whole:g} s",
+        "see whether the server is overloaded, or something between slows it down",
+    )
 
 
 def _too_large(why: str) -> Overstepped:

@@ -1,4 +1,6 @@
-"""The one seam: every byte to or from a server goes through `Seam`, which decides where to, whom to trust and what may be written."""
+"""The one seam: every byte to or from a server goes through `Seam`, which decides where to, whom to trust and
+what may be written.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,18 @@ Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
-ENVELOPE = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})  # of a body that comes unpacked
+ENVELOPE = frozenset(
+    {b"content-encoding", b"content-length", b"transfer-encoding"}
+)  # of a body that comes unpacked
 REDIRECTS = (301, 302, 303, 307, 308)
 CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
 @dataclass
 class Tally:
-    """How much was asked: all requests, the writing ones, and each by name. Safe to use from several threads."""
+    """How much was asked: all requests, the writing ones, and each by name. Safe to use from several
+    threads.
+    """
 
     requests: int = 0
     writes: int = 0
@@ -49,15 +55,23 @@ class Tally:
 
 
 class Seam:
-    """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and certificates stay.
+    """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and
+    certificates stay.
 
-    `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing request before it
-    leaves the process. `patience`: seconds for an answer where the usual time is too long. `check` is called before each request
-    but a logout, and raises where the run was asked to end.
+    `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing
+    request before it leaves the process. `patience`: seconds for an answer where the usual time is too long.
+    `check` is called before each request but a logout, and raises where the run was asked to end.
     """
 
-    def __init__(self, *, read_only: bool = False, route: Route | None = None, fillings: Sequence[Filling] = (),
-                 patience: float | None = None, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        *,
+        read_only: bool = False,
+        route: Route | None = None,
+        fillings: Sequence[Filling] = (),
+        patience: float | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self.read_only = read_only
         self.check = check
         self.timeout = httpx2.Timeout(patience, connect=patience / 2) if patience else TIMEOUT
@@ -70,10 +84,19 @@ class Seam:
         self._contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
         self._lock = threading.Lock()
 
-    def client(self, base_url: str, trust: Trust, *, extra_pem: str = "", headers: dict[str, str] | None = None, public: bool = False) -> httpx2.Client:
+    def client(
+        self,
+        base_url: str,
+        trust: Trust,
+        *,
+        extra_pem: str = "",
+        headers: dict[str, str] | None = None,
+        public: bool = False,
+    ) -> httpx2.Client:
         """A client of one server: https only, no redirects, nothing from the environment. Raises Untrusted.
 
-        `public`: for files that anybody may have and a digest vouches for: http too, and redirects are the caller's to judge; no account may be sent there.
+        `public`: for files that anybody may have and a digest vouches for: http too, and redirects are the
+        caller's to judge; no account may be sent there.
         """
         return httpx2.Client(
             base_url=base_url,
@@ -85,7 +108,13 @@ class Seam:
         )
 
     def transport(
-        self, base_url: str, trust: Trust, *, extra_pem: str = "", identity: tuple[str, str] | None = None, public: bool = False
+        self,
+        base_url: str,
+        trust: Trust,
+        *,
+        extra_pem: str = "",
+        identity: tuple[str, str] | None = None,
+        public: bool = False,
     ) -> httpx2.BaseTransport:
         """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors.
 
@@ -104,8 +133,12 @@ class Seam:
             self._open.append(outer)
         return outer
 
-    def _context(self, trust: Trust, extra_pem: str, server: str, identity: tuple[str, str] | None) -> ssl.SSLContext:
-        """One for all servers that are trusted alike, as reading the system's store costs 20 ms; one of its own for who shows a certificate."""
+    def _context(
+        self, trust: Trust, extra_pem: str, server: str, identity: tuple[str, str] | None
+    ) -> ssl.SSLContext:
+        """One for all servers that are trusted alike, as reading the system's store costs 20 ms; one of its
+        own for who shows a certificate.
+        """
         if identity:
             own = tls.context(trust, extra_pem, server)
             tls.identify(own, *identity, server)
@@ -118,16 +151,25 @@ class Seam:
 
     @property
     def routed(self) -> bool:
-        """Whether addresses are led elsewhere: then the world is the sandbox's, and nothing may be done to the real one."""
+        """Whether addresses are led elsewhere: then the world is the sandbox's, and nothing may be done to
+        the real one.
+        """
         return self._route is not None
 
     def where(self, host: str, port: int) -> tuple[str, int]:
-        """The address that is really called for `host` and `port`. Unreachable where the route leads nowhere: nothing slips past it."""
+        """The address that is really called for `host` and `port`. Unreachable where the route leads nowhere:
+        nothing slips past it.
+        """
         if self._route is None or host in LOOPBACK:
             return host, port
         if found := self._route(host, port):
             return found
-        raise Unreachable("the sandbox has no such address", server=f"{host}:{port}", next="it appears when its machine or cluster runs", met=False)
+        raise Unreachable(
+            "the sandbox has no such address",
+            server=f"{host}:{port}",
+            next="it appears when its machine or cluster runs",
+            met=False,
+        )
 
     def connect(self, host: str, port: int, timeout: float) -> None:
         """A bare TCP connect within `timeout` seconds; Unreachable where nobody listens."""
@@ -147,7 +189,9 @@ class Seam:
 class Network(httpx2.BaseTransport):
     """HTTP over real sockets, routed, with a pin checked on each handshake."""
 
-    def __init__(self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
+    def __init__(
+        self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]
+    ) -> None:
         self._pool = httpcore2.ConnectionPool(
             ssl_context=context,
             max_connections=CONNECTIONS,
@@ -168,7 +212,12 @@ class Network(httpx2.BaseTransport):
         )
         with _as_httpx():
             answer = self._pool.handle_request(core)
-        return httpx2.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream, _as_httpx), extensions=answer.extensions)
+        return httpx2.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer.stream, _as_httpx),
+            extensions=answer.extensions,
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -188,7 +237,9 @@ class _Sockets(httpcore2.SyncBackend):
 class _Stream(httpcore2.NetworkStream):
     """A TCP stream that becomes TLS only with a certificate that is trusted."""
 
-    def __init__(self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str) -> None:
+    def __init__(
+        self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str
+    ) -> None:
         self._plain = plain
         self._pin = pin
         self._address = address
@@ -238,19 +289,29 @@ class _Outermost(httpx2.BaseTransport):
             return _as_remote(self._server, name, writing=writing, met=self._server in self._seam.met)
 
         if request.url.scheme != "https":  # an absolute address may say something else than the client's base
-            raise Untrusted(f"{name} would go over {request.url.scheme}", server=self._server, next="this is a defect of bfinfra; please report it")
+            raise Untrusted(
+                f"{name} would go over {request.url.scheme}",
+                server=self._server,
+                next="this is a defect of bfinfra; please report it",
+            )
         hide(request.headers.get("authorization", "").partition(" ")[2])
         with translated():
             response = self._inner.handle_request(request)
         self._seam.met.add(self._server)
         for cookie in response.headers.get_list("set-cookie"):
             hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
-        if not self._public and response.status_code in REDIRECTS and (place := response.headers.get("location")):
+        if (
+            not self._public
+            and response.status_code in REDIRECTS
+            and (place := response.headers.get("location"))
+        ):
             response.close()
             raise Redirected(name, place, self._server)
         headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]
         stream = _Body(limits.Bounded(response, limits.of(request, name)), translated)
-        return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=response.extensions)
+        return httpx2.Response(
+            response.status_code, headers=headers, stream=stream, extensions=response.extensions
+        )
 
     def close(self) -> None:
         self._inner.close()
@@ -261,18 +322,29 @@ class WriteRefused(RemoteError):
 
     def __init__(self, name: str, server: str) -> None:
         super().__init__(
-            f"refused to send {name}", server=server, why="this run only reads", next="this is a defect of bfinfra; please report it"
+            f"refused to send {name}",
+            server=server,
+            why="this run only reads",
+            next="this is a defect of bfinfra; please report it",
         )
 
 
 class Redirected(Rejected):
-    """The server sends its client elsewhere. Nobody follows: what it was sent, credentials included, is not for whoever it names."""
+    """The server sends its client elsewhere. Nobody follows: what it was sent, credentials included, is not
+    for whoever it names.
+    """
 
     def __init__(self, name: str, place: str, server: str) -> None:
-        url = re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#@]*@", r"\1", place).partition("?")[0].partition("#")[0]  # no account, no query: either may hold a secret
+        url = (
+            re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#@]*@", r"\1", place).partition("?")[0].partition("#")[0]
+        )  # no account, no query: either may hold a secret
         self.place = "".join(c for c in url if c.isprintable())[:200]
-        super().__init__(f"{name} is answered by a redirect", server=server, why=f"it leads to {self.place}",
-                         next="nothing was sent there; if that is the right server, write its address into the site")
+        super().__init__(
+            f"{name} is answered by a redirect",
+            server=server,
+            why=f"it leads to {self.place}",
+            next="nothing was sent there; if that is the right server, write its address into the site",
+        )
 
 
 class _Body(httpx2.SyncByteStream):
@@ -294,7 +366,12 @@ def _as_httpx() -> Iterator[None]:
     """httpcore2's errors under httpx2's names: both libraries name them alike."""
     try:
         yield
-    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
+    except (
+        httpcore2.TimeoutException,
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        httpcore2.UnsupportedProtocol,
+    ) as error:
         raise getattr(httpx2, type(error).__name__)(_reason(error)) from error
 
 
@@ -306,7 +383,9 @@ def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[
         raise _unreachable(server, error, met=met) from None
     except limits.Overstepped as error:
         made = Unanswered if writing else Malformed
-        raise made(f"the answer to {name} {error.what}", server=server, why=error.why, next=error.next) from None
+        raise made(
+            f"the answer to {name} {error.what}", server=server, why=error.why, next=error.next
+        ) from None
     except httpx2.TransportError as error:
         if writing:
             raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None
@@ -314,13 +393,21 @@ def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[
 
 
 def _unreachable(server: str, error: BaseException, *, met: bool) -> Unreachable:
-    return Unreachable("no connection", server=server, why=_reason(error), next="check the address, and that the server runs and no firewall is between", met=met)
+    return Unreachable(
+        "no connection",
+        server=server,
+        why=_reason(error),
+        next="check the address, and that the server runs and no firewall is between",
+        met=met,
+    )
 
 
 def _reason(error: BaseException) -> str:
     text = (
         (error.strerror if isinstance(error, OSError) else "")
         or ERRNO.sub("", str(error))
-        or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(type(error).__name__, type(error).__name__)
+        or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(
+            type(error).__name__, type(error).__name__
+        )
     )
     return "".join(c for c in text if c.isprintable())[:300]

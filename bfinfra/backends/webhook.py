@@ -18,16 +18,25 @@ PASSES = (408, 425, 429, 500, 502, 503, 504)
 
 
 def post(seam: Seam, hook: Notify, body: Mapping[str, Any]) -> None:
-    """Deliver once; whoever calls may call again with the same body, whose `id` tells the receiver that it has it. RemoteError.
+    """Deliver once; whoever calls may call again with the same body, whose `id` tells the receiver that it
+    has it. RemoteError.
 
-    `X-Bfinfra-Signature: sha256=HEX` is the HMAC-SHA256, under the secret, of the text `TIMESTAMP.BODY`; `X-Bfinfra-Timestamp` has the timestamp, in seconds
-    since the epoch, so that what somebody recorded can't be sent again later.
+    `X-Bfinfra-Signature: sha256=HEX` is the HMAC-SHA256, under the secret, of the text `TIMESTAMP.BODY`;
+    `X-Bfinfra-Timestamp` has the timestamp, in seconds since the epoch, so that what somebody recorded can't
+    be sent again later.
     """
     parts = urlsplit(hook.url)
     data, at = json.dumps(body, separators=(",", ":"), sort_keys=True).encode(), str(int(time.time()))
     signature = hmac.new(hook.secret.reveal().encode(), f"{at}.".encode() + data, hashlib.sha256).hexdigest()
-    headers = {"Content-Type": "application/json", "X-Bfinfra-Timestamp": at, "X-Bfinfra-Signature": f"sha256={signature}"}
-    with seam.client(f"https://{parts.netloc}", hook.trust) as client, client.stream("POST", hook.url, content=data, headers=headers) as answer:
+    headers = {
+        "Content-Type": "application/json",
+        "X-Bfinfra-Timestamp": at,
+        "X-Bfinfra-Signature": f"sha256={signature}",
+    }
+    with (
+        seam.client(f"https://{parts.netloc}", hook.trust) as client,
+        client.stream("POST", hook.url, content=data, headers=headers) as answer,
+    ):
         if not answer.is_success:
             raise _error(answer.status_code, answer.headers.get("retry-after", ""), parts.netloc)
 
@@ -35,5 +44,15 @@ def post(seam: Seam, hook: Notify, body: Mapping[str, Any]) -> None:
 def _error(code: int, after: str, server: str) -> RemoteError:
     what = "the webhook does not take the message"
     if code in PASSES:
-        return Busy(what, server=server, why=f"it answers {code}", retry_after=float(after) if after.isdigit() and len(after) < 6 else None)
-    return Rejected(what, server=server, why=f"it answers {code}", next="look at the address and at the secret that signs it" if code in (401, 403, 404) else "")
+        return Busy(
+            what,
+            server=server,
+            why=f"it answers {code}",
+            retry_after=float(after) if after.isdigit() and len(after) < 6 else None,
+        )
+    return Rejected(
+        what,
+        server=server,
+        why=f"it answers {code}",
+        next="look at the address and at the secret that signs it" if code in (401, 403, 404) else "",
+    )

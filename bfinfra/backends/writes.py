@@ -8,13 +8,15 @@ import httpx2
 
 SOAP_READS = frozenset(
     """
-    CancelRetrievePropertiesEx CancelWaitForUpdates CheckPrivileges ContinueRetrievePropertiesEx CreateContainerView CreateFilter
-    CreateImportSpec CreatePropertyCollector CurrentTime DestroyPropertyCollector DestroyPropertyFilter DestroyView Fetch
-    FetchUserPrivilegeOnEntities FindAllByUuid FindByInventoryPath FindByUuid FindChild HasPrivilegeOnEntities
-    HasUserPrivilegeOnEntities HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmCheckRequirements
-    PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx
-    QueryConfigTarget QueryEvents QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties
-    RetrievePropertiesEx RetrieveServiceContent RetrieveUserGroups SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
+    CancelRetrievePropertiesEx CancelWaitForUpdates CheckPrivileges ContinueRetrievePropertiesEx
+    CreateContainerView CreateFilter CreateImportSpec CreatePropertyCollector CurrentTime
+    DestroyPropertyCollector DestroyPropertyFilter DestroyView Fetch FetchUserPrivilegeOnEntities
+    FindAllByUuid FindByInventoryPath FindByUuid FindChild HasPrivilegeOnEntities HasUserPrivilegeOnEntities
+    HttpNfcLeaseGetManifest Login Logout ParseDescriptor PbmCheckCompatibility PbmCheckRequirements
+    PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent
+    QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx QueryConfigTarget QueryEvents
+    QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties RetrievePropertiesEx
+    RetrieveServiceContent RetrieveUserGroups SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
     """.split()  # noqa: SIM905 - forty names read better as a text
 )
 POST_READS = re.compile(

@@ -1,4 +1,6 @@
-"""The command line: arguments → one call of bfinfra.app. No logic; nothing heavy is imported before it is needed."""
+"""The command line: arguments → one call of bfinfra.app. No logic; nothing heavy is imported before it is
+needed.
+"""
 
 from __future__ import annotations
 

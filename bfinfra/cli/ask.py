@@ -30,20 +30,34 @@ def allowed(args: argparse.Namespace) -> Allow:
     """What the options allow. BfinfraError for what is no address."""
     deletes, disrupts = _words(args.allow_delete), _words(args.allow_disruption)
     everything = args.verb == "destroy" or "all" in deletes
-    return Allow(every_delete=everything, every_disruption="all" in disrupts, delete=_keys("--allow-delete", deletes),
-                 disrupt=_keys("--allow-disruption", disrupts))
+    return Allow(
+        every_delete=everything,
+        every_disruption="all" in disrupts,
+        delete=_keys("--allow-delete", deletes),
+        disrupt=_keys("--allow-disruption", disrupts),
+    )
 
 
 def must_be_able(args: argparse.Namespace) -> None:
     """BfinfraError where a confirmation is wanted and nobody can be asked."""
     if not (args.yes or _somebody()):
-        raise BfinfraError(Problem(f"{args.verb} wants a confirmation, and there is no terminal to ask on", "",
-                                   "standard input or standard error is no terminal",
-                                   f"look with: bfinfra plan{' --destroy' if args.verb == 'destroy' else ''} SITE; then run with --yes"))
+        raise BfinfraError(
+            Problem(
+                f"{args.verb} wants a confirmation, and there is no terminal to ask on",
+                "",
+                "standard input or standard error is no terminal",
+                (
+                    f"look with: bfinfra plan{' --destroy' if args.verb == 'destroy' else ''} SITE; then "
+                    "run with --yes"
+                ),
+            )
+        )
 
 
 def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
-    """Ask for `yes`, and for the name of everything precious that goes or is disrupted; None where the answer is anything else."""
+    """Ask for `yes`, and for the name of everything precious that goes or is disrupted; None where the answer
+    is anything else.
+    """
     if not found.pending or found.problems or found.unreadable:
         return allow
     typed = [item for item in found.pending if _grave(item, allow)]
@@ -53,23 +67,41 @@ def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
             return None
     if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ", stop) != "yes":
         return None
-    goes = frozenset(item.key for item in found.pending if item.action in (Action.DELETE, Action.REPLACE) or any(s.destructive for s in item.steps))
+    goes = frozenset(
+        item.key
+        for item in found.pending
+        if item.action in (Action.DELETE, Action.REPLACE) or any(s.destructive for s in item.steps)
+    )
     return replace(allow, delete=allow.delete | goes, disrupt=allow.disrupt | {item.key for item in typed})
 
 
 def _grave(item: Item, allow: Allow) -> bool:
-    goes = any(s.destructive for s in item.steps) or (item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS))
-    disrupts = item.action is not Action.DELETE and item.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
-    return bool((goes and item.key not in allow.delete) or (disrupts and not (allow.every_disruption or item.key in allow.disrupt)))
+    goes = any(s.destructive for s in item.steps) or (
+        item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS)
+    )
+    disrupts = item.action is not Action.DELETE and item.disruption in (
+        Disruption.REBOOT,
+        Disruption.POWER_CYCLE,
+    )
+    return bool(
+        (goes and item.key not in allow.delete)
+        or (disrupts and not (allow.every_disruption or item.key in allow.disrupt))
+    )
 
 
 def _what(item: Item) -> str:
     if item.action in (Action.DELETE, Action.REPLACE):
-        inside = f" and what is not this site's in it: {', '.join(map(safe, item.contents))}" if item.contents else ""
+        inside = (
+            f" and what is not this site's in it: {', '.join(map(safe, item.contents))}"
+            if item.contents
+            else ""
+        )
         return f"This will {item.action} {safe(item.key)}{inside}."
     if destroyed := [safe(s.title()) for s in item.steps if s.destructive]:
         return f"This will {', '.join(destroyed)}: what is on it can't be had back."
-    why = "; ".join(dict.fromkeys(safe(s.why) for s in item.steps if s.why and s.disruption is not Disruption.NONE))
+    why = "; ".join(
+        dict.fromkeys(safe(s.why) for s in item.steps if s.why and s.disruption is not Disruption.NONE)
+    )
     return f"This means a {item.disruption} for {safe(item.key)}{': ' + why if why else ''}."
 
 

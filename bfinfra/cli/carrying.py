@@ -1,4 +1,6 @@
-"""What a site names outside of itself, as it is carried into a cluster: which files, which secrets, and what is left out."""
+"""What a site names outside of itself, as it is carried into a cluster: which files, which secrets, and what
+is left out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ NOTED = "a check compares what stands with what was noted when it was made"
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """`files`: path below the site's folder → content; `secrets`: path → key in the Secret; `left`: what is left out, and why."""
+    """`files`: path below the site's folder → content; `secrets`: path → key in the Secret; `left`: what is
+    left out, and why.
+    """
 
     files: dict[str, bytes]
     secrets: dict[str, str]
@@ -36,7 +40,9 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What is carried while it is gathered. `spare`: of the files, those that a check can do without, as it may wait for them."""
+    """What is carried while it is gathered. `spare`: of the files, those that a check can do without, as it
+    may wait for them.
+    """
 
     files: dict[Path, None] = field(default_factory=dict)
     spare: dict[Path, tuple[str, list[Path]]] = field(default_factory=dict)
@@ -46,9 +52,11 @@ class _Load:
 
 
 def carried(site: Site, base: Path, *, applies: bool) -> Carried:
-    """What goes into the ConfigMap, what into the Secret, and what is left out: what isn't there yet, or isn't used.
+    """What goes into the ConfigMap, what into the Secret, and what is left out: what isn't there yet, or
+    isn't used.
 
-    `applies`: what it is carried for applies as well. BfinfraError for what must be there and isn't, is elsewhere or too large.
+    `applies`: what it is carried for applies as well. BfinfraError for what must be there and isn't, is
+    elsewhere or too large.
     """
     load = _Load(dict.fromkeys(Path(file).absolute() for file in site.files))
     used = (*used_settings(site, site.resources), "drift")
@@ -76,7 +84,11 @@ def carried(site: Site, base: Path, *, applies: bool) -> Carried:
     if load.problems:
         raise BfinfraError(*load.problems)
     _fit(load, applies=applies)
-    return Carried({str(below(path, base)): path.read_bytes() for path in load.files}, load.secrets, tuple(load.left.values()))
+    return Carried(
+        {str(below(path, base)): path.read_bytes() for path in load.files},
+        load.secrets,
+        tuple(load.left.values()),
+    )
 
 
 def _take(load: _Load, site: Site, at: Spot, file: LocalFile) -> None:
@@ -93,7 +105,9 @@ def _take(load: _Load, site: Site, at: Spot, file: LocalFile) -> None:
 
 
 def _fit(load: _Load, *, applies: bool) -> None:
-    """Leave out the largest of what a check can do without, until the rest fits. BfinfraError where it doesn't fit even then."""
+    """Leave out the largest of what a check can do without, until the rest fits. BfinfraError where it
+    doesn't fit even then.
+    """
     sizes = {path: path.stat().st_size for path in load.files}
     for named, paths in () if applies else _largest_first(load, sizes):
         if sum(sizes[path] for path in load.files) <= LARGEST:
@@ -104,10 +118,17 @@ def _fit(load: _Load, *, applies: bool) -> None:
     large = sum(sizes[path] for path in load.files)
     if large > LARGEST:
         worst = max(load.files, key=lambda path: sizes[path])
-        raise BfinfraError(Problem(
-            "the site's files are too large for a ConfigMap", str(worst), f"{large} bytes in all, at most {LARGEST} fit",
-            "put an appliance behind an address (ova: {url: …}), or mount the site's folder from a volume of your own",
-        ))
+        raise BfinfraError(
+            Problem(
+                "the site's files are too large for a ConfigMap",
+                str(worst),
+                f"{large} bytes in all, at most {LARGEST} fit",
+                (
+                    "put an appliance behind an address (ova: {url: …}), or mount the site's folder from a "
+                    "volume of your own"
+                ),
+            )
+        )
 
 
 def _largest_first(load: _Load, sizes: dict[Path, int]) -> Iterator[tuple[str, list[Path]]]:
@@ -124,6 +145,11 @@ def below(path: Path, base: Path) -> Path:
     try:
         return Path(path).absolute().relative_to(base)
     except ValueError:
-        raise BfinfraError(Problem(
-            "it lies outside of the site's folder", str(path), f"what a CronJob mounts is named below {base}", "move it there",
-        )) from None
+        raise BfinfraError(
+            Problem(
+                "it lies outside of the site's folder",
+                str(path),
+                f"what a CronJob mounts is named below {base}",
+                "move it there",
+            )
+        ) from None

@@ -1,4 +1,6 @@
-"""Completion scripts for bash, zsh and fish, made from the parser itself: they can't know other words than it does."""
+"""Completion scripts for bash, zsh and fish, made from the parser itself: they can't know other words than it
+does.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ FILES = "@files"
 
 @dataclass(frozen=True)
 class Option:
-    """An option: its spellings, what it does, the words it takes (FILES for anything else, empty for a switch)."""
+    """An option: its spellings, what it does, the words it takes (FILES for anything else, empty for a
+    switch).
+    """
 
     flags: tuple[str, ...]
     about: str
@@ -105,11 +109,25 @@ def fish(found: list[Command]) -> str:
     for command in found:
         when = _fish_when(command, {word for word, _ in command.follow})
         for word, about in command.follow:
-            lines.append(f"complete -c bfinfra -n {when} " + ("-F" if word == FILES else f"-a {word} -d {_quoted(about)}"))
+            lines.append(
+                f"complete -c bfinfra -n {when} "
+                + ("-F" if word == FILES else f"-a {word} -d {_quoted(about)}")
+            )
         for option in command.options:
-            names = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
-            takes = "" if not option.words else " -r -F" if FILES in option.words else f" -x -a {_quoted(' '.join(option.words))}"
-            lines.append(f"complete -c bfinfra -n {_fish_when(command, set())} {names}{takes} -d {_quoted(option.about)}")
+            names = " ".join(
+                f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags
+            )
+            takes = (
+                ""
+                if not option.words
+                else " -r -F"
+                if FILES in option.words
+                else f" -x -a {_quoted(' '.join(option.words))}"
+            )
+            lines.append(
+                f"complete -c bfinfra -n {_fish_when(command, set())} {names}{takes} -d "
+                f"{_quoted(option.about)}"
+            )
     return "\n".join(lines)
 
 
@@ -121,7 +139,11 @@ def _words(action: argparse.Action) -> tuple[str, ...]:
 
 def _valued(found: list[Command]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Options that take a word, each once: no two commands give one option different words."""
-    return list(dict.fromkeys((option.flags, option.words) for command in found for option in command.options if option.words))
+    return list(
+        dict.fromkeys(
+            (option.flags, option.words) for command in found for option in command.options if option.words
+        )
+    )
 
 
 def _cases(found: Iterator[tuple[str, str]]) -> str:

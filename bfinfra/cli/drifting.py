@@ -29,8 +29,14 @@ def drift(args: argparse.Namespace) -> int:
     found = app.drift(site, around=setting)
     screen = Screen.of(args)
     if not args.news or found.blind or found.new or found.ended:
-        screen.show(lambda style: render.news(found, style) if args.news and not found.blind else render.text(found, style), lambda: render.data(found),
-                    markdown=lambda style: render.markdown(found, style), lines=lambda: render.lines(found))
+        screen.show(
+            lambda style: (
+                render.news(found, style) if args.news and not found.blind else render.text(found, style)
+            ),
+            lambda: render.data(found),
+            markdown=lambda style: render.markdown(found, style),
+            lines=lambda: render.lines(found),
+        )
     _files(args, site, found, screen)
     told = _told(site, found, setting, screen)
     if not args.forget:

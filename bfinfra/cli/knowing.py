@@ -21,10 +21,19 @@ def kinds(args: argparse.Namespace) -> int:
 
     if args.kind and args.kind not in registry.names():
         near = difflib.get_close_matches(args.kind, registry.names(), 1)
-        raise BfinfraError(Problem(f"there is no kind {args.kind}", next=f"did you mean {near[0]}?" if near else "bfinfra kinds lists them"))
+        raise BfinfraError(
+            Problem(
+                f"there is no kind {args.kind}",
+                next=f"did you mean {near[0]}?" if near else "bfinfra kinds lists them",
+            )
+        )
     found = {name: registry.kind(name) for name in ([args.kind] if args.kind else registry.names())}
-    Screen.of(args).show(lambda style: render.one(args.kind, found[args.kind], style) if args.kind else render.table(found, style),
-                         lambda: render.data(found))
+    Screen.of(args).show(
+        lambda style: (
+            render.one(args.kind, found[args.kind], style) if args.kind else render.table(found, style)
+        ),
+        lambda: render.data(found),
+    )
     return 0
 
 
@@ -37,7 +46,9 @@ def schema(args: argparse.Namespace) -> int:
         print(data.text(made()))
         return 0
     Path(args.out).write_text(data.text(made()) + "\n")
-    Screen.of(args).say(f"wrote {args.out}; a site uses it with the first line: # yaml-language-server: $schema={args.out}")
+    Screen.of(args).say(
+        f"wrote {args.out}; a site uses it with the first line: # yaml-language-server: $schema={args.out}"
+    )
     return 0
 
 
@@ -70,7 +81,9 @@ def lint(args: argparse.Namespace) -> int:
 
     asked = Asked(args.plugin_version, args.total_gpu_memory)
     found = [remark for file in args.files for remark in look(Path(file), _text(file), asked)]
-    Screen.of(args).show(lambda style: render.text(found, asked.version, style), lambda: render.data(found, asked.version))
+    Screen.of(args).show(
+        lambda style: render.text(found, asked.version, style), lambda: render.data(found, asked.version)
+    )
     return 1 if any(each.level == "error" for each in found) else 0
 
 

@@ -1,4 +1,6 @@
-"""From arguments to an exit code: errors become problems on stderr, signals 130 and 143, a closed pipe silence."""
+"""From arguments to an exit code: errors become problems on stderr, signals 130 and 143, a closed pipe
+silence.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,16 @@ if TYPE_CHECKING:
     from bfinfra.model.errors import BfinfraError
 
 PIPE = 128 + signal.SIGPIPE
-UNUSED = ("anyio", "h2", "sniffio", "trio", *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")))
-"""What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses it, and it takes a tenth of a second to import."""
+UNUSED = (
+    "anyio",
+    "h2",
+    "sniffio",
+    "trio",
+    *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")),
+)
+"""What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command
+uses it, and it takes a tenth of a second to import.
+"""
 
 
 def program() -> NoReturn:
@@ -35,15 +45,21 @@ def program() -> NoReturn:
 
 
 def lean() -> None:
-    """Go without what costs a command time and does nothing for it: what it makes lives to its end, so garbage is not looked for. Commands that last enable that."""
+    """Go without what costs a command time and does nothing for it: what it makes lives to its end, so
+    garbage is not looked for. Commands that last enable that.
+    """
     gc.disable()
     gc.set_threshold(200_000, 100, 100)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no package that happens to lie beside looks at what is validated, nor is it looked for
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # no package that happens to lie beside looks at what is validated, nor is it looked for
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
 
 
 def leave(code: int) -> NoReturn:
-    """End now: all is told and every session closed. Nobody waits for threads whose servers still answer what nobody wants to know, and what was read is not taken apart."""
+    """End now: all is told and every session closed. Nobody waits for threads whose servers still answer what
+    nobody wants to know, and what was read is not taken apart.
+    """
     atexit._run_exitfuncs()  # noqa: SLF001 - libraries tidy up behind themselves
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -106,11 +122,21 @@ def _said(error: Exception) -> BfinfraError:
     if isinstance(error, BfinfraError):
         return error
     if isinstance(error, FileNotFoundError) and not error.filename and _adrift():
-        return BfinfraError(Problem("the current folder is gone", why="it was deleted while a shell stood in it", next="cd to a folder that is there"))
+        return BfinfraError(
+            Problem(
+                "the current folder is gone",
+                why="it was deleted while a shell stood in it",
+                next="cd to a folder that is there",
+            )
+        )
     if isinstance(error, OSError):
         return BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or "")))
-    return BfinfraError(Problem(f"this should not happen: {type(error).__name__}: {error}",
-                                next="run it again with BFINFRA_TRACEBACK=1 and report what it prints"))
+    return BfinfraError(
+        Problem(
+            f"this should not happen: {type(error).__name__}: {error}",
+            next="run it again with BFINFRA_TRACEBACK=1 and report what it prints",
+        )
+    )
 
 
 def _adrift() -> bool:
@@ -122,8 +148,16 @@ def _adrift() -> bool:
 
 
 def _printable() -> None:
-    """A terminal that lacks a letter gets its number instead of an error; a stream that is closed leaves its number to no socket."""
-    sys.stdin, sys.stdout, sys.stderr = sys.stdin or closed(os.O_RDONLY), sys.stdout or Unheard(), sys.stderr or closed(os.O_WRONLY)
+    """A terminal that lacks a letter gets its number instead of an error; a stream that is closed leaves its
+    number to no socket.
+    """
+    sys.stdin, sys.stdout, sys.stderr = (
+        sys.stdin or closed(os.O_RDONLY),
+        sys.stdout or Unheard(),
+        sys.stderr or closed(os.O_WRONLY),
+    )
     for stream in (sys.stdout, sys.stderr):
-        if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
+        if (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8" and hasattr(
+            stream, "reconfigure"
+        ):
             stream.reconfigure(errors="backslashreplace")

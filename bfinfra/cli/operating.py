@@ -21,14 +21,27 @@ def operate(args: argparse.Namespace) -> int:
     try:
         from bfinfra.operator.running import How, run
     except ModuleNotFoundError as error:
-        raise BfinfraError(Problem("the operator's libraries are not installed", why=f"there is no {error.name}", next="pip install 'bfinfra[operator]'")) from None
+        raise BfinfraError(
+            Problem(
+                "the operator's libraries are not installed",
+                why=f"there is no {error.name}",
+                next="pip install 'bfinfra[operator]'",
+            )
+        ) from None
     from bfinfra.operator.job import Mould
 
     address, _, port = args.metrics.rpartition(":")
     namespace, _, name = args.lease.rpartition("/")
     if not port.isdecimal() or not name:
         raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
-    how = How(Mould(args.image, tuple(args.pull)), (address.strip("[]"), int(port)), tuple(args.namespaces), args.jobs, (namespace, name), args.kubeconfig or "")
+    how = How(
+        Mould(args.image, tuple(args.pull)),
+        (address.strip("[]"), int(port)),
+        tuple(args.namespaces),
+        args.jobs,
+        (namespace, name),
+        args.kubeconfig or "",
+    )
     gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
     gc.enable()
     args.stop.serves = True
@@ -52,24 +65,47 @@ def site(args: argparse.Namespace) -> int:
 
     loaded, _ = where.site(args)
     given, commands, left = _given(loaded)
-    language = _definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["site"]
+    language = _definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "properties"
+    ]["site"]
     name = called(loaded.name)
-    print(manifest(manifests(name, written([Path(each) for each in args.sites], language), given, namespace=args.namespace or "", interval=args.every)))
+    print(
+        manifest(
+            manifests(
+                name,
+                written([Path(each) for each in args.sites], language),
+                given,
+                namespace=args.namespace or "",
+                interval=args.every,
+            )
+        )
+    )
     if left:
         Screen.of(args).say(left)
     if commands:
         into = f" --namespace {args.namespace}" if args.namespace else ""
-        Screen.of(args).say(f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}")
+        Screen.of(args).say(
+            f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}"
+        )
     return 0
 
 
 def job(args: argparse.Namespace) -> int:
-    """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again finds nothing else."""
+    """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again
+    finds nothing else.
+    """
     from bfinfra.operator.approval import Approval
     from bfinfra.operator.work import Order, work
 
     args.stop.begin_writing()
-    order = Order(Approval(args.approval), args.approved, destroy=args.destroy, known=tuple(args.known), stood=args.stood, stop=args.stop.flag)
+    order = Order(
+        Approval(args.approval),
+        args.approved,
+        destroy=args.destroy,
+        known=tuple(args.known),
+        stood=args.stood,
+        stop=args.stop.flag,
+    )
     found = work(Path(args.site), order)
     Path(args.result).write_text(found.text())
     print(f"{found.outcome}{f': {found.why}' if found.why else ''}")
@@ -84,7 +120,9 @@ def _definition() -> dict[str, Any]:
 
 
 def _given(loaded: Site) -> tuple[Any, list[str], str]:
-    """What the site names outside of itself, the words that make the Secret, and what is left out. BfinfraError for what a Job can't have."""
+    """What the site names outside of itself, the words that make the Secret, and what is left out.
+    BfinfraError for what a Job can't have.
+    """
     from bfinfra.cli.carrying import below, carried
     from bfinfra.cli.scheduling import no_keyring, variables
     from bfinfra.operator.manifest import Given, unfit
@@ -96,7 +134,17 @@ def _given(loaded: Site) -> tuple[Any, list[str], str]:
     own = {str(below(path, base)) for path in loaded.files}
     plain = {path: content for path, content in found.files.items() if path not in own}
     if bad := [path for path in (*plain, *secrets) if unfit(path)]:
-        raise BfinfraError(Problem(f"a Site can't carry {', '.join(bad)}", str(base), "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself", "give it another name"))
+        raise BfinfraError(
+            Problem(
+                f"a Site can't carry {', '.join(bad)}",
+                str(base),
+                "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself",
+                "give it another name",
+            )
+        )
     env = variables(loaded)
-    words = [*(f'--from-literal={name}="${name}"' for name in env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]
+    words = [
+        *(f'--from-literal={name}="${name}"' for name in env),
+        *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
+    ]
     return Given(env, secrets, plain), words, found.words()

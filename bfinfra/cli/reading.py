@@ -28,16 +28,27 @@ def validate(args: argparse.Namespace) -> int:
         site, _ = where.site(args)
     except SiteError as error:
         if screen.output in ("json", "jsonl"):
-            found = data.document("validation", site="", valid=False, problems=[data.problem(p) for p in error.problems], warnings=[])
+            found = data.document(
+                "validation",
+                site="",
+                valid=False,
+                problems=[data.problem(p) for p in error.problems],
+                warnings=[],
+            )
             screen.show(lambda _: "", lambda: found)
         else:
             screen.error(error)
         return 1
     warned = [w.problem for w in site.warnings]
-    found = data.document("validation", site=site.name, valid=True, problems=[], warnings=[data.problem(p) for p in warned])
+    found = data.document(
+        "validation", site=site.name, valid=True, problems=[], warnings=[data.problem(p) for p in warned]
+    )
     rest = f", {count(len(warned), 'warning')}" if warned else ""
     good = f"{site.name}: {count(len(site.resources), 'resource')}, nothing wrong{rest}."
-    screen.show(lambda style: "\n\n".join(filter(None, [problems.warnings(site.warnings, style), good])), lambda: found)
+    screen.show(
+        lambda style: "\n\n".join(filter(None, [problems.warnings(site.warnings, style), good])),
+        lambda: found,
+    )
     return 0
 
 
@@ -71,7 +82,10 @@ def graph(args: argparse.Namespace) -> int:
 
     site = app.load(*args.sites)
     before = waits(site.resources, {})
-    Screen.of(args).show(lambda _: graphs.dot(before, site.name) if args.dot else graphs.tree(before), lambda: graphs.data(before, site.name))
+    Screen.of(args).show(
+        lambda _: graphs.dot(before, site.name) if args.dot else graphs.tree(before),
+        lambda: graphs.data(before, site.name),
+    )
     return 0
 
 

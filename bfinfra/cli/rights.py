@@ -24,14 +24,21 @@ def privileges(args: argparse.Namespace) -> int:
     found = app.privileges(site, [use for use in Use if use in (args.uses or Use)])
     account = args.account or (site.vcenter and site.vcenter.username) or "ACCOUNT"
     if args.form == "govc" and not args.account:
-        raise BfinfraError(Problem("the commands give rights to an account, and none is named", why="the site's own may be an administrator, who would have fewer then",
-                                   next="add --account bfinfra@vsphere.local, or whichever account shall run bfinfra"))
+        raise BfinfraError(
+            Problem(
+                "the commands give rights to an account, and none is named",
+                why="the site's own may be an administrator, who would have fewer then",
+                next="add --account bfinfra@vsphere.local, or whichever account shall run bfinfra",
+            )
+        )
     if args.form == "govc":
         print(render.govc(found, account))
     elif args.form == "rbac":
         print(render.manifest(found, account, _cluster(found, args.cluster)))
     else:
-        Screen.of(args).show(lambda style: render.text(found, account, style), lambda: render.data(found, account))
+        Screen.of(args).show(
+            lambda style: render.text(found, account, style), lambda: render.data(found, account)
+        )
     return 0
 
 
@@ -50,7 +57,20 @@ def _cluster(found: Rights, wanted: str | None) -> Key:
         return known[0]
     named = next((key for key in known if str(key) == wanted), None)
     if named is None:
-        what = f"the site has no cluster {wanted}" if wanted else "whose manifest?" if known else "the site has no cluster that takes roles"
+        what = (
+            f"the site has no cluster {wanted}"
+            if wanted
+            else "whose manifest?"
+            if known
+            else "the site has no cluster that takes roles"
+        )
         there = ", ".join(map(str, known)) or "supervisor namespaces give rights by access"
-        raise BfinfraError(Problem(what, "--cluster", f"there is: {there}", "name one of these" if known else "leave --as rbac out"))
+        raise BfinfraError(
+            Problem(
+                what,
+                "--cluster",
+                f"there is: {there}",
+                "name one of these" if known else "leave --as rbac out",
+            )
+        )
     return named

@@ -67,7 +67,9 @@ def faults(args: argparse.Namespace) -> int:
     folder = _one(args)
     running = sandbox.running(folder)
     if running is None:
-        raise BfinfraError(Problem(f"the sandbox {folder.name} does not run", next="bfinfra sandbox start SITE"))
+        raise BfinfraError(
+            Problem(f"the sandbox {folder.name} does not run", next="bfinfra sandbox start SITE")
+        )
     if args.clear:
         _control(running, "DELETE", None)
         Screen.of(args).say("no more faults")
@@ -80,7 +82,9 @@ def faults(args: argparse.Namespace) -> int:
 
 def _rules(path: str) -> list[Any]:
     try:
-        documents = foreign.documents(sys.stdin.read(foreign.LARGEST + 1) if path == "-" else small(Path(path)))
+        documents = foreign.documents(
+            sys.stdin.read(foreign.LARGEST + 1) if path == "-" else small(Path(path))
+        )
     except foreign.Unfit as error:
         raise BfinfraError(Problem("the faults can't be read", path, str(error))) from None
     found = documents[0] if len(documents) == 1 else documents
@@ -94,13 +98,20 @@ def _control(running: Running, method: str, body: Any) -> None:
     """One call of the sandbox's control door, which is plain HTTP on loopback."""
     connection = http.client.HTTPConnection(running.control, timeout=TIMEOUT)
     try:
-        connection.request(method, "/faults", None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+        connection.request(
+            method,
+            "/faults",
+            None if body is None else json.dumps(body),
+            {"Content-Type": "application/json"},
+        )
         answer = connection.getresponse()
         words = answer.read().decode(errors="replace")
         if answer.status >= 400:
             raise BfinfraError(Problem("the sandbox refuses the faults", why=words))
     except (OSError, http.client.HTTPException) as error:
-        raise BfinfraError(Problem("the sandbox does not answer", running.control, str(error), "bfinfra sandbox status")) from None
+        raise BfinfraError(
+            Problem("the sandbox does not answer", running.control, str(error), "bfinfra sandbox status")
+        ) from None
     finally:
         connection.close()
 
@@ -119,7 +130,13 @@ def _one(args: argparse.Namespace) -> Path:
     if len(found) == 1:
         return found[0]
     names = ", ".join(path.name for path in found)
-    raise BfinfraError(Problem("which sandbox?" if found else "there is no sandbox", why=names, next="name it, or the SITE whose world it is, or --world FILE"))
+    raise BfinfraError(
+        Problem(
+            "which sandbox?" if found else "there is no sandbox",
+            why=names,
+            next="name it, or the SITE whose world it is, or --world FILE",
+        )
+    )
 
 
 def _show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
@@ -130,13 +147,28 @@ def _show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
         return
     screen.show(
         lambda _: "\n".join(line for folder, each in found.items() for line in _text(folder, each)),
-        lambda: document("sandboxes", sandboxes=[
-            {"name": folder.name, "state": str(folder), "pid": each.pid, "ca_file": str(each.ca_file), "control": each.control,
-             "addresses": dict(each.addresses), "clients": dict(each.clients), "env_file": str(each.env_file)} for folder, each in found.items()
-        ]),
+        lambda: document(
+            "sandboxes",
+            sandboxes=[
+                {
+                    "name": folder.name,
+                    "state": str(folder),
+                    "pid": each.pid,
+                    "ca_file": str(each.ca_file),
+                    "control": each.control,
+                    "addresses": dict(each.addresses),
+                    "clients": dict(each.clients),
+                    "env_file": str(each.env_file),
+                }
+                for folder, each in found.items()
+            ],
+        ),
     )
     if screen.output == "text" and sys.stdout.isatty():
-        screen.say(f'For govc, kubectl and others, let a shell take these lines in: eval "$(bfinfra sandbox status {next(iter(found)).name})"')
+        screen.say(
+            'For govc, kubectl and others, let a shell take these lines in: eval "$(bfinfra sandbox '
+            f'status {next(iter(found)).name})"'
+        )
 
 
 def _text(folder: Path, found: Running) -> Iterator[str]:

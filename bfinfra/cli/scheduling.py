@@ -34,7 +34,10 @@ def systemd(args: argparse.Namespace) -> int:
     if args.out:
         folder = Path(args.out)
         _write(folder, units)
-        Screen.of(args).say(f"wrote {', '.join(str(folder / name) for name in units)}\nnext: systemctl daemon-reload && systemctl enable --now {list(units)[1]}")
+        Screen.of(args).say(
+            f"wrote {', '.join(str(folder / name) for name in units)}\nnext: systemctl daemon-reload && "
+            f"systemctl enable --now {list(units)[1]}"
+        )
     else:
         print("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
     return 0
@@ -57,25 +60,46 @@ def kubernetes(args: argparse.Namespace) -> int:
     given = carried(site, base, applies=False)
     secrets = given.secrets
     check = replace(check, sites=tuple(str(below(file, base)) for file in site.files))
-    made = render.kubernetes(check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or "")
+    made = render.kubernetes(
+        check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or ""
+    )
     print(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
     if given.left:
         Screen.of(args).say(given.words())
     if check.env or secrets:
         into = f" --namespace {args.namespace}" if args.namespace else ""
-        words = [*(f'--from-literal={name}="${name}"' for name in check.env), *(f"--from-file={key}={base / path}" for path, key in secrets.items())]
-        Screen.of(args).say(f"its Secret is yours to make:\n  kubectl create secret generic {check.name}{into} {' '.join(words)}")
+        words = [
+            *(f'--from-literal={name}="${name}"' for name in check.env),
+            *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
+        ]
+        Screen.of(args).say(
+            f"its Secret is yours to make:\n  kubectl create secret generic {check.name}{into} "
+            f"{' '.join(words)}"
+        )
     return 0
 
 
 def _check(args: argparse.Namespace, site: Site) -> render.Check:
-    return render.Check(site.name, _program(), tuple(str(Path(each).absolute()) for each in args.sites), Schedule.every(args.every, site.name), variables(site))
+    return render.Check(
+        site.name,
+        _program(),
+        tuple(str(Path(each).absolute()) for each in args.sites),
+        Schedule.every(args.every, site.name),
+        variables(site),
+    )
 
 
 def variables(site: Site) -> tuple[str, ...]:
     """The names that the site's {env: …} refer to."""
     names: dict[str, None] = {}
-    walk(site, lambda _, value: names.update({str(value.target): None}) if isinstance(value, Secret) and value.way == "env" else None)
+    walk(
+        site,
+        lambda _, value: (
+            names.update({str(value.target): None})
+            if isinstance(value, Secret) and value.way == "env"
+            else None
+        ),
+    )
     return tuple(names)
 
 
@@ -87,20 +111,39 @@ def _program() -> str:
 
 
 def _rights(args: argparse.Namespace, site: Site, check: render.Check) -> list[dict[str, Any]]:
-    """What its account may read in the cluster that it runs in. BfinfraError where the site has no such cluster."""
+    """What its account may read in the cluster that it runs in. BfinfraError where the site has no such
+    cluster.
+    """
     found, cluster = app.privileges(site, [Use.PLAN]), Key.parse(args.in_cluster)
     if cluster not in privileges.clusters(found):
         there = ", ".join(map(str, privileges.clusters(found))) or "none"
-        raise BfinfraError(Problem(f"the site has no cluster {cluster}", "--in-cluster", f"there is: {there}"))
+        raise BfinfraError(
+            Problem(f"the site has no cluster {cluster}", "--in-cluster", f"there is: {there}")
+        )
     return render.bound(check, privileges.manifests(found, check.name, cluster), args.namespace or "default")
 
 
 def no_keyring(site: Site, *, commands: bool = False) -> None:
-    """References that lead nowhere where nobody is logged in, or in a container. BfinfraError with all of them."""
+    """References that lead nowhere where nobody is logged in, or in a container. BfinfraError with all of
+    them.
+    """
     found: list[Problem] = []
     ways = ("keyring", "command") if commands else ("keyring",)
-    walk(site, lambda at, value: found.append(Problem(f"{at[0] or 'the site'}: {at[1]} can't be read there", site.place(*at) or "", f"a {value.way} is of this machine and its user",
-                                                     "write {env: NAME} or {file: path}")) if isinstance(value, Secret) and value.way in ways else None)
+    walk(
+        site,
+        lambda at, value: (
+            found.append(
+                Problem(
+                    f"{at[0] or 'the site'}: {at[1]} can't be read there",
+                    site.place(*at) or "",
+                    f"a {value.way} is of this machine and its user",
+                    "write {env: NAME} or {file: path}",
+                )
+            )
+            if isinstance(value, Secret) and value.way in ways
+            else None
+        ),
+    )
     if found:
         raise BfinfraError(*found)
 

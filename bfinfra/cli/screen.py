@@ -1,4 +1,6 @@
-"""Where output goes and how: text, json, jsonl or markdown on stdout, problems on stderr, progress where people look."""
+"""Where output goes and how: text, json, jsonl or markdown on stdout, problems on stderr, progress where
+people look.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,14 @@ class Screen:
         """Colours where the stream is a terminal; units from the kinds."""
         return Style(not self.plain and stream.isatty(), self.verbose, unit)
 
-    def show(self, text: Callable[[Style], str], data: Callable[[], Mapping[str, Any]], *,
-             markdown: Callable[[Style], str] | None = None, lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
+    def show(
+        self,
+        text: Callable[[Style], str],
+        data: Callable[[], Mapping[str, Any]],
+        *,
+        markdown: Callable[[Style], str] | None = None,
+        lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None,
+    ) -> None:
         """Print in the form that was asked for; what has no lines of its own is one line."""
         if self.output in ("json", "jsonl"):
             from bfinfra.render import data as documents
@@ -56,8 +64,12 @@ class Screen:
 
     def plan(self, found: Plan) -> None:
         """A plan."""
-        self.show(lambda style: _form("text").plan(found, style), lambda: _form("data").plan(found),
-                  markdown=lambda style: _form("markdown").plan(found, style), lines=lambda: _form("data").plan_lines(found))
+        self.show(
+            lambda style: _form("text").plan(found, style),
+            lambda: _form("data").plan(found),
+            markdown=lambda style: _form("markdown").plan(found, style),
+            lines=lambda: _form("data").plan_lines(found),
+        )
 
     def plan_to_people(self, found: Plan) -> None:
         """A plan that somebody is asked about; beside the output where that is for programs."""
@@ -70,8 +82,11 @@ class Screen:
         """The end of an apply."""
         from bfinfra.render import data, markdown, summary
 
-        self.show(lambda style: summary.outcome(found, events, style), lambda: data.outcome(found, events),
-                  markdown=lambda _: markdown.outcome(found, events))
+        self.show(
+            lambda style: summary.outcome(found, events, style),
+            lambda: data.outcome(found, events),
+            markdown=lambda _: markdown.outcome(found, events),
+        )
 
     def error(self, error: BfinfraError) -> None:
         """Problems on stderr: as a document where programs read."""
@@ -88,7 +103,9 @@ class Screen:
 
     @contextlib.contextmanager
     def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:
-        """A sink that shows events as they come: a board on a terminal, lines elsewhere, documents for jsonl."""
+        """A sink that shows events as they come: a board on a terminal, lines elsewhere, documents for
+        jsonl.
+        """
         stream = sys.stdout if self.output in ("text", "jsonl") else sys.stderr
         if self.output == "jsonl":
             yield self._documents

@@ -1,4 +1,6 @@
-"""A command runs in a thread beside this one, which hears signals: no handler ever raises into anybody's code."""
+"""A command runs in a thread beside this one, which hears signals: no handler ever raises into anybody's
+code.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ SHOW_CURSOR = "\x1b[?25h"
 
 
 def conduct(command: Callable[[], int], stop: Stop) -> int:
-    """The command's exit code; 130 or 143 where SIGINT or SIGTERM came before its end. Raises what the command raises.
+    """The command's exit code; 130 or 143 where SIGINT or SIGTERM came before its end. Raises what the
+    command raises.
 
-    The first signal lets a run that writes end its steps; one that only reads has GRACE seconds. The second leaves at once.
+    The first signal lets a run that writes end its steps; one that only reads has GRACE seconds. The second
+    leaves at once.
     """
     told: SimpleQueue[int] = SimpleQueue()
     beside = ThreadPoolExecutor(1, thread_name_prefix="command")
@@ -32,7 +36,11 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
             return ended.result()
         writes = stop.ask(number)
         if writes:
-            print("\nstopping: what runs is finished, nothing new is started; once more stops now", file=sys.stderr, flush=True)
+            print(
+                "\nstopping: what runs is finished, nothing new is started; once more stops now",
+                file=sys.stderr,
+                flush=True,
+            )
         with contextlib.suppress(Empty):
             number = told.get(timeout=None if writes else GRACE) or number
         if not ended.done():
@@ -47,7 +55,10 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
 @contextlib.contextmanager
 def _heard(told: SimpleQueue[int]) -> Iterator[None]:
     """Each signal's number is told; a queue's put may be called at any instant, even from within itself."""
-    before = {number: signal.signal(number, lambda number, _: told.put(number)) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda number, _: told.put(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:

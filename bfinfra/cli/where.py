@@ -18,7 +18,9 @@ def site(args: argparse.Namespace) -> tuple[Site, Setting]:
     from bfinfra.engine.retry import Patience
 
     running = sandbox(args)
-    return app.load(*args.sites, sandbox=running), app.Setting(sandbox=running, stop=args.stop, patience=Patience(halt=args.stop.flag))
+    return app.load(*args.sites, sandbox=running), app.Setting(
+        sandbox=running, stop=args.stop, patience=Patience(halt=args.stop.flag)
+    )
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:

@@ -31,7 +31,9 @@ def apply(args: argparse.Namespace) -> int:
     ask.must_be_able(args)
     if any(saved.is_plan(Path(path)) for path in args.sites):
         if len(args.sites) > 1:
-            raise BfinfraError(Problem("a saved plan stands alone", ", ".join(args.sites), next="bfinfra apply PLANFILE"))
+            raise BfinfraError(
+                Problem("a saved plan stands alone", ", ".join(args.sites), next="bfinfra apply PLANFILE")
+            )
         announced = saved.Saved.read(Path(args.sites[0]))
         args.sites = list(announced.files)
         return _run(args, saved=announced, destroy=announced.destroy)
@@ -102,12 +104,16 @@ def _confirmed(found: Plan, allow: Allow, args: argparse.Namespace, screen: Scre
 
 
 class Display:
-    """The sink of a run: keeps what the summary needs, hands on what is shown. What can't be shown never stops an apply."""
+    """The sink of a run: keeps what the summary needs, hands on what is shown. What can't be shown never
+    stops an apply.
+    """
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self.events: list[Event] = []
         self.opens: contextlib.AbstractContextManager[Sink] | None = None
-        """What is shown from the first event on, and closed with the stack: a guard that says no leaves no empty board."""
+        """What is shown from the first event on, and closed with the stack: a guard that says no leaves no
+        empty board.
+        """
         self._stack = stack
         self._sink: Sink = _nowhere
 

@@ -1,4 +1,6 @@
-"""What would stop an apply, looked for before anything else is tried: each check is a small function, all of them only read."""
+"""What would stop an apply, looked for before anything else is tried: each check is a small function, all of
+them only read.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ CHECKS: tuple[Check, ...] = (
 def examine(ground: Ground) -> tuple[Finding, ...]:
     """Every check, side by side; findings in the checks' order."""
     with ThreadPoolExecutor(len(CHECKS), thread_name_prefix="doctor") as pool:
-        return tuple(finding for found in pool.map(lambda check: list(_one(check, ground)), CHECKS) for finding in found)
+        return tuple(
+            finding
+            for found in pool.map(lambda check: list(_one(check, ground)), CHECKS)
+            for finding in found
+        )
 
 
 def _one(check: Check, ground: Ground) -> Iterator[Finding]:
@@ -57,7 +63,9 @@ def _one(check: Check, ground: Ground) -> Iterator[Finding]:
     try:
         yield from (replace(finding, check=name) for finding in check(ground))
     except Blocked as blocked:
-        yield Finding(blocked.about, Health.SKIPPED, (summary(check) or name).rstrip("."), blocked.why, check=name)
+        yield Finding(
+            blocked.about, Health.SKIPPED, (summary(check) or name).rstrip("."), blocked.why, check=name
+        )
     except BfinfraError as error:
         for problem in error.problems:
             yield Finding(str(problem.where), Health.BAD, problem.what, problem.why, problem.next, check=name)

@@ -22,7 +22,9 @@ OLDEST, TESTED = (1, 16), ((1, 16), (1, 36))  # server-side apply is on from 1.1
 
 
 def certificates(ground: Ground) -> Iterator[Finding]:
-    """The certificates of supervisors are trusted before anybody logs in there, then those of the clusters in them, and stay good for a month."""
+    """The certificates of supervisors are trusted before anybody logs in there, then those of the clusters in
+    them, and stay good for a month.
+    """
     if not ground.of("supervisor_namespace"):
         return
     for door in (door for found in (doors.supervisors, doors.guests) for door in found(ground)):
@@ -51,9 +53,19 @@ def versions(ground: Ground) -> Iterator[Finding]:
         version = cluster.version()
         number = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if number < OLDEST:
-            yield bad(key, f"it runs {version}", "server-side apply is on from 1.16 on only", "upgrade it to 1.16 or newer")
+            yield bad(
+                key,
+                f"it runs {version}",
+                "server-side apply is on from 1.16 on only",
+                "upgrade it to 1.16 or newer",
+            )
         elif not TESTED[0] <= number <= TESTED[1]:
-            yield warning(key, f"it runs {version}", f"bfinfra is tried with 1.{TESTED[0][1]} to 1.{TESTED[1][1]}", "try it with plan first")
+            yield warning(
+                key,
+                f"it runs {version}",
+                f"bfinfra is tried with 1.{TESTED[0][1]} to 1.{TESTED[1][1]}",
+                "try it with plan first",
+            )
         else:
             yield good(key, f"it runs {version}")
 
@@ -62,7 +74,12 @@ def versions(ground: Ground) -> Iterator[Finding]:
 
 def clocks(ground: Ground) -> Iterator[Finding]:
     """Each cluster's clock agrees with ours."""
-    yield from _each(ground, lambda key, cluster: [skew(str(key), (theirs - ground.now()).total_seconds())] if (theirs := cluster.now()) else [])
+    yield from _each(
+        ground,
+        lambda key, cluster: (
+            [skew(str(key), (theirs - ground.now()).total_seconds())] if (theirs := cluster.now()) else []
+        ),
+    )
 
 
 def rights(ground: Ground) -> Iterator[Finding]:
@@ -75,14 +92,31 @@ def rights(ground: Ground) -> Iterator[Finding]:
                 for name in api.names or ("",):
                     asked += 1
                     if not cluster.can(verb.verb, verb.resource, api.namespace, name):
-                        lacking.append((verb, f"{verb.verb} {verb.resource}" + (f" in {api.namespace}" if api.namespace else "")))
-        needed, spare = [text for verb, text in lacking if not verb.spare], [text for verb, text in lacking if verb.spare]
+                        lacking.append(
+                            (
+                                verb,
+                                f"{verb.verb} {verb.resource}"
+                                + (f" in {api.namespace}" if api.namespace else ""),
+                            )
+                        )
+        needed, spare = (
+            [text for verb, text in lacking if not verb.spare],
+            [text for verb, text in lacking if verb.spare],
+        )
         how = "an administrator gives them " + (
-            "by the namespace's access" if key.kind == "supervisor_namespace" else f"with: bfinfra privileges SITE --as rbac --cluster {key} | kubectl apply -f -")
+            "by the namespace's access"
+            if key.kind == "supervisor_namespace"
+            else f"with: bfinfra privileges SITE --as rbac --cluster {key} | kubectl apply -f -"
+        )
         if needed:
             yield bad(key, f"the account may not {', '.join(needed)}", next=how)
         if spare:
-            yield warning(key, f"the account may not {', '.join(spare)}", "; ".join(dict.fromkeys(verb.spare for verb, _ in lacking if verb.spare)), how)
+            yield warning(
+                key,
+                f"the account may not {', '.join(spare)}",
+                "; ".join(dict.fromkeys(verb.spare for verb, _ in lacking if verb.spare)),
+                how,
+            )
         if not lacking:
             yield good(key, f"the account has all {asked} rights")
 
@@ -95,11 +129,22 @@ def tanzu(ground: Ground) -> Iterator[Finding]:
         home = ground.site.resources[Key("supervisor_namespace", spec.namespace)]
         supervisor = ground.catalog.supervisors.get(home.cluster)
         if supervisor is None or not supervisor.running:
-            yield Finding(str(key), Health.SKIPPED, f"whether {spec.api} is served", f"no supervisor runs on {home.cluster}")
-        elif ground.supervisor(Endpoint(server=supervisor.endpoint), str(key)).serves(spec.api, FORMS[spec.api].kind):
+            yield Finding(
+                str(key),
+                Health.SKIPPED,
+                f"whether {spec.api} is served",
+                f"no supervisor runs on {home.cluster}",
+            )
+        elif ground.supervisor(Endpoint(server=supervisor.endpoint), str(key)).serves(
+            spec.api, FORMS[spec.api].kind
+        ):
             yield good(key, f"the supervisor serves {spec.api}")
         else:
-            yield bad(key, f"the supervisor serves no {spec.api}", next="write an api that it serves: kubectl api-versions shows them")
+            yield bad(
+                key,
+                f"the supervisor serves no {spec.api}",
+                next="write an api that it serves: kubectl api-versions shows them",
+            )
 
 
 Look = Callable[[Key, Cluster], "Iterator[Finding] | list[Finding]"]
@@ -112,7 +157,12 @@ def _each(ground: Ground, look: Look, *, tell: bool = False) -> Iterator[Finding
             yield from look(key, ground.cluster(key))
         except Blocked as blocked:
             if tell:
-                yield Finding(str(key), Health.SKIPPED, "whether the account gets in, and what it may do there", blocked.why)
+                yield Finding(
+                    str(key),
+                    Health.SKIPPED,
+                    "whether the account gets in, and what it may do there",
+                    blocked.why,
+                )
         except BfinfraError as error:
             if tell:
                 yield from (bad(key, each.what, each.why, each.next) for each in error.problems)

@@ -1,4 +1,6 @@
-"""Doors that are only known once vCenter was asked: its supervisors', before anybody logs in there, and those of the clusters in them."""
+"""Doors that are only known once vCenter was asked: its supervisors', before anybody logs in there, and those
+of the clusters in them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Door:
-    """`what` it is in the site; `server` as host:port; `pem`: authorities that count besides those of `trust`."""
+    """`what` it is in the site; `server` as host:port; `pem`: authorities that count besides those of
+    `trust`.
+    """
 
     what: str
     server: str
@@ -33,7 +37,9 @@ class Door:
 
 
 def supervisors(ground: Ground) -> Iterator[Door]:
-    """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where vCenter can't be entered."""
+    """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where
+    vCenter can't be entered.
+    """
     clusters = dict.fromkeys(spec.cluster for spec in ground.of("supervisor_namespace").values())
     for name in clusters:
         supervisor = ground.catalog.supervisors.get(name)
@@ -48,7 +54,9 @@ def supervisors(ground: Ground) -> Iterator[Door]:
 
 
 def guests(ground: Ground) -> Iterator[Door]:
-    """The API of each Tanzu cluster that runs, with the authority that its supervisor tells. What can't be entered is left out."""
+    """The API of each Tanzu cluster that runs, with the authority that its supervisor tells. What can't be
+    entered is left out.
+    """
     for key in ground.of("tanzu_cluster"):
         try:
             access = ground.cluster(key).access()

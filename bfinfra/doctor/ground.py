@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ground:
-    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`: the way to Linux machines, made when first asked for."""
+    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`:
+    the way to Linux machines, made when first asked for.
+    """
 
     site: Site
     rights: Rights
@@ -50,7 +52,9 @@ class Ground:
         return {key: spec for key, spec in self.site.resources.items() if key.kind == kind}
 
     def entered(self) -> VCenter:
-        """VCenter, logged in. Blocked where there is none, or where the one attempt failed: a wrong password tried often locks an account."""
+        """VCenter, logged in. Blocked where there is none, or where the one attempt failed: a wrong password
+        tried often locks an account.
+        """
         if self.vcenter is None:
             raise Blocked("vcenter", "the site has none")
         if isinstance(self.login, BfinfraError):
@@ -97,7 +101,9 @@ class Ground:
 
     @property
     def distrusted(self) -> frozenset[str]:
-        """The supervisors, by host, that show a certificate which is not trusted: nobody tries to log in there. Blocked."""
+        """The supervisors, by host, that show a certificate which is not trusted: nobody tries to log in
+        there. Blocked.
+        """
         with self._lock:
             return self._distrusted
 

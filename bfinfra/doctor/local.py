@@ -31,7 +31,14 @@ def references(ground: Ground) -> Iterator[Finding]:
 
 def files(ground: Ground) -> Iterator[Finding]:
     """Authorities and kubeconfigs can be read, by nobody else where they are secret."""
-    trusts = [each for each in (ground.site.vcenter and ground.site.vcenter.trust, ground.site.vcenter and ground.site.vcenter.supervisor_trust) if each and each.ca_file]
+    trusts = [
+        each
+        for each in (
+            ground.site.vcenter and ground.site.vcenter.trust,
+            ground.site.vcenter and ground.site.vcenter.supervisor_trust,
+        )
+        if each and each.ca_file
+    ]
     for trust in trusts:
         assert trust.ca_file is not None
         tls.context(trust)  # Untrusted says what is wrong with the file
@@ -40,12 +47,17 @@ def files(ground: Ground) -> Iterator[Finding]:
         if spec.kubeconfig.way == "file":
             path = spec.kubeconfig.sources.path(str(spec.kubeconfig.target))
             if path.exists() and path.stat().st_mode & 0o077:
-                yield warning(key, f"{path} can be read by others", "it holds a token or a key", f"chmod 600 {path}")
+                yield warning(
+                    key, f"{path} can be read by others", "it holds a token or a key", f"chmod 600 {path}"
+                )
 
 
 def packages(ground: Ground) -> Iterator[Finding]:
     """The appliances are whole: every digest that there is."""
-    wanted = {(str(spec.ova.file.path), spec.ova.sha256 or ""): spec.ova for spec in ground.of("bitfusion_server").values()}
+    wanted = {
+        (str(spec.ova.file.path), spec.ova.sha256 or ""): spec.ova
+        for spec in ground.of("bitfusion_server").values()
+    }
     for asked in wanted.values():
         if not asked.file.path.exists():
             continue  # `references` tells
@@ -56,19 +68,35 @@ def packages(ground: Ground) -> Iterator[Finding]:
             problem = error.problems[0]
             yield bad(asked.file.text, problem.what, problem.why, problem.next)
         else:
-            yield good(asked.file.text, f"is whole ({bytes_short(found.size)}, {'its SHA-256 and ' if asked.sha256 else ''}{len(found.manifest)} digests of its manifest)")
+            yield good(
+                asked.file.text,
+                (
+                    f"is whole ({bytes_short(found.size)}, {'its SHA-256 and ' if asked.sha256 else ''}"
+                    f"{len(found.manifest)} digests of its manifest)"
+                ),
+            )
 
 
 def tools(ground: Ground) -> Iterator[Finding]:
     """What builds images is installed, where the site has images to build."""
-    building = [key for kind in ("client_image", "container_image") for key, spec in ground.of(kind).items() if spec.build != "never"]
+    building = [
+        key
+        for kind in ("client_image", "container_image")
+        for key, spec in ground.of(kind).items()
+        if spec.build != "never"
+    ]
     if not building:
         return
     tool, why = ground.images.tool()
     if tool:
         yield good(", ".join(map(str, building)), f"{tool.name} builds them")
     else:
-        yield warning(", ".join(map(str, building)), "nothing builds images here", why, "install docker or podman, or write build: never and build by hand")
+        yield warning(
+            ", ".join(map(str, building)),
+            "nothing builds images here",
+            why,
+            "install docker or podman, or write build: never and build by hand",
+        )
 
 
 def state(ground: Ground) -> Iterator[Finding]:
@@ -76,9 +104,17 @@ def state(ground: Ground) -> Iterator[Finding]:
     there = next(each for each in (ground.state, *ground.state.parents) if each.exists())
     free = shutil.disk_usage(there).free
     if not os.access(there, os.W_OK):
-        yield bad(ground.state, "it can't be written", next="give yourself the right, or name another folder as BFINFRA_STATE_HOME")
+        yield bad(
+            ground.state,
+            "it can't be written",
+            next="give yourself the right, or name another folder as BFINFRA_STATE_HOME",
+        )
     elif free < LEAST:
-        yield bad(ground.state, f"{bytes_short(free)} are free for the journal", next="free some, or name another folder as BFINFRA_STATE_HOME")
+        yield bad(
+            ground.state,
+            f"{bytes_short(free)} are free for the journal",
+            next="free some, or name another folder as BFINFRA_STATE_HOME",
+        )
     else:
         yield good(ground.state, f"{bytes_short(free)} are free for the journal")
 

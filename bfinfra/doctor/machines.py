@@ -1,4 +1,6 @@
-"""Linux machines of a site: who gets in, and whether they reach each other and the license server on the ports that the guide names."""
+"""Linux machines of a site: who gets in, and whether they reach each other and the license server on the
+ports that the guide names.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Way = tuple[str, int]
 
 
 def entrance(ground: Ground) -> Iterator[Finding]:
-    """Each machine is entered as the site says; one that a VM of the site will be is left until that is made."""
+    """Each machine is entered as the site says; one that a VM of the site will be is left until that is
+    made.
+    """
     found = _asked(ground, {name: {"who": ("id", "-un")} for name in _machines(ground)})
     for name, answer in found.items():
         key = Key("linux_host", name)
@@ -37,7 +41,13 @@ def entrance(ground: Ground) -> Iterator[Finding]:
 def ports(ground: Ground) -> Iterator[Finding]:
     """From machine to machine: nodes of a cluster, their control plane, the license server of vGPUs."""
     wanted = ways(ground.site.resources)
-    found = _asked(ground, {name: {f"{address}:{port}": knock(address, port) for address, port in each} for name, each in wanted.items()})
+    found = _asked(
+        ground,
+        {
+            name: {f"{address}:{port}": knock(address, port) for address, port in each}
+            for name, each in wanted.items()
+        },
+    )
     for name, answers in found.items():
         if not isinstance(answers, BfinfraError | Blocked):  # `entrance` tells
             yield judged(Key("linux_host", name), answers)
@@ -53,10 +63,22 @@ def ways(resources: Mapping[Key, Any]) -> dict[str, tuple[Way, ...]]:
             for host in spec.hosts:
                 found.setdefault(host, {}).update(dict.fromkeys(servers))
         if key.kind == "kubeadm_cluster":
-            host, _, port = (spec.endpoint or f"{addresses.get(spec.control_plane, '')}:{API}").rpartition(":")
+            host, _, port = (spec.endpoint or f"{addresses.get(spec.control_plane, '')}:{API}").rpartition(
+                ":"
+            )
             for each in spec.hosts:
                 api = {(host, int(port)): None} if each != spec.control_plane else {}
-                found.setdefault(each, {}).update({**api, **{(addresses[other], number): None for other in spec.hosts if other != each and other in addresses for number in spec.ports}})
+                found.setdefault(each, {}).update(
+                    {
+                        **api,
+                        **{
+                            (addresses[other], number): None
+                            for other in spec.hosts
+                            if other != each and other in addresses
+                            for number in spec.ports
+                        },
+                    }
+                )
     return {host: tuple(each) for host, each in found.items() if host in addresses}
 
 
@@ -65,13 +87,25 @@ def knock(address: str, port: int) -> tuple[str, ...]:
     return ("timeout", str(PATIENCE), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
 
 
+def _last_words(answer: Answer) -> str:
+    return " ".join(answer.text.split())[-160:] or str(answer.code)
+
+
 def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
     """Who refuses is there, and the way to it is open: before an apply nothing listens yet."""
     refused = [where for where, answer in answers.items() if not answer.ok and "refused" in answer.text]
     closed = {where: answer for where, answer in answers.items() if not answer.ok and where not in refused}
     if closed:
-        why = "; ".join(f"{where}: {'no answer' if answer.code == 124 else ' '.join(answer.text.split())[-160:] or answer.code}" for where, answer in closed.items())
-        return bad(about, f"it does not reach {', '.join(closed)}", why, "open these TCP ports in the firewalls between them, and look at the routes")
+        why = "; ".join(
+            f"{where}: {'no answer' if answer.code == 124 else _last_words(answer)}"
+            for where, answer in closed.items()
+        )
+        return bad(
+            about,
+            f"it does not reach {', '.join(closed)}",
+            why,
+            "open these TCP ports in the firewalls between them, and look at the routes",
+        )
     silent = f"; nothing listens yet at {', '.join(refused)}" if refused else ""
     return good(about, f"it reaches {', '.join(answers)}{silent}")
 
@@ -80,8 +114,12 @@ def _machines(ground: Ground) -> dict[str, Machine]:
     return {key.name: spec.machine(key.name) for key, spec in ground.of("linux_host").items()}
 
 
-def _asked(ground: Ground, commands: Mapping[str, Mapping[str, tuple[str, ...]]]) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
-    """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there yet."""
+def _asked(
+    ground: Ground, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
+    """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there
+    yet.
+    """
     machines, running = _machines(ground), _running(ground)
     found: dict[str, Mapping[str, Answer] | BfinfraError | Blocked] = {}
     for name in commands:

@@ -36,16 +36,26 @@ def names(ground: Ground) -> Iterator[Finding]:
         if ground.seam.routed:
             continue  # the sandbox has no names: it leads addresses to its own doors
         try:
-            addresses = sorted({str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)})
+            addresses = sorted(
+                {str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+            )
         except OSError as error:
-            yield bad(f"{what} {host}", "its name leads nowhere", error.strerror or str(error), "correct the name, or the machine's name servers")
+            yield bad(
+                f"{what} {host}",
+                "its name leads nowhere",
+                error.strerror or str(error),
+                "correct the name, or the machine's name servers",
+            )
         else:
             yield good(f"{what} {host}", f"is {', '.join(addresses)}")
 
 
 def connections(ground: Ground) -> Iterator[Finding]:
     """The servers take connections; hosts take uploads of appliances."""
-    uploads = [(f"{key} (takes uploads)", spec.host, 443, Trust()) for key, spec in ground.of("bitfusion_server").items()]
+    uploads = [
+        (f"{key} (takes uploads)", spec.host, 443, Trust())
+        for key, spec in ground.of("bitfusion_server").items()
+    ]
     for what, host, port, _ in [*named(ground), *uploads]:
         try:
             ground.seam.connect(host, port, KNOCK)
@@ -71,11 +81,26 @@ def judged(about: str, found: certificate.Shown, trust: Trust, ground: Ground) -
     """What is to be said of a certificate."""
     until = f"{found.not_after:%Y-%m-%d}"
     if found.objection:
-        return bad(about, "its certificate is not trusted", f"{found.objection}; it shows SHA-256 {found.sha256}", f"compare it, then: bfinfra trust {found.server}")
+        return bad(
+            about,
+            "its certificate is not trusted",
+            f"{found.objection}; it shows SHA-256 {found.sha256}",
+            f"compare it, then: bfinfra trust {found.server}",
+        )
     if found.not_after < ground.now() and not trust.sha256:
         return bad(about, f"its certificate ended on {until}", next="renew it on the server")
     if found.not_before > ground.now() and not trust.sha256:
-        return bad(about, f"its certificate begins on {found.not_before:%Y-%m-%d}", "one of the two clocks is wrong, or it was made too early", "set both clocks by NTP")
+        return bad(
+            about,
+            f"its certificate begins on {found.not_before:%Y-%m-%d}",
+            "one of the two clocks is wrong, or it was made too early",
+            "set both clocks by NTP",
+        )
     if found.not_after < ground.now() + SOON:
-        return warning(about, f"its certificate ends on {until}", "nobody gets in after that", "renew it on the server; a pin has to be changed with it")
+        return warning(
+            about,
+            f"its certificate ends on {until}",
+            "nobody gets in after that",
+            "renew it on the server; a pin has to be changed with it",
+        )
     return good(about, f"its certificate is trusted, until {until}")

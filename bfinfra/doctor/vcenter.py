@@ -33,7 +33,12 @@ def version(ground: Ground) -> Iterator[Finding]:
     number = tuple(int(part) for part in re.findall(r"\d+", api)[:2])
     about = f"vcenter {ground.vcenter.server}"
     if number > TESTED[1]:
-        yield warning(about, f"{name}, API {api}, is newer than bfinfra knows", "what changed there is not tried", "upgrade bfinfra, or read its changelog")
+        yield warning(
+            about,
+            f"{name}, API {api}, is newer than bfinfra knows",
+            "what changed there is not tried",
+            "upgrade bfinfra, or read its changelog",
+        )
     else:
         yield good(about, f"{name}, API {api}")
 
@@ -52,8 +57,12 @@ def skew(about: str, off: float) -> Finding:
     """A server's clock, `off` seconds from ours."""
     if abs(off) <= SKEW:
         return good(about, f"its clock is {abs(off):.0f} s {'ahead' if off > 0 else 'behind'}")
-    return warning(about, f"its clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours",
-                   "certificates and tokens may count as not yet or no longer valid", "set both clocks by NTP")
+    return warning(
+        about,
+        f"its clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours",
+        "certificates and tokens may count as not yet or no longer valid",
+        "set both clocks by NTP",
+    )
 
 
 def rights(ground: Ground) -> Iterator[Finding]:
@@ -63,11 +72,23 @@ def rights(ground: Ground) -> Iterator[Finding]:
     lacking = ground.entered().grants.lacking(ground.rights.entities)
     for path, names in lacking.items():
         if names:
-            yield bad(f"vcenter {path}", f"the account lacks {', '.join(names)}", next="an administrator gives them with the commands of: bfinfra privileges SITE --as govc")
+            yield bad(
+                f"vcenter {path}",
+                f"the account lacks {', '.join(names)}",
+                next="an administrator gives them with the commands of: bfinfra privileges SITE --as govc",
+            )
         else:
-            yield bad(f"vcenter {path}", "there is nothing at this path", "the site names it", "correct the name in the site, or make it first")
+            yield bad(
+                f"vcenter {path}",
+                "there is nothing at this path",
+                "the site names it",
+                "correct the name in the site, or make it first",
+            )
     if not lacking:
-        yield good(f"vcenter {ground.vcenter.server}", f"the account has all {sum(map(len, ground.rights.entities.values()))} privileges")
+        yield good(
+            f"vcenter {ground.vcenter.server}",
+            f"the account has all {sum(map(len, ground.rights.entities.values()))} privileges",
+        )
 
 
 def hosts(ground: Ground) -> Iterator[Finding]:
@@ -82,7 +103,12 @@ def hosts(ground: Ground) -> Iterator[Finding]:
         elif not host.connected:
             yield bad(key, "vCenter has no connection to it", next="look at the host's state in vCenter")
         elif host.maintenance:
-            yield warning(key, "it is in maintenance mode", "no server can be started on it", "take it out when the work there is done")
+            yield warning(
+                key,
+                "it is in maintenance mode",
+                "no server can be started on it",
+                "take it out when the work there is done",
+            )
         else:
             yield good(key, "is connected")
 
@@ -97,12 +123,18 @@ def space(ground: Ground) -> Iterator[Finding]:
         need, own = sizes(spec), hosts.get(spec.host, "")
         reached = [d for d in inventory.datastores if own in d.hosts and spec.datastore in (None, d.name)]
         if not reached:
-            yield bad(key, f"{spec.host} reaches no datastore {spec.datastore or ''}".rstrip(), next="correct datastore, or mount it on the host")
+            yield bad(
+                key,
+                f"{spec.host} reaches no datastore {spec.datastore or ''}".rstrip(),
+                next="correct datastore, or mount it on the host",
+            )
         for store in reached:
             room = f"{store.name} has {bytes_short(store.free)} free, the OVA takes {bytes_short(need)}"
             if not store.accessible:
                 yield bad(key, f"{store.name} is not accessible", next="look at its state in vCenter")
-            elif store.free < need and not any(machine.name == key.name for machine in ground.entered().machines.survey("bfinfra.mark")):
+            elif store.free < need and not any(
+                machine.name == key.name for machine in ground.entered().machines.survey("bfinfra.mark")
+            ):
                 yield bad(key, room, next="free some, or choose another datastore")
             else:
                 yield good(key, room)
@@ -116,8 +148,18 @@ def supervisors(ground: Ground) -> Iterator[Finding]:
         if found is None and ours is not None and ours.enable:
             yield good(key, f"this site enables the supervisor on {spec.cluster}")
         elif found is None:
-            yield bad(key, f"no supervisor runs on the cluster {spec.cluster}", next=f"enable workload management there; {nearest(spec.cluster, ground.catalog.supervisors)}".rstrip("; "))
+            yield bad(
+                key,
+                f"no supervisor runs on the cluster {spec.cluster}",
+                next=(
+                    f"enable workload management there; {nearest(spec.cluster, ground.catalog.supervisors)}"
+                ).rstrip("; "),
+            )
         elif not found.running:
-            yield bad(key, f"the supervisor on {spec.cluster} does not run", next="look at its messages under workload management in vCenter")
+            yield bad(
+                key,
+                f"the supervisor on {spec.cluster} does not run",
+                next="look at its messages under workload management in vCenter",
+            )
         else:
             yield good(key, f"the supervisor on {spec.cluster} runs at {found.endpoint}")

@@ -14,14 +14,18 @@ from bfinfra.model.plan import plain
 
 
 def spec_of(model: type[Spec], applied: Mapping[str, Any], written: Spec | None) -> Spec:
-    """The spec of then: what is `written` alike today is taken as it is, so that files and secrets are found where they were. ValidationError."""
+    """The spec of then: what is `written` alike today is taken as it is, so that files and secrets are found
+    where they were. ValidationError.
+    """
     now = plain(written.applied()) if written is not None else {}
     same = {name: getattr(written, name) for name in applied if name in now and now[name] == applied[name]}
     return model.model_validate({**applied, **same})
 
 
 def as_applied(model: type[Spec], mark: Mark | None, written: Spec | None) -> Spec | None:
-    """The same, with what the file says of its order, which no mark keeps; `written` where the mark tells nothing that can be read."""
+    """The same, with what the file says of its order, which no mark keeps; `written` where the mark tells
+    nothing that can be read.
+    """
     applied = mark.applied if mark is not None else None
     if applied is None or (written is not None and written.applied() == applied):
         return written

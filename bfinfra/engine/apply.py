@@ -27,14 +27,21 @@ from bfinfra.model.refs import Key
 TICK = 0.2  # seconds between looks at the stop flag
 POLLS = 4  # kinds that are looked at side by side while they settle
 GOOD = (Ending.DONE, Ending.KEPT)
-WENT = {Ending.FAILED: "failed", Ending.BLOCKED: "is blocked", Ending.STOPPED: "was stopped", Ending.WAITING: "is not ready yet"}
+WENT = {
+    Ending.FAILED: "failed",
+    Ending.BLOCKED: "is blocked",
+    Ending.STOPPED: "was stopped",
+    Ending.WAITING: "is not ready yet",
+}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to start nothing new.
+    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to
+    start nothing new.
 
-    `journal` hears of each event before the run's own sink, from several threads at once; what it raises keeps a step from running.
+    `journal` hears of each event before the run's own sink, from several threads at once; what it raises
+    keeps a step from running.
     """
 
     parallelism: int = 10
@@ -47,14 +54,18 @@ class Options:
 class Apply:
     """One run over one plan; `run()` answers how each item ended."""
 
-    def __init__(self, plan: Plan, wish: Wish, world: World, kinds: Kinds, options: Options, sink: Sink) -> None:  # noqa: PLR0913 - a run's whole input
+    def __init__(  # noqa: PLR0913 - a run's whole input
+        self, plan: Plan, wish: Wish, world: World, kinds: Kinds, options: Options, sink: Sink
+    ) -> None:
         self._options, self._sink, self._speaking = options, sink, Lock()
         self._blocked = {item.key: item for item in plan.items}
         self._items = dict(self._blocked)
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
-        """What ended and was not looked at yet: hundreds that run needn't be asked each time that one of them ends."""
+        """What ended and was not looked at yet: hundreds that run needn't be asked each time that one of them
+        ends.
+        """
         patience = replace(options.patience, halt=options.stop)
         self._wish, self._world, self._kinds, self._patience = wish, world, kinds, patience
         self._turn = Turn(wish, world, kinds, patience, self._tell)
@@ -65,7 +76,9 @@ class Apply:
     def run(self) -> Mapping[Key, Ended]:
         """Until every item ended, or the stop flag is up and what ran has finished its step."""
         turns = ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply")
-        polls = ThreadPoolExecutor(POLLS, thread_name_prefix="settle")  # its own: what is ready must not wait until a turn is over
+        polls = ThreadPoolExecutor(
+            POLLS, thread_name_prefix="settle"
+        )  # its own: what is ready must not wait until a turn is over
         try:
             while self._blocked or self._running or self._settle or self._polling:
                 if self._options.stop.is_set() and not self._running:
@@ -74,7 +87,9 @@ class Apply:
                 self._collect(turns)
         finally:
             turns.shutdown()
-            polls.shutdown(wait=not self._options.stop.is_set(), cancel_futures=True)  # who is stopped waits for no look
+            polls.shutdown(
+                wait=not self._options.stop.is_set(), cancel_futures=True
+            )  # who is stopped waits for no look
         for item in self._items.values():
             if item.key not in self.endings:
                 self._end(item, stopped(item))
@@ -84,15 +99,29 @@ class Apply:
 
     def _look_once_more(self) -> None:
         """What others moved while this ran has not ended well."""
-        changed = [item for item in self._items.values() if item.steps and self.endings[item.key].ending is Ending.DONE]
-        found = moved([item.key for item in changed], self._wish.wanted, self._world, self._kinds, self._turn, self._patience)
+        changed = [
+            item
+            for item in self._items.values()
+            if item.steps and self.endings[item.key].ending is Ending.DONE
+        ]
+        found = moved(
+            [item.key for item in changed],
+            self._wish.wanted,
+            self._world,
+            self._kinds,
+            self._turn,
+            self._patience,
+        )
         for item in changed:
             if problem := found.get(item.key):
                 self._end(item, Verdict(Ending.FAILED, problem=problem))
 
     def why_blocked(self, item: Item) -> str:
         """What an item waits for, or ""."""
-        return next((f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings), "")
+        return next(
+            (f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings),
+            "",
+        )
 
     def _start(self, pool: ThreadPoolExecutor, polls: ThreadPoolExecutor) -> None:
         for item in list(self._blocked.values()):
@@ -178,12 +207,17 @@ class Apply:
             ended = self.endings.get(key)
             if ended and ended.ending not in GOOD and not self._needless(key, item):
                 still, why = ended.ending is Ending.WAITING, item.because.get(key)
-                said = Problem(f"{item.key} waits for {key}{f' ({why})' if why else ''}", why=f"which {WENT[ended.ending]}")
+                said = Problem(
+                    f"{item.key} waits for {key}{f' ({why})' if why else ''}",
+                    why=f"which {WENT[ended.ending]}",
+                )
                 return Verdict(Ending.WAITING if still else Ending.BLOCKED, problem=item.held or said)
         return None
 
     def _needless(self, key: Key, item: Item) -> bool:
-        """Whether an item waits for nothing of one that waits for a file: it stands, and the plan found it up to date."""
+        """Whether an item waits for nothing of one that waits for a file: it stands, and the plan found it up
+        to date.
+        """
         return item.held is None and self._items[key].held is not None
 
     def _end(self, item: Item, verdict: Verdict) -> None:
@@ -191,8 +225,15 @@ class Apply:
         ending = Ending.KEPT if verdict.ending is Ending.DONE and not item.steps else verdict.ending
         now = time.monotonic()
         seconds = now - self._began.get(item.key, now)
-        ended = Ended(at=time.time(), key=item.key, action=item.action, ending=ending, seconds=seconds,
-                      note=verdict.note, problem=verdict.problem)
+        ended = Ended(
+            at=time.time(),
+            key=item.key,
+            action=item.action,
+            ending=ending,
+            seconds=seconds,
+            note=verdict.note,
+            problem=verdict.problem,
+        )
         self.endings[item.key] = ended
         self._tell(ended)
 
@@ -204,7 +245,12 @@ class Apply:
 
 def stopped(item: Item) -> Verdict:
     """It goes on with the next apply."""
-    return Verdict(Ending.STOPPED, problem=Problem(f"{item.key} was not finished", why="the run was stopped", next="the next apply goes on from here"))
+    return Verdict(
+        Ending.STOPPED,
+        problem=Problem(
+            f"{item.key} was not finished", why="the run was stopped", next="the next apply goes on from here"
+        ),
+    )
 
 
 def located(problem: Problem, key: Key) -> Problem:

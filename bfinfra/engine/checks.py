@@ -1,4 +1,6 @@
-"""What the last drift check of a site on this machine saw: what stood, and since when what did not agree. So that lasting drift is news once."""
+"""What the last drift check of a site on this machine saw: what stood, and since when what did not agree. So
+that lasting drift is news once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ MADE = ("create", "update", "replace", "keep")
 
 @dataclass(frozen=True)
 class Memory:
-    """`standing`: addresses; `since`: identity of what did not agree → seconds since the epoch; `untold`, `over`: what began and ended and nobody could be told."""
+    """`standing`: addresses; `since`: identity of what did not agree → seconds since the epoch; `untold`,
+    `over`: what began and ended and nobody could be told.
+    """
 
     standing: frozenset[str] = frozenset()
     since: Mapping[str, float] = field(default_factory=dict)
@@ -48,28 +52,50 @@ def stood(site: str, memory: Memory) -> frozenset[str]:
 
 
 def since(report: Report, memory: Memory, now: float | None = None) -> Report:
-    """The report with what is new, since when the rest lasts, and what has ended. What a blind check could not see has not ended."""
+    """The report with what is new, since when the rest lasts, and what has ended. What a blind check could
+    not see has not ended.
+    """
     at = time.time() if now is None else now
     found = tuple(replace(each, since=memory.since.get(each.identity, at)) for each in report.found)
     alarms = {each.identity for each in found if each.cause in ALARMING and not each.ignored}
     ended = set(memory.over) if report.blind else set(memory.since) - set(memory.untold) | memory.over
-    return replace(report, found=found, new=frozenset(alarms - set(memory.since) | alarms & memory.untold), ended=tuple(sorted(ended - alarms)), at=at)
+    return replace(
+        report,
+        found=found,
+        new=frozenset(alarms - set(memory.since) | alarms & memory.untold),
+        ended=tuple(sorted(ended - alarms)),
+        at=at,
+    )
 
 
 def remember(report: Report, memory: Memory, *, told: bool = True) -> None:
-    """Keep what this check saw for the next one; unless it was `told`, what is new stays new. BfinfraError, OSError."""
+    """Keep what this check saw for the next one; unless it was `told`, what is new stays new. BfinfraError,
+    OSError.
+    """
     alarms = {each.identity: each.since for each in report.alarming}
     kept = {**memory.since, **alarms} if report.blind else alarms
     gone = {str(each.key) for each in report.found if each.cause is Cause.VANISHED}
     standing = {*report.standing, *gone, *(memory.standing if report.blind else ())}
-    _keep(report.site, sorted(standing), kept, [] if told else sorted(report.new), [] if told else list(report.ended))
+    _keep(
+        report.site,
+        sorted(standing),
+        kept,
+        [] if told else sorted(report.new),
+        [] if told else list(report.ended),
+    )
 
 
-def known(site: str, identities: Iterable[str], standing: Iterable[str] = (), now: float | None = None) -> None:
-    """Take this for what the last check saw and told, where whoever looked then kept it elsewhere. BfinfraError, OSError."""
+def known(
+    site: str, identities: Iterable[str], standing: Iterable[str] = (), now: float | None = None
+) -> None:
+    """Take this for what the last check saw and told, where whoever looked then kept it elsewhere.
+    BfinfraError, OSError.
+    """
     _keep(site, sorted(standing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
 
 
-def _keep(site: str, standing: list[str], since: Mapping[str, float | None], untold: list[str], over: list[str]) -> None:
+def _keep(
+    site: str, standing: list[str], since: Mapping[str, float | None], untold: list[str], over: list[str]
+) -> None:
     found = {"format_version": VERSION, "standing": standing, "since": since, "untold": untold, "over": over}
     private.write(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n")

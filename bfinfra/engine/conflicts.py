@@ -12,8 +12,12 @@ from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key, edges
 
 
-def of_kinds(wanted: Specs, states: Specs, world: World, kinds: Kinds, unreadable: dict[Key | str, str]) -> Iterator[Conflict]:
-    """What each kind says of its own; one that trips over what a server said is added to `unreadable`. `states`: those of the site."""
+def of_kinds(
+    wanted: Specs, states: Specs, world: World, kinds: Kinds, unreadable: dict[Key | str, str]
+) -> Iterator[Conflict]:
+    """What each kind says of its own; one that trips over what a server said is added to `unreadable`.
+    `states`: those of the site.
+    """
     for name in dict.fromkeys(key.kind for key in (*wanted, *states)):
         if name in kinds and name not in unreadable:
             try:
@@ -24,9 +28,15 @@ def of_kinds(wanted: Specs, states: Specs, world: World, kinds: Kinds, unreadabl
 
 
 def still_named(wanted: Specs, going: Collection[Key]) -> Iterator[Conflict]:
-    """What would be deleted though a resource that stays names it: a name that the site need not describe is not missed by its file alone."""
+    """What would be deleted though a resource that stays names it: a name that the site need not describe is
+    not missed by its file alone.
+    """
     for key, spec in wanted.items() if going else ():
         for edge in edges(spec):
             if edge.optional and (other := next((each for each in edge.keys if each in going), None)):
-                yield Conflict(Spot(key, edge.field), f"{other} would be deleted, and this names it", why="it left the file",
-                               next=f"take it out here as well, or write {other} again")
+                yield Conflict(
+                    Spot(key, edge.field),
+                    f"{other} would be deleted, and this names it",
+                    why="it left the file",
+                    next=f"take it out here as well, or write {other} again",
+                )

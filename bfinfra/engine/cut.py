@@ -14,10 +14,16 @@ from bfinfra.model.suggest import nearest
 
 
 def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Plan:
-    """The plan for these alone, with the problems and the blind spots that are theirs, and those of all of these kinds in which they may stand."""
+    """The plan for these alone, with the problems and the blind spots that are theirs, and those of all of
+    these kinds in which they may stand.
+    """
     items = tuple(replace(item, waits_for=(), because={}) for item in found.items if item.key in keys)
     problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
-    unreadable = {where: why for where, why in found.unreadable.items() if where in {str(key) for key in keys} or where.partition("/")[0] in places}
+    unreadable = {
+        where: why
+        for where, why in found.unreadable.items()
+        if where in {str(key) for key in keys} or where.partition("/")[0] in places
+    }
     return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
 
 
@@ -26,16 +32,35 @@ def adopting(found: Plan, keys: frozenset[Key], site: Site, world: World, kinds:
     cut = only(found, keys)
     if cut.problems or cut.unreadable:
         return cut
-    return replace(cut, problems=tuple(problem for key in sorted(keys, key=str) if (problem := _nothing(key, site, world, kinds))))
+    return replace(
+        cut,
+        problems=tuple(
+            problem for key in sorted(keys, key=str) if (problem := _nothing(key, site, world, kinds))
+        ),
+    )
 
 
 def _nothing(key: Key, site: Site, world: World, kinds: Kinds) -> Problem | None:
     """Why there is nothing to take over, or None."""
     if key not in site.resources:
         near = nearest(str(key), map(str, site.resources))
-        return Problem(f"the site has no {key}", why="what is adopted is brought in line with what the site says of it", next=near or "write it into the site")
+        return Problem(
+            f"the site has no {key}",
+            why="what is adopted is brought in line with what the site says of it",
+            next=near or "write it into the site",
+        )
     if not kinds[key.kind].makes:
-        return Problem(f"{key} needs no adoption", site.place(key) or "", "bfinfra doesn't make it, so it never belongs to somebody else", "bfinfra apply SITE")
+        return Problem(
+            f"{key} needs no adoption",
+            site.place(key) or "",
+            "bfinfra doesn't make it, so it never belongs to somebody else",
+            "bfinfra apply SITE",
+        )
     if key not in world.states:
-        return Problem(f"there is no {key} yet", site.place(key) or "", "nothing stands there under its name", "bfinfra apply SITE makes it")
+        return Problem(
+            f"there is no {key} yet",
+            site.place(key) or "",
+            "nothing stands there under its name",
+            "bfinfra apply SITE makes it",
+        )
     return None

@@ -1,4 +1,6 @@
-"""Drift, three-way: what was applied (it stands in the mark), what the file says, and what the world says. Pure."""
+"""Drift, three-way: what was applied (it stands in the mark), what the file says, and what the world says.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -38,16 +40,37 @@ class _Sides:
 def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collection[str] = ()) -> Report:
     """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
     strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
-    found = [Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key])) for key in sorted(strangers, key=str)]
+    found = [
+        Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key]))
+        for key in sorted(strangers, key=str)
+    ]
     sides = _Sides(wish, world, kinds, known(wish, world))
     unseen = _unseen(plan, kinds)
-    differing = [item for item in plan.items if item.key not in unseen and (item.steps or (item.held is not None and item.action is not Action.READ))]
+    differing = [
+        item
+        for item in plan.items
+        if item.key not in unseen
+        and (item.steps or (item.held is not None and item.action is not Action.READ))
+    ]
     for item in differing:
         found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
-    standing = tuple(sorted(str(key) for key, state in ours(wish, world).items() if state.mark is not None and state.mark.site == wish.site))
-    return Report(wish.site, tuple(found), sum(not item.steps and item.held is None for item in plan.items), problems,
-                  {**plan.unreadable, **{str(key): why for key, why in unseen.items()}}, plan.warnings, standing)
+    standing = tuple(
+        sorted(
+            str(key)
+            for key, state in ours(wish, world).items()
+            if state.mark is not None and state.mark.site == wish.site
+        )
+    )
+    return Report(
+        wish.site,
+        tuple(found),
+        sum(not item.steps and item.held is None for item in plan.items),
+        problems,
+        {**plan.unreadable, **{str(key): why for key, why in unseen.items()}},
+        plan.warnings,
+        standing,
+    )
 
 
 def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
@@ -61,7 +84,9 @@ def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
 
 
 def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Report:
-    """The same with who moved it and when, as far as the servers tell. Only of what alarms; where they can't be asked, a warning says so."""
+    """The same with who moved it and when, as far as the servers tell. Only of what alarms; where they can't
+    be asked, a warning says so.
+    """
     asked: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {}
     for each in found.alarming:
         if each.cause in TOLD:
@@ -73,9 +98,20 @@ def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Rep
         try:
             answer = patience.read(functools.partial(kinds[kind].trail, names))
         except BfinfraError as error:
-            warned.append(Warned(Problem(f"who moved {', '.join(f'{kind}/{name}' for name in names)} is not known", why=str(error.problems[0]))))
+            warned.append(
+                Warned(
+                    Problem(
+                        f"who moved {', '.join(f'{kind}/{name}' for name in names)} is not known",
+                        why=str(error.problems[0]),
+                    )
+                )
+            )
             continue
-        told |= {(Key(kind, name), field): trace for name, fields in answer.items() for field, trace in fields.items()}
+        told |= {
+            (Key(kind, name), field): trace
+            for name, fields in answer.items()
+            for field, trace in fields.items()
+        }
     return replace(found, warnings=tuple(warned), found=tuple(_told(each, told) for each in found.found))
 
 
@@ -86,7 +122,9 @@ def _told(found: Drifted, told: Mapping[tuple[Key, str], Trace]) -> Drifted:
 
 def _stranger(key: Key, wish: Wish, world: World) -> bool:
     state = world.states.get(key)
-    return state is not None and (state.mark is None or (state.mark.site, state.mark.address) != (wish.site, str(key)))
+    return state is not None and (
+        state.mark is None or (state.mark.site, state.mark.address) != (wish.site, str(key))
+    )
 
 
 def _whose(state: Any) -> str:
@@ -101,16 +139,34 @@ def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]
         yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it stands there, and the file has it no longer")
     elif item.action is Action.CREATE:
         known = str(key) in before
-        yield Drifted(key=key, cause=Cause.VANISHED if known else Cause.MISSING,
-                      why=("it stood there once" if known else "it was never applied, or somebody deleted it") + _held(item))
+        yield Drifted(
+            key=key,
+            cause=Cause.VANISHED if known else Cause.MISSING,
+            why=("it stood there once" if known else "it was never applied, or somebody deleted it")
+            + _held(item),
+        )
     elif state is None or state.mark is None:  # it is there anyway (a host), and nothing of it is applied yet
-        yield from (Drifted(key=key, cause=Cause.UNAPPLIED, field=c.field, now=c.now, wanted=c.wanted) for c in item.changes)
+        yield from (
+            Drifted(key=key, cause=Cause.UNAPPLIED, field=c.field, now=c.now, wanted=c.wanted)
+            for c in item.changes
+        )
     elif state.mark.applied is None:
-        yield Drifted(key=key, cause=Cause.UNFINISHED, why="an apply was begun and did not end; the next one finishes it")
+        yield Drifted(
+            key=key,
+            cause=Cause.UNFINISHED,
+            why="an apply was begun and did not end; the next one finishes it",
+        )
     elif not item.steps:  # held: what the file changed takes another file, which isn't there
         yield Drifted(key=key, cause=Cause.UNAPPLIED, why=f"the file changed{_held(item)}")
         for change in _since_applied(key, spec, state.mark.applied, sides) or ():
-            yield Drifted(key=key, cause=Cause.DRIFT, field=change.field, applied=_at(state.mark.applied, change.field), now=change.now, wanted=change.wanted)
+            yield Drifted(
+                key=key,
+                cause=Cause.DRIFT,
+                field=change.field,
+                applied=_at(state.mark.applied, change.field),
+                now=change.now,
+                wanted=change.wanted,
+            )
     else:
         yield from _fields(item, spec, state.mark.applied, sides)
 
@@ -127,15 +183,34 @@ def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) ->
         if change.field == UNFINISHED:
             continue
         by_file = any(_related(change.field, each) for each in file)
-        by_world = not by_file if world_moved is None else any(_related(change.field, each) for each in world_moved)
-        cause = Cause.UNAPPLIED if not by_world else Cause.CONFLICT if by_file else Cause.DRIFT  # neither: it follows from what the file changed
-        yield Drifted(key=item.key, cause=cause, field=change.field, applied=_at(applied, change.field), now=change.now, wanted=change.wanted)
+        by_world = (
+            not by_file if world_moved is None else any(_related(change.field, each) for each in world_moved)
+        )
+        cause = (
+            Cause.UNAPPLIED if not by_world else Cause.CONFLICT if by_file else Cause.DRIFT
+        )  # neither: it follows from what the file changed
+        yield Drifted(
+            key=item.key,
+            cause=cause,
+            field=change.field,
+            applied=_at(applied, change.field),
+            now=change.now,
+            wanted=change.wanted,
+        )
     if not item.changes:  # a kind may have a step to take that no field tells of
-        yield Drifted(key=item.key, cause=Cause.UNAPPLIED if file else Cause.DRIFT, why="; ".join(step.title() for step in item.steps))
+        yield Drifted(
+            key=item.key,
+            cause=Cause.UNAPPLIED if file else Cause.DRIFT,
+            why="; ".join(step.title() for step in item.steps),
+        )
 
 
-def _since_applied(key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> tuple[Change, ...] | None:
-    """The changes by which the world differs from what was applied: the same decision, with the file as it was then. None where that can't be said."""
+def _since_applied(
+    key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides
+) -> tuple[Change, ...] | None:
+    """The changes by which the world differs from what was applied: the same decision, with the file as it
+    was then. None where that can't be said.
+    """
     try:
         then = Wish(sides.wish.site, {key: spec_of(type(spec), applied, spec)})
         steps = decide(key, then, sides.world, sides.kinds, sides.everything)
@@ -156,4 +231,3 @@ def _at(applied: Mapping[str, Any], path: str) -> Any:
         if change.field == path:
             return change.wanted
     return None
-

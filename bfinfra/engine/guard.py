@@ -15,8 +15,8 @@ from bfinfra.model.refs import Key
 class Allow:
     """What an apply may do beyond creating and updating without disruption.
 
-    `every_delete`, `every_disruption`: any; `delete`, `disrupt`: these by address. Taking other people's objects along
-    always wants the address itself in `delete`.
+    `every_delete`, `every_disruption`: any; `delete`, `disrupt`: these by address. Taking other people's
+    objects along always wants the address itself in `delete`.
     """
 
     every_delete: bool = False
@@ -26,7 +26,9 @@ class Allow:
 
 
 def check(plan: Plan, allow: Allow) -> None:
-    """Raises BfinfraError for a plan with problems or blind spots, Unsafe for one that does more than allowed."""
+    """Raises BfinfraError for a plan with problems or blind spots, Unsafe for one that does more than
+    allowed.
+    """
     blind = _blind(plan)
     if plan.problems or blind:
         raise BfinfraError(*plan.problems, *blind)
@@ -39,8 +41,14 @@ def _blind(plan: Plan) -> list[Problem]:
     causes: dict[str, list[str]] = {}
     for where, why in plan.unreadable.items():
         causes.setdefault(why, []).append(where)
-    return [Problem(f"{', '.join(_hidden(wheres))} can't be read", why=why, next="mend that, then run again; nothing was written")
-            for why, wheres in causes.items()]
+    return [
+        Problem(
+            f"{', '.join(_hidden(wheres))} can't be read",
+            why=why,
+            next="mend that, then run again; nothing was written",
+        )
+        for why, wheres in causes.items()
+    ]
 
 
 def _hidden(wheres: list[str]) -> list[str]:
@@ -54,16 +62,48 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
     found = []
     goes = item.action in (Action.DELETE, Action.REPLACE)
     if goes and item.contents and item.key not in allow.delete:
-        found.append(Problem(f"{item.key} holds what is not this site's: {', '.join(item.contents)}",
-                             why=f"to {item.action} it would take them along", next=f"move them, or allow it with --allow-delete {item.key}"))
+        found.append(
+            Problem(
+                f"{item.key} holds what is not this site's: {', '.join(item.contents)}",
+                why=f"to {item.action} it would take them along",
+                next=f"move them, or allow it with --allow-delete {item.key}",
+            )
+        )
     elif goes and not (allow.every_delete or item.key in allow.delete):
         why = "; ".join(s.title() for s in item.steps if s.disruption is Disruption.REPLACE)
-        found.append(Problem(f"the plan would {item.action} {item.key}", why=why, next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
-    elif not goes and (destroyed := [s.title() for s in item.steps if s.destructive]) and not (allow.every_delete or item.key in allow.delete):
-        found.append(Problem(f"the plan would destroy a part of {item.key}", why="; ".join(destroyed), next=f"allow it with --allow-delete {item.key}, or --allow-delete all"))
-    harsh = [s for s in item.steps if s.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE) and not s.asked]
-    if harsh and item.action is not Action.DELETE and not (allow.every_disruption or item.key in allow.disrupt):
+        found.append(
+            Problem(
+                f"the plan would {item.action} {item.key}",
+                why=why,
+                next=f"allow it with --allow-delete {item.key}, or --allow-delete all",
+            )
+        )
+    elif (
+        not goes
+        and (destroyed := [s.title() for s in item.steps if s.destructive])
+        and not (allow.every_delete or item.key in allow.delete)
+    ):
+        found.append(
+            Problem(
+                f"the plan would destroy a part of {item.key}",
+                why="; ".join(destroyed),
+                next=f"allow it with --allow-delete {item.key}, or --allow-delete all",
+            )
+        )
+    harsh = [
+        s for s in item.steps if s.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE) and not s.asked
+    ]
+    if (
+        harsh
+        and item.action is not Action.DELETE
+        and not (allow.every_disruption or item.key in allow.disrupt)
+    ):
         why = "; ".join(dict.fromkeys(s.why for s in harsh if s.why))
-        found.append(Problem(f"the plan means a {item.disruption} for {item.key}", why=why,
-                             next=f"allow it with --allow-disruption {item.key}, or --allow-disruption all"))
+        found.append(
+            Problem(
+                f"the plan means a {item.disruption} for {item.key}",
+                why=why,
+                next=f"allow it with --allow-disruption {item.key}, or --allow-disruption all",
+            )
+        )
     return found

@@ -1,4 +1,5 @@
-"""The journal: a line before and after each step, append-only. Evidence for `bfinfra history`; nothing depends on it.
+"""The journal: a line before and after each step, append-only. Evidence for `bfinfra history`; nothing
+depends on it.
 
 Also the lock: one apply a site and machine, held by the kernel, so that it dies with its owner.
 """
@@ -49,12 +50,20 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        todo = "free space there" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "mend that, or name another folder as BFINFRA_STATE_HOME"
-        raise BfinfraError(Problem(what, str(path), error.strerror or "", f"{todo}, then run again")) from None
+        todo = (
+            "free space there"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            else "mend that, or name another folder as BFINFRA_STATE_HOME"
+        )
+        raise BfinfraError(
+            Problem(what, str(path), error.strerror or "", f"{todo}, then run again")
+        ) from None
 
 
 class Journal:
-    """A sink of events, safe to use from several threads. A line reaches the disk before its step runs; steps that begin at once share the wait for it."""
+    """A sink of events, safe to use from several threads. A line reaches the disk before its step runs; steps
+    that begin at once share the wait for it.
+    """
 
     def __init__(self, site: str) -> None:
         self.path = folder(site) / "journal.jsonl"
@@ -91,7 +100,7 @@ class Journal:
         left = b"\n" + line if self._torn else line
         self._torn = True
         while left:
-            left = left[os.write(self._file, left):]
+            left = left[os.write(self._file, left) :]
         self._torn = False
 
     def close(self) -> None:
@@ -108,11 +117,16 @@ def _torn(file: int) -> bool:
 def event_data(event: Event) -> dict[str, Any]:
     """An event as plain data: its class as `event`, keys as addresses."""
     fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
-    return {"event": type(event).__name__, **{k: str(v) if k == "key" else plain(v) for k, v in fields.items()}}
+    return {
+        "event": type(event).__name__,
+        **{k: str(v) if k == "key" else plain(v) for k, v in fields.items()},
+    }
 
 
 def read(site: str) -> Iterator[dict[str, Any]]:
-    """The journal's lines, oldest first; a line cut short by a crash, or that no journal holds, is skipped."""
+    """The journal's lines, oldest first; a line cut short by a crash, or that no journal holds, is
+    skipped.
+    """
     with contextlib.suppress(FileNotFoundError), (place(site) / "journal.jsonl").open("rb") as lines:
         lines.seek(max(0, lines.seek(0, os.SEEK_END) - MOST))
         while text := lines.readline(LONGEST):
@@ -127,7 +141,9 @@ def _is_line(found: object) -> bool:
         return False
     numbers = [found.get(name, 0) for name in NUMBERS]
     texts = [*(found.get(name, "") for name in TEXTS), problem.get("what", "")]
-    return all(isinstance(each, int | float) and 0 <= each <= LATEST for each in numbers) and all(isinstance(each, str) for each in texts)
+    return all(isinstance(each, int | float) and 0 <= each <= LATEST for each in numbers) and all(
+        isinstance(each, str) for each in texts
+    )
 
 
 @contextlib.contextmanager
@@ -141,8 +157,14 @@ def lock(site: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(handle, 100).decode(errors="replace").strip()
-            raise Locked(Problem(f"another apply of {site} runs on this machine", str(path), f"process {holder}" if holder else "",
-                                 "wait for it; the lock goes with that process")) from None
+            raise Locked(
+                Problem(
+                    f"another apply of {site} runs on this machine",
+                    str(path),
+                    f"process {holder}" if holder else "",
+                    "wait for it; the lock goes with that process",
+                )
+            ) from None
         with _on_disk("the lock can't be written", path):
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)

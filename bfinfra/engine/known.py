@@ -1,4 +1,6 @@
-"""What is wanted and what was seen, as decisions look at it: whoever looks at few of them doesn't wait until all are put in order."""
+"""What is wanted and what was seen, as decisions look at it: whoever looks at few of them doesn't wait until
+all are put in order.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ class Known:
     def around(self, key: Key, spec: Any) -> Around:
         """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
         fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
-        needs = {name: Need(other, self.wanted.get(other), self.states.get(other)) for name, other in fields.items()}
+        needs = {
+            name: Need(other, self.wanted.get(other), self.states.get(other))
+            for name, other in fields.items()
+        }
         if key.kind not in self._kinds:
             self._kinds[key.kind] = Peers(Everyone(key.kind, self.wanted, self.states))
-        return Around(Mark(self.site, str(key)), needs, self._kinds[key.kind].but(key.name), self.facts.get(key, self.facts.get(key.kind)))
+        return Around(
+            Mark(self.site, str(key)),
+            needs,
+            self._kinds[key.kind].but(key.name),
+            self.facts.get(key, self.facts.get(key.kind)),
+        )

@@ -16,7 +16,9 @@ from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
 
-FIRST = 3.0  # seconds that a survey waits for a server that it never met; one that has answered is waited for like any other outage
+# seconds that a survey waits for a server that it never met; one that has answered is waited for like any
+# other outage
+FIRST = 3.0
 Kinds = Mapping[str, Kind[Any, Any]]
 
 
@@ -36,24 +38,32 @@ class World:
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
     def take(self, kind: str, seen: Seen, names: Collection[str] = ()) -> None:
-        """Note what was seen of a kind; with `names` of these resources alone, of which nothing older counts any more."""
+        """Note what was seen of a kind; with `names` of these resources alone, of which nothing older counts
+        any more.
+        """
         for key in (Key(kind, name) for name in names):
             self.states.pop(key, None)
             self.unreadable.pop(key, None)
         self.states |= {Key(kind, name): state for name, state in seen.states.items() if state is not None}
         self.facts |= dict.fromkeys((Key(kind, name) for name in names) if names else (kind,), seen.facts)
-        self.unreadable |= {Key(kind, name) if name else kind: str(why) for name, why in seen.unreadable.items()}
+        self.unreadable |= {
+            Key(kind, name) if name else kind: str(why) for name, why in seen.unreadable.items()
+        }
 
 
 def begun(kind: Kind[Any, Any], name: str, wanted: Specs | None) -> Any:
-    """The kind, once it has begun to ask for what a survey of `wanted` reads whatever other kinds see; nothing of None."""
+    """The kind, once it has begun to ask for what a survey of `wanted` reads whatever other kinds see;
+    nothing of None.
+    """
     if wanted is not None:
         kind.begin(_of_kind(name, wanted))
     return kind
 
 
 def survey(kinds: Kinds, wanted: Specs, patience: Patience, world: World | None = None) -> World:
-    """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be found. `world`: what others saw before."""
+    """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be
+    found. `world`: what others saw before.
+    """
     world = World() if world is None else world
     patience = replace(patience, first=min(FIRST, patience.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
@@ -65,10 +75,14 @@ def survey(kinds: Kinds, wanted: Specs, patience: Patience, world: World | None 
                     world.take(name, answer.result())
                 except RemoteError as error:
                     world.unreadable[name] = str(error)
-                    if isinstance(error, Unreachable):  # nothing can be applied now: the later kinds don't wait for it as long again
+                    if isinstance(
+                        error, Unreachable
+                    ):  # nothing can be applied now: the later kinds don't wait for it as long again
                         patience = replace(patience, attempts=1, lasts=0, first=0)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # all have answered, but where somebody interrupts: then no server is waited for
+        pool.shutdown(
+            wait=False, cancel_futures=True
+        )  # all have answered, but where somebody interrupts: then no server is waited for
     return world
 
 
@@ -82,7 +96,14 @@ def ask(kind: Kind[Any, Any], name: str, wanted: Specs, world: World, patience: 
         partly.clear()
         with understood(name):
             seen = kind.observe(specs, needs)
-        if passing := next((why for why in seen.unreadable.values() if isinstance(why, OUTAGE) and getattr(why, "met", True)), None):
+        if passing := next(
+            (
+                why
+                for why in seen.unreadable.values()
+                if isinstance(why, OUTAGE) and getattr(why, "met", True)
+            ),
+            None,
+        ):
             partly.append(seen)
             raise passing
         return seen
@@ -100,9 +121,15 @@ def _of_kind(name: str, wanted: Specs) -> dict[str, Any]:
 
 
 def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: World) -> dict[Key, Need]:
-    """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at that."""
+    """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at
+    that.
+    """
     named = frozenset() if kind.alone else (kinds_named(kind.Spec) | kinds_named(kind.State)) - {name}
     if not named:
         return {}
     keys = {key: None for key in (*wanted, *world.states) if key.kind in named}
-    return {key: Need(key, wanted.get(key), world.states.get(key)) for key in keys if not world.why_unreadable(key)}
+    return {
+        key: Need(key, wanted.get(key), world.states.get(key))
+        for key in keys
+        if not world.why_unreadable(key)
+    }

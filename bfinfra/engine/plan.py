@@ -38,7 +38,10 @@ class Wish:
 def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     """Every resource decided, in an order in which they may start; all refusals at once."""
     states = ours(wish, world)
-    before, everything = graph.waits(wish.wanted, states, standing(site, wish, states, kinds)), known(wish, world)
+    before, everything = (
+        graph.waits(wish.wanted, states, standing(site, wish, states, kinds)),
+        known(wish, world),
+    )
     items, problems, unreadable = dict[Key, Item](), [], dict(world.unreadable)
     for key in graph.sort(before):
         if why := _unreadable(key, before[key], wish, world, unreadable):
@@ -55,7 +58,10 @@ def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
         except Malformed as error:
             unreadable[key] = str(error)
     going = {key for key, item in items.items() if item.action is Action.DELETE}
-    found = [*conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable), *conflicts.still_named(wish.wanted, going)]
+    found = [
+        *conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable),
+        *conflicts.still_named(wish.wanted, going),
+    ]
     problems += [each.located(site.place) for each in found if each.stops]
     warnings = (*site.warnings, *(Warned(each.located(site.place)) for each in found if not each.stops))
     unread = {str(key): why for key, why in unreadable.items()}
@@ -65,16 +71,22 @@ def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
 def ours(wish: Wish, world: World) -> dict[Key, Any]:
     """The states that this site wants or made; strangers are left out."""
     return {
-        key: state for key, state in world.states.items()
+        key: state
+        for key, state in world.states.items()
         if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site)
     }
 
 
 def standing(site: Site, wish: Wish, states: Specs, kinds: Kinds) -> Specs:
-    """As which specs what stands was applied, and what else the file has; where no mark tells, as the file says. Nothing where nothing goes."""
+    """As which specs what stands was applied, and what else the file has; where no mark tells, as the file
+    says. Nothing where nothing goes.
+    """
     if states.keys() <= wish.wanted.keys():
         return {}
-    found = {key: as_applied(kinds[key.kind].Spec, state.mark, site.resources.get(key)) for key, state in states.items()}
+    found = {
+        key: as_applied(kinds[key.kind].Spec, state.mark, site.resources.get(key))
+        for key, state in states.items()
+    }
     others = {key: spec for key, spec in site.resources.items() if key not in wish.wanted}
     return others | {key: spec for key, spec in found.items() if spec is not None}
 
@@ -84,7 +96,9 @@ def known(wish: Wish, world: World) -> Known:
     return Known(wish.site, wish.wanted, world.states, world.facts)
 
 
-def decide(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known | None = None) -> tuple[Step, ...]:
+def decide(
+    key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known | None = None
+) -> tuple[Step, ...]:
     """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids.
 
     `everything`: what `known` says, for many decisions on an unchanged world.
@@ -147,8 +161,12 @@ def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
         return frozenset()
     known = [change.field for written in (applied, spec.applied()) for change in differences(None, written)]
     return frozenset(
-        change.field for change in item.changes
-        if not any(name == change.field or name.startswith(f"{change.field}.") or change.field.startswith(f"{name}.") for name in known)
+        change.field
+        for change in item.changes
+        if not any(
+            name == change.field or name.startswith(f"{change.field}.") or change.field.startswith(f"{name}.")
+            for name in known
+        )
     )
 
 
@@ -156,17 +174,23 @@ def _check_owner(key: Key, spec: Any, state: State, wish: Wish) -> None:
     mark = state.mark
     if mark is None and spec is not None and state.copy:
         raise Refusal(
-            state.copy, why="somebody copied it with its mark, and what bfinfra did not make is never touched",
-            next=f"take the copy over with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to have {key} made anew",
+            state.copy,
+            why="somebody copied it with its mark, and what bfinfra did not make is never touched",
+            next=(
+                f"take the copy over with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to "
+                f"have {key} made anew"
+            ),
         )
     if mark is None and spec is not None:
         raise Refusal(
-            "it stands there already, and bfinfra did not make it", why="an object without the mark is never touched",
+            "it stands there already, and bfinfra did not make it",
+            why="an object without the mark is never touched",
             next=f"choose another name, or take it over with: bfinfra adopt SITE {key}",
         )
     if mark is not None and spec is not None and (mark.site, mark.address) != (wish.site, str(key)):
         raise Refusal(
-            f"it belongs to {mark.address} of the site {mark.site}", why="two sites would undo each other's work",
+            f"it belongs to {mark.address} of the site {mark.site}",
+            why="two sites would undo each other's work",
             next="choose another name, or remove it from the other site first",
         )
 
@@ -175,14 +199,21 @@ def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
     applied = (state.mark.applied if state is not None and state.mark is not None else None) or {}
     goes = steps and (spec is None or any(s.disruption is Disruption.REPLACE or s.destructive for s in steps))
     if goes and (spec.protect if spec is not None else applied.get("protect")):
-        raise Refusal("it is protected", field="protect", why="this plan would delete or replace it, or a part of it",
-                      next=f"{'write' if spec is not None else 'write it with'} protect: false and apply that first")
+        raise Refusal(
+            "it is protected",
+            field="protect",
+            why="this plan would delete or replace it, or a part of it",
+            next=f"{'write' if spec is not None else 'write it with'} protect: false and apply that first",
+        )
 
 
-def _unreadable(key: Key, before: Mapping[Key, str], wish: Wish, world: World, unreadable: Mapping[Any, str]) -> str:
+def _unreadable(
+    key: Key, before: Mapping[Key, str], wish: Wish, world: World, unreadable: Mapping[Any, str]
+) -> str:
     """Also where what a field names can't be read; what only has to stand before decides nothing."""
     if why := world.why_unreadable(key):
         return why
-    needed = [other for other, why in before.items() if not why and key in wish.wanted and other in unreadable]
+    needed = [
+        other for other, why in before.items() if not why and key in wish.wanted and other in unreadable
+    ]
     return f"{needed[0]} can't be read" if needed else ""
-

@@ -18,8 +18,12 @@ AT_ONCE = 4  # kinds that are looked at side by side
 NEXT = "see who else changes it, then apply again"
 
 
-def moved(changed: Collection[Key], wanted: Specs, world: World, kinds: Kinds, turn: Turn, patience: Patience) -> dict[Key, Problem]:  # noqa: PLR0913 - a run's whole context
-    """What is no longer as this run left it, and why; what can't be looked at is told as well. One bulk read a kind."""
+def moved(  # noqa: PLR0913 - a run's whole context
+    changed: Collection[Key], wanted: Specs, world: World, kinds: Kinds, turn: Turn, patience: Patience
+) -> dict[Key, Problem]:
+    """What is no longer as this run left it, and why; what can't be looked at is told as well. One bulk read
+    a kind.
+    """
     by_kind: dict[str, list[Key]] = {}
     for key in changed:
         by_kind.setdefault(key.kind, []).append(key)
@@ -29,7 +33,14 @@ def moved(changed: Collection[Key], wanted: Specs, world: World, kinds: Kinds, t
             patience.read(lambda: turn.look(kind, tuple(key.name for key in by_kind[kind])))
         except BfinfraError as error:
             why = str(error.problems[0])
-            return {key: Problem(f"{key} can't be looked at once more", why=why, next="bfinfra drift says later whether it is as it should be") for key in by_kind[kind]}
+            return {
+                key: Problem(
+                    f"{key} can't be looked at once more",
+                    why=why,
+                    next="bfinfra drift says later whether it is as it should be",
+                )
+                for key in by_kind[kind]
+            }
         return {key: problem for key in by_kind[kind] if (problem := _judged(key))}
 
     def _judged(key: Key) -> Problem | None:
@@ -40,7 +51,11 @@ def moved(changed: Collection[Key], wanted: Specs, world: World, kinds: Kinds, t
         if not left:
             return None
         state = world.states.get(key)
-        return Problem(f"{key} moved while this ran", why=_how(wanted.get(key), state, left) + _who(kinds[key.kind], key, state, left), next=NEXT)
+        return Problem(
+            f"{key} moved while this ran",
+            why=_how(wanted.get(key), state, left) + _who(kinds[key.kind], key, state, left),
+            next=NEXT,
+        )
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="recheck") as pool:
         return {key: problem for found in pool.map(look, by_kind) for key, problem in found.items()}
@@ -51,7 +66,11 @@ def _how(spec: object, state: object, left: Collection[Step]) -> str:
         return "it was removed, and stands there again"
     if state is None:
         return "it was made, and is gone"
-    changes = dict.fromkeys(f"{change.field}: {_shown(change.wanted)} → {_shown(change.now)}" for step in left for change in step.changes)
+    changes = dict.fromkeys(
+        f"{change.field}: {_shown(change.wanted)} → {_shown(change.now)}"
+        for step in left
+        for change in step.changes
+    )
     return "; ".join(changes) or "; ".join(f"it would take: {step.title()}" for step in left)
 
 

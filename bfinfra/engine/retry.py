@@ -1,4 +1,6 @@
-"""The only place that tries again. The class of an error decides whether and how long; jitter and Retry-After decide when."""
+"""The only place that tries again. The class of an error decides whether and how long; jitter and Retry-After
+decide when.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ A = TypeVar("A")
 class Patience:
     """How long, how often at least, and how long between.
 
-    An outage is tried for at least `lasts` seconds and `attempts` times; a server that was never met in this run for at least `first` seconds, where
-    that is set; anything else `attempts` times. `sleep` takes seconds; once `halt` is set nothing is waited for or tried again.
+    An outage is tried for at least `lasts` seconds and `attempts` times; a server that was never met in this
+    run for at least `first` seconds, where that is set; anything else `attempts` times. `sleep` takes
+    seconds; once `halt` is set nothing is waited for or tried again.
     """
 
     attempts: int = 6
@@ -56,7 +59,12 @@ class Patience:
 
         return self._tried(what, LOOK, tell)
 
-    def _tried(self, what: Callable[[], A], classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None = None) -> A:
+    def _tried(
+        self,
+        what: Callable[[], A],
+        classes: tuple[type[RemoteError], ...],
+        before_sleep: Callable[[RetryCallState], None] | None = None,
+    ) -> A:
         """What answers at once needs no tenacity; what fails is its first attempt."""
         began = time.monotonic()
         try:
@@ -71,7 +79,12 @@ class Patience:
 
         return self._retrying(classes, before_sleep, began)(again)
 
-    def _retrying(self, classes: tuple[type[RemoteError], ...], before_sleep: Callable[[RetryCallState], None] | None, began: float) -> Retrying:
+    def _retrying(
+        self,
+        classes: tuple[type[RemoteError], ...],
+        before_sleep: Callable[[RetryCallState], None] | None,
+        began: float,
+    ) -> Retrying:
         import tenacity  # noqa: PLC0415 - start-up is a feature
 
         jitter = tenacity.wait_random_exponential(multiplier=self.pause, max=self.longest)
@@ -84,15 +97,25 @@ class Patience:
             return jitter(state) if asked is None else min(asked, LONGEST_PAUSE)
 
         def enough(state: RetryCallState) -> bool:
-            return self.halt.is_set() or self._enough(state.outcome.exception() if state.outcome else None, state.attempt_number, time.monotonic() - began)
+            return self.halt.is_set() or self._enough(
+                state.outcome.exception() if state.outcome else None,
+                state.attempt_number,
+                time.monotonic() - began,
+            )
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(classes), wait=pause, before_sleep=before_sleep, reraise=True, stop=enough,
+            retry=tenacity.retry_if_exception_type(classes),
+            wait=pause,
+            before_sleep=before_sleep,
+            reraise=True,
+            stop=enough,
             sleep=tenacity.sleep_using_event(self.halt) if self.sleep is time.sleep else self.sleep,
         )
 
     def _enough(self, error: BaseException | None, attempts: int, seconds: float) -> bool:
-        """Whether to give up after so many attempts within so many seconds, the last of which raised the error."""
+        """Whether to give up after so many attempts within so many seconds, the last of which raised the
+        error.
+        """
         if self.first is not None and self._unmet(error):
             return seconds >= self.first
         return attempts >= self.attempts and (seconds >= self.lasts or not isinstance(error, OUTAGE))

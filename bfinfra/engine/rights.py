@@ -8,7 +8,22 @@ from typing import Any
 from bfinfra.engine.graph import resolve
 from bfinfra.model.kind import Kind, Need
 from bfinfra.model.refs import Key, kinds_named
-from bfinfra.model.rights import API, CLUSTERS, READ, ROOT, VCENTER, Api, Entity, Place, Places, Privileges, Right, Rights, Use, Verb
+from bfinfra.model.rights import (
+    API,
+    CLUSTERS,
+    READ,
+    ROOT,
+    VCENTER,
+    Api,
+    Entity,
+    Place,
+    Places,
+    Privileges,
+    Right,
+    Rights,
+    Use,
+    Verb,
+)
 from bfinfra.model.site import Site
 
 Kinds = Mapping[str, type[Kind[Any, Any]]]
@@ -24,9 +39,16 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
         if isinstance(right, Privileges) and isinstance(place, Entity):
             entities.setdefault(place, set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
-            apis.setdefault(place, {}).update(dict.fromkeys(Verb(r, verb, right.spare) for r in right.resources for verb in right.verbs))
+            apis.setdefault(place, {}).update(
+                dict.fromkeys(Verb(r, verb, right.spare) for r in right.resources for verb in right.verbs)
+            )
     found = _bare({api: tuple(verbs) for api, verbs in apis.items()})
-    return Rights(site.name, wanted, {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))}, {a: tuple(sorted(found[a])) for a in sorted(found, key=str)})
+    return Rights(
+        site.name,
+        wanted,
+        {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))},
+        {a: tuple(sorted(found[a])) for a in sorted(found, key=str)},
+    )
 
 
 def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
@@ -34,7 +56,10 @@ def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
     datacenter = (site.vcenter and site.vcenter.datacenter) or "*"
     found = {}
     for key, spec in site.resources.items():
-        needs = {at: Need(other, site.resources.get(other), None) for at, other in resolve(spec, site.resources).items()}
+        needs = {
+            at: Need(other, site.resources.get(other), None)
+            for at, other in resolve(spec, site.resources).items()
+        }
         found[key] = kinds[key.kind].places(key.name, spec, needs, datacenter)
     return found
 
@@ -42,7 +67,12 @@ def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
 def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Granted]:
     where = places(site, kinds)
     for kind in kinds.values():
-        clusters: list[Place] = [place for key, words in where.items() if key.kind in kinds_named(kind.Spec) for place in words.get(API, ())]
+        clusters: list[Place] = [
+            place
+            for key, words in where.items()
+            if key.kind in kinds_named(kind.Spec)
+            for place in words.get(API, ())
+        ]
         everywhere: dict[str, list[Place]] = {VCENTER: [ROOT] if site.vcenter else [], CLUSTERS: clusters}
         for right in kind.reads:
             yield from ((right, place) for place in everywhere[right.on])
@@ -61,7 +91,9 @@ def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
 
 
 def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
-    """An account has one permission an object: what is needed there with and without its descendants is one."""
+    """An account has one permission an object: what is needed there with and without its descendants is
+    one.
+    """
     for entity in [each for each in entities if not each.propagate]:
         wide = Entity(entity.path, entity.type, propagate=True)
         if wide in entities:
@@ -71,12 +103,19 @@ def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
 
 def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
     """Without what a wider place allows as well."""
-    wider = {api: {verb for other, verbs in apis.items() if _within(api, other) for verb in verbs if not verb.spare} for api in apis}
+    wider = {
+        api: {
+            verb for other, verbs in apis.items() if _within(api, other) for verb in verbs if not verb.spare
+        }
+        for api in apis
+    }
     found = {api: tuple(verb for verb in verbs if verb not in wider[api]) for api, verbs in apis.items()}
     return {api: verbs for api, verbs in found.items() if verbs}
 
 
 def _within(api: Api, other: Api) -> bool:
     """Whether another place is wider: all namespaces, all names, or more names."""
-    fits = other.namespace in ("", api.namespace) and (not other.names or (bool(api.names) and {*api.names} <= {*other.names}))
+    fits = other.namespace in ("", api.namespace) and (
+        not other.names or (bool(api.names) and {*api.names} <= {*other.names})
+    )
     return api != other and api.cluster == other.cluster and fits

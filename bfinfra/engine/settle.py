@@ -1,4 +1,6 @@
-"""Settling: all steps ran, the world takes its time. One bulk poll a kind; a time-out is "still waiting", never a fault."""
+"""Settling: all steps ran, the world takes its time. One bulk poll a kind; a time-out is "still waiting",
+never a fault.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 FIRST_PAUSE, LATE, LONGEST_PAUSE, GROWTH = 0.1, 2.0, 5.0, 1.5  # seconds, seconds, seconds, factor
-SHARE = 0.1  # of the time waited: what takes long may be noticed that much later than LATE, but never more than LONGEST_PAUSE
+# of the time waited: what takes long may be noticed that much later than LATE, but never more than
+# LONGEST_PAUSE
+SHARE = 0.1
 
 
 @dataclass
@@ -40,7 +44,9 @@ class Verdict:
 class Settle:
     """The items that settle, and when to look at each kind of them again."""
 
-    def __init__(self, wish: Wish, world: World, kinds: Kinds, turn: Turn, patience: Patience, deadline: float | None) -> None:  # noqa: PLR0913 - a run's whole context
+    def __init__(  # noqa: PLR0913 - a run's whole context
+        self, wish: Wish, world: World, kinds: Kinds, turn: Turn, patience: Patience, deadline: float | None
+    ) -> None:
         self._wish, self._world, self._kinds, self._turn = wish, world, kinds, turn
         self._patience, self._deadline = patience, deadline
         self._waiting: dict[Key, _Waiting] = {}
@@ -56,7 +62,9 @@ class Settle:
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
 
     def at_once(self, key: Key) -> Verdict | None:
-        """The verdict on a resource that nobody need wait for: it was just seen gone, or its kind is ready as soon as it stands."""
+        """The verdict on a resource that nobody need wait for: it was just seen gone, or its kind is ready as
+        soon as it stands.
+        """
         spec, state, kind = self._wish.wanted.get(key), self._world.states.get(key), self._kinds[key.kind]
         done = state is None if spec is None else state is not None and type(kind).ready is Kind.ready
         return Verdict(Ending.DONE) if done else None
@@ -67,7 +75,11 @@ class Settle:
         for key in self._waiting:
             by_kind.setdefault(key.kind, []).append(key)
         now = time.monotonic()
-        return [(kind, tuple(keys)) for kind, keys in by_kind.items() if kind not in busy and self._due[kind] <= now]
+        return [
+            (kind, tuple(keys))
+            for kind, keys in by_kind.items()
+            if kind not in busy and self._due[kind] <= now
+        ]
 
     def pause(self) -> float:
         """Seconds until a kind is due."""
@@ -76,7 +88,10 @@ class Settle:
 
     def poll(self, kind: str, keys: tuple[Key, ...]) -> dict[Key, Readiness | BfinfraError]:
         """Look once, in bulk, and ask each whether it is ready. Runs in a worker thread."""
-        unseen, failures = [key for key in keys if not self._waiting[key].seen], dict[Key, Readiness | BfinfraError]()
+        unseen, failures = (
+            [key for key in keys if not self._waiting[key].seen],
+            dict[Key, Readiness | BfinfraError](),
+        )
         try:
             if unseen:
                 self._patience.read(lambda: self._turn.look(kind, tuple(key.name for key in unseen)))
@@ -84,7 +99,9 @@ class Settle:
             failures = dict.fromkeys(unseen, error)
         return {key: failures[key] if key in failures else self._ask(key) for key in keys}
 
-    def judge(self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]) -> tuple[dict[Key, Verdict], list[Settling]]:
+    def judge(
+        self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]
+    ) -> tuple[dict[Key, Verdict], list[Settling]]:
         """Who came out how, and what to say of those who still wait. Called by the run's own thread."""
         verdicts, said = {}, []
         for key, answer in answers.items():
@@ -100,23 +117,38 @@ class Settle:
         since = {key: entry.since for key, entry in self._waiting.items() if key.kind == kind}
         if since.keys() <= answers.keys():  # else some came while these were looked at: they are due at once
             now = time.monotonic()
-            self._pause[kind] = min(self._pause[kind] * GROWTH, max(LATE, SHARE * (now - max(since.values(), default=now))), LONGEST_PAUSE)
+            self._pause[kind] = min(
+                self._pause[kind] * GROWTH,
+                max(LATE, SHARE * (now - max(since.values(), default=now))),
+                LONGEST_PAUSE,
+            )
             last = min(since.values(), default=now) + self._limit(kind)
-            self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))  # no deadline is overslept
+            self._due[kind] = min(
+                now + self._pause[kind], max(last, now + FIRST_PAUSE)
+            )  # no deadline is overslept
         return verdicts, said
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:
         if isinstance(answer, BfinfraError):
             return Verdict(Ending.FAILED, problem=answer.problems[0])
         if answer.status is Ready.FAILED:
-            return Verdict(Ending.FAILED, problem=Problem(f"{key} failed", why=answer.why, next="mend the cause, then apply again"))
+            return Verdict(
+                Ending.FAILED,
+                problem=Problem(f"{key} failed", why=answer.why, next="mend the cause, then apply again"),
+            )
         if answer.status is Ready.READY:
             return Verdict(Ending.DONE if entry.final else None, answer.note)
         limit = self._limit(key.kind)
         if time.monotonic() - entry.since < limit:
             return None
-        return Verdict(Ending.WAITING, problem=Problem(f"{key} is not ready after {limit:.0f} s", why=answer.why,
-                                                       next="the next apply waits on; mend what it waits for, if that does not come by itself"))
+        return Verdict(
+            Ending.WAITING,
+            problem=Problem(
+                f"{key} is not ready after {limit:.0f} s",
+                why=answer.why,
+                next="the next apply waits on; mend what it waits for, if that does not come by itself",
+            ),
+        )
 
     def _limit(self, kind: str) -> float:
         return self._deadline if self._deadline is not None else self._kinds[kind].deadline

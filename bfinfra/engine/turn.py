@@ -36,10 +36,14 @@ class Turn:
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
         self._tried: set[Key] = set()
-        """Those of which a step was begun: whatever moved since then, we may have moved it ourselves, the answer lost."""
+        """Those of which a step was begun: whatever moved since then, we may have moved it ourselves, the
+        answer lost.
+        """
 
     def take(self, item: Item) -> bool:
-        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed; Halted: it may go no further."""
+        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed;
+        Halted: it may go no further.
+        """
         while True:
             step = self._patience.look(lambda: self._once(item), lambda _: None)
             if step is None:
@@ -56,7 +60,9 @@ class Turn:
         """See some resources of a kind again. RemoteError where that can't be done."""
         with self.lock:
             needs = needs_of(kind, self._kinds[kind], self._wish.wanted, self._world)
-        seen = self._kinds[kind].observe({name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False)
+        seen = self._kinds[kind].observe(
+            {name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False
+        )
         with self.lock:
             self._world.take(kind, seen, names)
             self._leave_strangers(kind, names)
@@ -65,10 +71,16 @@ class Turn:
             raise Unreachable(f"{kind} can't be read", why=blind)
 
     def _leave_strangers(self, kind: str, names: tuple[str, ...]) -> None:
-        """What stands under the name of something that goes, and isn't ours: ours is gone, and theirs is not looked at."""
+        """What stands under the name of something that goes, and isn't ours: ours is gone, and theirs is not
+        looked at.
+        """
         for key in (Key(kind, name) for name in names):
             state = self._world.states.get(key)
-            if state is not None and key not in self._wish.wanted and (state.mark is None or state.mark.site != self._wish.site):
+            if (
+                state is not None
+                and key not in self._wish.wanted
+                and (state.mark is None or state.mark.site != self._wish.site)
+            ):
                 del self._world.states[key]
 
     def _once(self, item: Item) -> Step | None:
@@ -88,7 +100,9 @@ class Turn:
         return steps[0]
 
     def _guarded(self, item: Item) -> tuple[Step, ...]:
-        """What is left where the survey was look enough: before the first step, once, if that fails should the world have moved since."""
+        """What is left where the survey was look enough: before the first step, once, if that fails should
+        the world have moved since.
+        """
         if item.key in self._tried or not item.steps[0].exclusive:
             return ()
         try:
@@ -104,24 +118,58 @@ class Turn:
         again = False
         try:
             with understood(str(key)):
-                self._kinds[key.kind].run(step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done)))
+                self._kinds[key.kind].run(
+                    step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done))
+                )
             problem = None
         except BfinfraError as error:
             problem, again = error.problems[0], isinstance(error, LOOK)
             raise
         finally:
-            self._tell(StepEnded(at=time.time(), key=key, title=step.title(), number=number,
-                                 seconds=time.monotonic() - began, problem=problem, again=again))
+            self._tell(
+                StepEnded(
+                    at=time.time(),
+                    key=key,
+                    title=step.title(),
+                    number=number,
+                    seconds=time.monotonic() - began,
+                    problem=problem,
+                    again=again,
+                )
+            )
 
     def _check(self, item: Item, steps: tuple[Step, ...], ran: list[Step]) -> None:
-        if steps and ran and steps[0] == ran[-1] and (ran[-2:-1] == ran[-1:] or steps[0].destructive or steps[0].disruption is not Disruption.NONE):
-            raise BfinfraError(Problem(f"{item.key}: {steps[0].title()} ran, but the world does not show it",
-                                       why="the same step would be the next one again",
-                                       next="look at the object; another writer may be undoing it"))
+        if (
+            steps
+            and ran
+            and steps[0] == ran[-1]
+            and (ran[-2:-1] == ran[-1:] or steps[0].destructive or steps[0].disruption is not Disruption.NONE)
+        ):
+            raise BfinfraError(
+                Problem(
+                    f"{item.key}: {steps[0].title()} ran, but the world does not show it",
+                    why="the same step would be the next one again",
+                    next="look at the object; another writer may be undoing it",
+                )
+            )
         if len(ran) > MOST_STEPS:
-            raise BfinfraError(Problem(f"{item.key} is still not done after {len(ran)} steps", next="report this; nothing more is tried"))
-        if steps and (difference := _beyond(item, steps, first=item.key not in self._tried, wanted=self._wish.wanted.get(item.key) is not None)):
-            raise Diverged(Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again"))
+            raise BfinfraError(
+                Problem(
+                    f"{item.key} is still not done after {len(ran)} steps",
+                    next="report this; nothing more is tried",
+                )
+            )
+        if steps and (
+            difference := _beyond(
+                item,
+                steps,
+                first=item.key not in self._tried,
+                wanted=self._wish.wanted.get(item.key) is not None,
+            )
+        ):
+            raise Diverged(
+                Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again")
+            )
 
 
 def _covers(announced: Any, change: Change) -> bool:
@@ -136,7 +184,12 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
         return f"it would now mean a {worse}, announced was {item.disruption}"
     if first and wanted and item.action is Action.UPDATE:
         announced = [plain(c) for c in item.changes]
-        new = [c for s in steps for c in s.changes if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)]
+        new = [
+            c
+            for s in steps
+            for c in s.changes
+            if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)
+        ]
         if new and item.changes:
             return "; ".join(f"{c.field} is {c.now}, wanted {c.wanted}, and was not in the plan" for c in new)
     if first and wanted and any(s.destructive for s in steps) and not any(s.destructive for s in item.steps):

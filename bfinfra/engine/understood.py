@@ -11,7 +11,8 @@ from bfinfra.model.errors import BfinfraError, Malformed
 
 @contextlib.contextmanager
 def understood(what: str) -> Iterator[None]:
-    """Whatever isn't said in bfinfra's own errors is Malformed: servers of any kind may answer anything, and no kind foresees all of it.
+    """Whatever isn't said in bfinfra's own errors is Malformed: servers of any kind may answer anything, and
+    no kind foresees all of it.
 
     BFINFRA_TRACEBACK=1 lets it through as it is.
     """
@@ -22,5 +23,11 @@ def understood(what: str) -> Iterator[None]:
     except Exception as error:
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
             raise
-        raise Malformed(f"what the server says of {what} makes no sense", why=f"{type(error).__name__}: {error}"[:300],
-                        next="run it again with BFINFRA_TRACEBACK=1 to see where; report that if the server is what it should be") from error
+        raise Malformed(
+            f"what the server says of {what} makes no sense",
+            why=f"{type(error).__name__}: {error}"[:300],
+            next=(
+                "run it again with BFINFRA_TRACEBACK=1 to see where; report that if the server is what it "
+                "should be"
+            ),
+        ) from error

@@ -8,6 +8,13 @@ from bfinfra.model.mark import Mark
 
 
 def refuse_others(mark: Mark | None, around: Around, what: str, field: str = "") -> None:
-    """Refusal where the mark is another resource's, of this site or of another one. `what`: what is said of it."""
+    """Refusal where the mark is another resource's, of this site or of another one. `what`: what is said of
+    it.
+    """
     if mark is not None and (mark.site, mark.address) != (around.mark.site, around.mark.address):
-        raise Refusal(what, field=field, why=f"it belongs to {mark.address} of {mark.site}", next="take it out of one of the two")
+        raise Refusal(
+            what,
+            field=field,
+            why=f"it belongs to {mark.address} of {mark.site}",
+            next="take it out of one of the two",
+        )

@@ -1,4 +1,6 @@
-"""What kinds provide to each other and require of each other within a site, in one place: two that mean the same say the same."""
+"""What kinds provide to each other and require of each other within a site, in one place: two that mean the
+same say the same.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,24 @@ PARTS = ("nvidia.com/gpu.", "nvidia.com/mig-")
 SERVERS = Capability("Bitfusion servers")
 """Any of the site: for what doesn't say which."""
 
-LICENSE, TOOLKIT, FLEXDIRECT, LISTS = "vGPU license", "GPUs in containers", "FlexDirect", "lists of FlexDirect servers"
+LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
+    "vGPU license",
+    "GPUs in containers",
+    "FlexDirect",
+    "lists of FlexDirect servers",
+)
 """On Linux machines."""
 SETTINGS, GRAPHICS, PVRDMA = "settings of the host", "graphics of type sharedDirect", "settings for PVRDMA"
 """On ESXi hosts, before they restart or machines start there."""
 
 
 def allocatable(resource: str, cluster: str, site: Specs) -> Capability:
-    """A resource that nodes of a cluster offer to pods. Whatever pods ask Bitfusion with, the nodes offer one thing; parts of NVIDIA's GPUs come with GPUs."""
-    offered = ALLOCATED if resource.startswith(f"{GROUP}/") else NVIDIA if resource.startswith(PARTS) else resource
+    """A resource that nodes of a cluster offer to pods. Whatever pods ask Bitfusion with, the nodes offer one
+    thing; parts of NVIDIA's GPUs come with GPUs.
+    """
+    offered = (
+        ALLOCATED if resource.startswith(f"{GROUP}/") else NVIDIA if resource.startswith(PARTS) else resource
+    )
     return Capability(offered, whole(cluster, site))
 
 
@@ -129,7 +140,9 @@ def on_machines(what: str, machines: Iterable[str]) -> Iterator[Capability]:
 
 
 def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """What a cluster's nodes need, machine by machine where the site makes the cluster of them; somewhere, where nobody knows which machines they are."""
+    """What a cluster's nodes need, machine by machine where the site makes the cluster of them; somewhere,
+    where nobody knows which machines they are.
+    """
     key = home_of(cluster, site)
     if key is not None and key.kind == "kubeadm_cluster":
         yield from (Capability(what, f"linux_host/{each}") for each in site[key].hosts)

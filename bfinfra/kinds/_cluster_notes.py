@@ -1,4 +1,6 @@
-"""Steps about a note on a cluster: that a site looks after something there which has no place for a mark itself."""
+"""Steps about a note on a cluster: that a site looks after something there which has no place for a mark
+itself.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True)
 class Consumer:
-    """A workload, or a pod that nothing would start again. `told`: it was told to start anew with this token; `late`: it has pods of before."""
+    """A workload, or a pod that nothing would start again. `told`: it was told to start anew with this token;
+    `late`: it has pods of before.
+    """
 
     kind: str
     namespace: str
@@ -34,10 +36,17 @@ class Consumer:
         return self.kind in ROLLED
 
 
-def consumers(cluster: Cluster, where: str, pods: Sequence[Object], since: Mapping[tuple[str, str], str | None], token: tuple[str, str]) -> tuple[Consumer, ...]:
+def consumers(
+    cluster: Cluster,
+    where: str,
+    pods: Sequence[Object],
+    since: Mapping[tuple[str, str], str | None],
+    token: tuple[str, str],
+) -> tuple[Consumer, ...]:
     """Those with pods older than the content that they hold.
 
-    `since`: (namespace, Secret) → when its content was replaced, "" for as long as anybody knows, None where it is stale still. `token`: annotation and value.
+    `since`: (namespace, Secret) → when its content was replaced, "" for as long as anybody knows, None where
+    it is stale still. `token`: annotation and value.
     """
     found: dict[tuple[str, str, str], Consumer] = {}
     owners: dict[tuple[str, str, str], Object] = {}
@@ -46,11 +55,19 @@ def consumers(cluster: Cluster, where: str, pods: Sequence[Object], since: Mappi
         space = metadata["namespace"]
         if metadata.get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in ENDED:
             continue
-        ages = [_older(metadata.get("creationTimestamp", ""), since[space, name]) for name in {*secrets_of(pod)} if (space, name) in since]
+        ages = [
+            _older(metadata.get("creationTimestamp", ""), since[space, name])
+            for name in {*secrets_of(pod)}
+            if (space, name) in since
+        ]
         if not any(same for same, _ in ages):
             continue
         kind, name = _owner(cluster, pod, owners)
-        told = kind in ROLLED and notes((owners[kind, space, name].get("spec") or {}).get("template") or {}).get(token[0]) == token[1]
+        told = (
+            kind in ROLLED
+            and notes((owners[kind, space, name].get("spec") or {}).get("template") or {}).get(token[0])
+            == token[1]
+        )
         before = found.get((kind, space, name))
         late = any(older for _, older in ages) or (before is not None and before.late)
         found[kind, space, name] = Consumer(kind, space, name, where, told, late)
@@ -83,7 +100,9 @@ def _older(created: str, since: str | None) -> tuple[bool, bool]:
 
 
 def _owner(cluster: Cluster, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
-    """Kind and name of what would start the pod anew; the pod itself where nothing would, or not so that one could wait for it."""
+    """Kind and name of what would start the pod anew; the pod itself where nothing would, or not so that one
+    could wait for it.
+    """
     space, kind, name = pod["metadata"]["namespace"], *_controller(pod)
     if kind == "ReplicaSet":
         kind, name = _controller(_get(cluster, kind, name, space, known)) or (kind, name)
@@ -92,7 +111,9 @@ def _owner(cluster: Cluster, pod: Object, known: dict[tuple[str, str, str], Obje
     return (kind, name) if kind else ("Pod", str(pod["metadata"]["name"]))
 
 
-def _get(cluster: Cluster, kind: str, name: str, space: str, known: dict[tuple[str, str, str], Object]) -> Object:
+def _get(
+    cluster: Cluster, kind: str, name: str, space: str, known: dict[tuple[str, str, str], Object]
+) -> Object:
     key = kind, space, name
     if key not in known:
         known[key] = cluster.get("apps/v1", kind, name, space) or {"metadata": {}}
@@ -100,5 +121,7 @@ def _get(cluster: Cluster, kind: str, name: str, space: str, known: dict[tuple[s
 
 
 def _controller(obj: Mapping[str, Any]) -> tuple[str, str]:
-    owner: Mapping[str, Any] = next((each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), {})
+    owner: Mapping[str, Any] = next(
+        (each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), {}
+    )
     return str(owner.get("kind", "")), str(owner.get("name", ""))

@@ -1,6 +1,8 @@
-"""Secrets that stand under fixed names in several namespaces of a cluster: what token_secret and registry_credential share.
+"""Secrets that stand under fixed names in several namespaces of a cluster: what token_secret and
+registry_credential share.
 
-Their content is compared in memory while observing; states say only whether it is right, steps only where it comes from.
+Their content is compared in memory while observing; states say only whether it is right, steps only where it
+comes from.
 """
 
 from __future__ import annotations
@@ -46,14 +48,20 @@ class Spec(kind.Spec):
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
     """Cluster, or supervisor namespace, that the Secret is in."""
-    namespaces: Annotated[tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)]
-    """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there anyway."""
+    namespaces: Annotated[
+        tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)
+    ]
+    """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there
+    anyway.
+    """
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The Secrets in its namespaces."""
         for index, namespace in enumerate(self.namespaces):
             for secret in self.names(name):
-                yield conflict.thing(f"namespaces.{index}", f"Secret/{secret} in {namespace}", "cluster", self.cluster)
+                yield conflict.thing(
+                    f"namespaces.{index}", f"Secret/{secret} in {namespace}", "cluster", self.cluster
+                )
 
     @abstractmethod
     def names(self, name: str) -> tuple[str, ...]:
@@ -61,7 +69,11 @@ class Spec(kind.Spec):
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its Secrets."""
-        return (_capabilities.secret(each, where, self.cluster, site) for where in self._spaces(site) for each in self.names(name))
+        return (
+            _capabilities.secret(each, where, self.cluster, site)
+            for where in self._spaces(site)
+            for each in self.names(name)
+        )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The namespaces."""
@@ -73,7 +85,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True)
 class Copy:
-    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted; `mark`: what these bear."""
+    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted; `mark`:
+    what these bear.
+    """
 
     names: frozenset[str]
     right: bool
@@ -155,25 +169,40 @@ class Copies(kind.Kind[S, T]):
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> rights.Places:
         """The namespaces that get a copy."""
-        return {"namespaces": tuple(api_of(needs["cluster"], space, needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces))}
+        return {
+            "namespaces": tuple(
+                api_of(needs["cluster"], space, needs.get(f"namespaces.{i}"))
+                for i, space in enumerate(spec.namespaces)
+            )
+        }
 
     @abstractmethod
     def expected(self, name: str, spec: S, needs: Mapping[Key, Need]) -> Content | None:
-        """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source can't be read."""
+        """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source
+        can't be read.
+        """
 
     @abstractmethod
     def content(self, step: Write) -> Content:
         """The content again, read from the step's source just before it is written. Raises BfinfraError."""
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether the Secrets of these names are there and hold what was last written, where it isn't known what is wanted."""
+        """Whether the Secrets of these names are there and hold what was last written, where it isn't known
+        what is wanted.
+        """
         return False
 
-    def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked for one by one."""
+    def observe(
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked
+        for one by one.
+        """
         contents, unreadable = self._expected(wanted, needs)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+        )
         states: dict[str, Any] = {}
         for key, objects in answers.found.items():
             of = self._by_name(objects, key, wanted, needs)
@@ -192,10 +221,17 @@ class Copies(kind.Kind[S, T]):
         """By the managers of the Secrets' data."""
         told: dict[str, dict[str, Trace]] = {}
         for name, (state, fields) in asked.items():
-            copies = {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()} if state else {}
+            copies = (
+                {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
+                if state
+                else {}
+            )
             for each in fields:
                 space, names = copies.get(each, ("", ()))
-                traces = [of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data") for secret in sorted(names)]
+                traces = [
+                    of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data")
+                    for secret in sorted(names)
+                ]
                 if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
                     told.setdefault(name, {})[each] = found
         return told
@@ -207,7 +243,11 @@ class Copies(kind.Kind[S, T]):
                 for name, values in self.content(step).items():
                     manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)
                     # force: the plan said that its content is replaced
-                    made = cluster.apply(manifest, force=True) if name in step.standing else cluster.create(manifest)
+                    made = (
+                        cluster.apply(manifest, force=True)
+                        if name in step.standing
+                        else cluster.create(manifest)
+                    )
                     self._sights.wrote(home, (step.namespace, name), made)
             case Remove(home=home, namespace=namespace):
                 for name in step.names:
@@ -219,10 +259,18 @@ class Copies(kind.Kind[S, T]):
 
     def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
         data = {key: base64.b64encode(value).decode() for key, value in values.items()}
-        body = {"apiVersion": "v1", "kind": "Secret", "type": self.secret_type, "metadata": {"name": name, "namespace": step.namespace}, "data": data}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": self.secret_type,
+            "metadata": {"name": name, "namespace": step.namespace},
+            "data": data,
+        }
         return marked(body, step.mark)
 
-    def _expected(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]) -> tuple[dict[str, Content | None], dict[str, str]]:
+    def _expected(
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
+    ) -> tuple[dict[str, Content | None], dict[str, str]]:
         contents: dict[str, Content | None] = {}
         unreadable: dict[str, str] = {}
         for name, spec in wanted.items():
@@ -232,16 +280,29 @@ class Copies(kind.Kind[S, T]):
                 unreadable[name] = str(error)
         return contents, unreadable
 
-    def _read(self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool) -> list[Object]:
+    def _read(
+        self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool
+    ) -> list[Object]:
         places = [place for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs)]
         asked = dict.fromkeys([*places, *self._sights.places(home.endpoint, wanted)])
         answers = {place: self._sights.answer(home.endpoint, place) for place in asked}
         if not others and len(asked) <= FEW:
-            found = [answer[0] if answer else home.cluster.get("v1", "Secret", place[1], place[0]) for place, answer in answers.items()]
+            found = [
+                answer[0] if answer else home.cluster.get("v1", "Secret", place[1], place[0])
+                for place, answer in answers.items()
+            ]
             return [obj for obj in found if obj]
         listed = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
         have = {place_of(obj) for obj in listed}
-        return [*listed, *home.cluster.find("v1", "Secret", [place for place in dict.fromkeys(places) if place not in have], home.namespace)]
+        return [
+            *listed,
+            *home.cluster.find(
+                "v1",
+                "Secret",
+                [place for place in dict.fromkeys(places) if place not in have],
+                home.namespace,
+            ),
+        ]
 
     def _by_name(
         self, objects: Sequence[Object], key: Key, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
@@ -252,14 +313,25 @@ class Copies(kind.Kind[S, T]):
         for obj in objects:
             mark, metadata = mark_of(obj), obj["metadata"]
             own = mark is not None and mark.site == self._site and mark.address.startswith(f"{self.address}/")
-            name = mark.address.partition("/")[2] if mark and own else owner.get((metadata["namespace"], metadata["name"]))
+            name = (
+                mark.address.partition("/")[2]
+                if mark and own
+                else owner.get((metadata["namespace"], metadata["name"]))
+            )
             if name:
                 found.setdefault(name, []).append(obj)
         return found
 
 
 def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
-    name: str, spec: Spec | None, state: State | None, around: Around, *, what: str, source: Any, later: Later | None = None
+    name: str,
+    spec: Spec | None,
+    state: State | None,
+    around: Around,
+    *,
+    what: str,
+    source: Any,
+    later: Later | None = None,
 ) -> Sequence[kind.Step]:
     """Write where it lacks or is wrong, then remove where it isn't wanted any more.
 
@@ -267,7 +339,10 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     """
     if spec is None:
         return () if state is None else tuple(_removals(name, state, {}, what))
-    spaces = [real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}")) for i, space in enumerate(spec.namespaces)]
+    spaces = [
+        real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}"))
+        for i, space in enumerate(spec.namespaces)
+    ]
     here = state if state is not None and state.cluster == spec.cluster else None
     names, copies = spec.names(name), here.copies if here else {}
     file_changes = kind.changes(spec, state.mark if state else None)
@@ -276,12 +351,24 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
         copy = copies.get(space)
         wrong = copy is None or not copy.right
         if copy is None or wrong or copy.mark is None or copy.mark.applied != spec.applied():
-            own = (Change(f"content in {space}", _found(copy, names), later or f"as in {what}"),) if wrong else ()
-            found.append(Write(
-                what=what, cluster=spec.cluster, namespace=space, home=here.home if here else around.needs["cluster"].get("endpoint"),
-                names=names, standing=tuple(sorted(copy.names & set(names))) if copy else (), source=source,
-                mark=around.mark.seal(spec.applied()), changes=(*own, *(file_changes if not found else ())),
-            ))
+            own = (
+                (Change(f"content in {space}", _found(copy, names), later or f"as in {what}"),)
+                if wrong
+                else ()
+            )
+            found.append(
+                Write(
+                    what=what,
+                    cluster=spec.cluster,
+                    namespace=space,
+                    home=here.home if here else around.needs["cluster"].get("endpoint"),
+                    names=names,
+                    standing=tuple(sorted(copy.names & set(names))) if copy else (),
+                    source=source,
+                    mark=around.mark.seal(spec.applied()),
+                    changes=(*own, *(file_changes if not found else ())),
+                )
+            )
     if state is not None:
         found += _removals(name, state, dict.fromkeys(spaces, names) if here else {}, what)
     return found
@@ -300,7 +387,17 @@ def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what
     for space, copy in state.copies.items():
         if stale := tuple(sorted(copy.names - set(wanted.get(space, ())))):
             change = (Change(f"content in {space}", f"as in {what}", None),)
-            found.append(Remove(what=what, cluster=state.cluster, namespace=space, home=state.home, owner=name, names=stale, changes=change))
+            found.append(
+                Remove(
+                    what=what,
+                    cluster=state.cluster,
+                    namespace=space,
+                    home=state.home,
+                    owner=name,
+                    names=stale,
+                    changes=change,
+                )
+            )
     return found
 
 
@@ -318,13 +415,24 @@ def _state(objects: Sequence[Object], home: Home, content: Content | None, uncha
         if not obj["metadata"].get("deletionTimestamp"):
             spaces.setdefault(obj["metadata"]["namespace"], []).append(obj)
     copies = {space: _copy(found, content, unchanged) for space, found in sorted(spaces.items())}
-    return State(mark=common([mark_of(o) for o in objects]), cluster=home.key.name, home=home.endpoint, copies=copies, namespaces=tuple(copies))
+    return State(
+        mark=common([mark_of(o) for o in objects]),
+        cluster=home.key.name,
+        home=home.endpoint,
+        copies=copies,
+        namespaces=tuple(copies),
+    )
 
 
 def _copy(objects: Sequence[Object], content: Content | None, unchanged: Unchanged) -> Copy:
     held = {obj["metadata"]["name"]: values_of(obj) for obj in objects}
-    right = unchanged(objects) if content is None else all(
-        name in held and all(held[name].get(key) == value for key, value in values.items()) for name, values in content.items()
+    right = (
+        unchanged(objects)
+        if content is None
+        else all(
+            name in held and all(held[name].get(key) == value for key, value in values.items())
+            for name, values in content.items()
+        )
     )
     bearing = [obj for obj in objects if content is None or obj["metadata"]["name"] in content]
     return Copy(frozenset(held), right, common([mark_of(obj) for obj in bearing]))

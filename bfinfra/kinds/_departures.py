@@ -1,4 +1,6 @@
-"""Where an object stands otherwise than its manifest says: what the server and others added to it doesn't count."""
+"""Where an object stands otherwise than its manifest says: what the server and others added to it doesn't
+count.
+"""
 
 from __future__ import annotations
 

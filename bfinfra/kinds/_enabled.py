@@ -1,4 +1,6 @@
-"""The client's files on a machine whose VM the plug-in enabled: where they are, which they are, what is in them."""
+"""The client's files on a machine whose VM the plug-in enabled: where they are, which they are, what is in
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Place = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
 
 
 class ClientFiles(Part):
-    """The client's files on a machine whose VM the plug-in enabled; they are read by SSH when they are needed."""
+    """The client's files on a machine whose VM the plug-in enabled; they are read by SSH when they are
+    needed.
+    """
 
     host: Annotated[str, Ref("linux_host")]
     """The enabled machine."""
@@ -45,14 +49,22 @@ class ClientFiles(Part):
 
     def digests(self, answers: Answers) -> dict[str, str]:
         """SHA-256 by the names in a token; only of the files that are there."""
-        found = {name: first_word(answers[f"given {path}"]) for name, path in self.paths.items() if f"given {path}" in answers}
+        found = {
+            name: first_word(answers[f"given {path}"])
+            for name, path in self.paths.items()
+            if f"given {path}" in answers
+        }
         return {name: value for name, value in found.items() if value}
 
     def check(self, digests: Mapping[str, str]) -> None:
         """Refusal where the machine lacks one of them."""
         if absent := [path for file, path in self.paths.items() if file not in digests]:
-            raise Refusal(f"{self.host} has no {', '.join(absent)}", field="client_files.host", why="it has no access to give",
-                          next="enable it in the plug-in, or correct the paths")
+            raise Refusal(
+                f"{self.host} has no {', '.join(absent)}",
+                field="client_files.host",
+                why="it has no access to give",
+                next="enable it in the plug-in, or correct the paths",
+            )
 
 
 def token_files(path: str) -> dict[str, str]:
@@ -71,5 +83,9 @@ def read_files(hosts: LinuxHosts, giver: Machine, places: Mapping[str, str]) -> 
     try:
         return token_of({name: answer.text.encode() for name, answer in found.items() if answer.ok}).files
     except ValueError as error:
-        raise Rejected("the client's files can't be used", server=giver.server, why=str(error),
-                       next="enable that machine in the plug-in, or correct the paths") from None
+        raise Rejected(
+            "the client's files can't be used",
+            server=giver.server,
+            why=str(error),
+            next="enable that machine in the plug-in, or correct the paths",
+        ) from None

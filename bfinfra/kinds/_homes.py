@@ -50,23 +50,42 @@ class Answers(Generic[T]):
 
 
 class Places:
-    """One kind's way to its homes. Remembers where a full survey saw what, so that a resource that moves is found at its old place."""
+    """One kind's way to its homes. Remembers where a full survey saw what, so that a resource that moves is
+    found at its old place.
+    """
 
     def __init__(self, clusters: Clusters, kinds: Iterable[str] = CLUSTERS) -> None:
         self._clusters = clusters
         self._kinds = tuple(kinds)
         self._seen: dict[str, set[Key]] = {}
 
-    def ask(self, wanted: Mapping[str, str | None], needs: Mapping[Key, Need], read: Callable[[Home], T], *, others: bool) -> Answers[T]:
-        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's name, None = it goes from where it was seen).
+    def ask(
+        self,
+        wanted: Mapping[str, str | None],
+        needs: Mapping[Key, Need],
+        read: Callable[[Home], T],
+        *,
+        others: bool,
+    ) -> Answers[T]:
+        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's
+        name, None = it goes from where it was seen).
 
-        A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or only few names were asked
-        for: the caller tries that again.
+        A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or
+        only few names were asked for: the caller tries that again.
         """
         standing = self._standing(needs)
-        placed = {name: home_of(cluster, standing, self._kinds) if cluster else None for name, cluster in wanted.items()}
-        anywhere = others or any(cluster is None and name not in self._seen for name, cluster in wanted.items())
-        where = {key: Home(key, at, self._clusters.at(at)) for key, at in standing.items() if anywhere or self._matters(key, placed)}
+        placed = {
+            name: home_of(cluster, standing, self._kinds) if cluster else None
+            for name, cluster in wanted.items()
+        }
+        anywhere = others or any(
+            cluster is None and name not in self._seen for name, cluster in wanted.items()
+        )
+        where = {
+            key: Home(key, at, self._clusters.at(at))
+            for key, at in standing.items()
+            if anywhere or self._matters(key, placed)
+        }
         found: dict[Key, T] = {}
         failed: dict[Key, RemoteError] = {}
         for key, home in where.items():
@@ -89,7 +108,11 @@ class Places:
 
     def _standing(self, needs: Mapping[Key, Need]) -> dict[Key, Endpoint]:
         """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
-        found = ((key, getattr(need.state, "endpoint", None)) for key, need in needs.items() if key.kind in self._kinds)
+        found = (
+            (key, getattr(need.state, "endpoint", None))
+            for key, need in needs.items()
+            if key.kind in self._kinds
+        )
         return {key: endpoint for key, endpoint in found if isinstance(endpoint, Endpoint)}
 
 
@@ -99,7 +122,8 @@ def home_of(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTERS) -
 
 
 def api_of(cluster: Need, written: str, own: Need | None) -> Api:
-    """Where rights are needed for a namespace: itself; the whole cluster where this site makes it (`own`), as RBAC can't name what isn't there yet.
+    """Where rights are needed for a namespace: itself; the whole cluster where this site makes it (`own`), as
+    RBAC can't name what isn't there yet.
 
     A supervisor namespace is never more than itself.
     """
@@ -110,6 +134,8 @@ def api_of(cluster: Need, written: str, own: Need | None) -> Api:
 
 
 def real_name(written: str, cluster: str, need: Need | None) -> str:
-    """A namespace's name in the cluster: where `written` is a `namespace` of this site in that cluster, its name there."""
+    """A namespace's name in the cluster: where `written` is a `namespace` of this site in that cluster, its
+    name there.
+    """
     spec = (need.spec or need.state) if need is not None else None
     return (spec.namespace or written) if spec is not None and spec.cluster == cluster else written

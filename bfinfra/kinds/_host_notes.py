@@ -1,4 +1,6 @@
-"""What bfinfra writes on a host about one setting of it: whose it is, and how it was before. One custom attribute a setting."""
+"""What bfinfra writes on a host about one setting of it: whose it is, and how it was before. One custom
+attribute a setting.
+"""
 
 from __future__ import annotations
 
@@ -27,5 +29,8 @@ class Note:
     def decode(cls, text: str) -> Note | None:
         """The note, or None where there is no mark."""
         mark = Mark.decode(text)
-        before = next((unquote(word.removeprefix("before=")) for word in text.split() if word.startswith("before=")), None)
+        before = next(
+            (unquote(word.removeprefix("before=")) for word in text.split() if word.startswith("before=")),
+            None,
+        )
         return cls(mark, before) if mark else None

@@ -1,4 +1,6 @@
-"""One value that is set on several hosts, and put back as it was: what host_option and host_firewall_rule share."""
+"""One value that is set on several hosts, and put back as it was: what host_option and host_firewall_rule
+share.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True)
 class Setting:
-    """One value on one host. `now`: None where the host has no such setting; `note`: what bfinfra wrote about it."""
+    """One value on one host. `now`: None where the host has no such setting; `note`: what bfinfra wrote about
+    it.
+    """
 
     host: str
     moid: str
@@ -147,14 +151,18 @@ class HostSettings(kind.Kind[S, T]):
     def write(self, moid: str, key: str, value: str) -> None:
         """Set it."""
 
-    def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """The notes on all hosts, then the values where one is wanted or noted."""
         hosts = self._vcenter.host_settings.noted(self.prefix, everyone=any(wanted.values()))
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
                 mark = Mark.decode(text)
-                name = mark.address.removeprefix(f"{self.address}/") if mark and mark.site == self._site else ""
+                name = (
+                    mark.address.removeprefix(f"{self.address}/") if mark and mark.site == self._site else ""
+                )
                 if name and (others or name in wanted):
                     places.setdefault(name, {})[host, attribute.removeprefix(self.prefix)] = None
         for name, spec in wanted.items():
@@ -162,13 +170,26 @@ class HostSettings(kind.Kind[S, T]):
                 places.setdefault(name, {}).update(dict.fromkeys((host, spec.setting) for host in spec.hosts))
         there = [place for each in places.values() for place in each if place[0] in hosts]
         values = self.values((hosts[host].moid for host, _ in there), (key for _, key in there))
-        states = {name: self._state(each, hosts, values) for name, each in places.items() if any(place[0] in hosts for place in each)}
+        states = {
+            name: self._state(each, hosts, values)
+            for name, each in places.items()
+            if any(place[0] in hosts for place in each)
+        }
         return Seen(states, tuple(sorted(hosts)))
 
-    def _state(self, places: Iterable[Place], hosts: Mapping[str, NotedHost], values: Mapping[str, Mapping[str, str]]) -> Any:
+    def _state(
+        self, places: Iterable[Place], hosts: Mapping[str, NotedHost], values: Mapping[str, Mapping[str, str]]
+    ) -> Any:
         settings = tuple(
-            Setting(host, hosts[host].moid, key, values.get(hosts[host].moid, {}).get(key), Note.decode(hosts[host].notes.get(self.prefix + key, "")))
-            for host, key in places if host in hosts
+            Setting(
+                host,
+                hosts[host].moid,
+                key,
+                values.get(hosts[host].moid, {}).get(key),
+                Note.decode(hosts[host].notes.get(self.prefix + key, "")),
+            )
+            for host, key in places
+            if host in hosts
         )
         mark = common([each.note.mark for each in settings if each.note])
         mark = mark.open if mark and any(each.note is None for each in settings) else mark
@@ -181,7 +202,10 @@ class HostSettings(kind.Kind[S, T]):
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
         """The hosts; custom attributes are defined at the root."""
-        return {"hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts), "definitions": (ROOT,)}
+        return {
+            "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
+            "definitions": (ROOT,),
+        }
 
     def run(self, step: kind.Step, report: Report) -> None:
         """The note first, then the change that it is about; the change back first, then the note."""
@@ -217,7 +241,16 @@ def steps(spec: Spec | None, state: State | None, around: Around, classes: Steps
         if (each.host, each.key) not in wanted and each.note and each.note.mark.site == around.mark.site:
             before = each.note.before if each.note.before is not None else each.now or ""
             change = () if each.now == before else (Change(f"{each.key} on {each.host}", each.now, before),)
-            found.append(classes.back(host=each.host, moid=each.moid, key=each.key, value=before, same=each.now == before, changes=change))
+            found.append(
+                classes.back(
+                    host=each.host,
+                    moid=each.moid,
+                    key=each.key,
+                    value=before,
+                    same=each.now == before,
+                    changes=change,
+                )
+            )
     return found
 
 
@@ -239,8 +272,20 @@ def _found(spec: Spec, host: str, state: State | None, around: Around) -> Settin
     """What is to be set. Refusal where there is no such host or setting, or another resource has set it."""
     each = state.at((host, spec.setting)) if state else None
     if each is None:
-        raise Refusal(f"there is no host {host}", field="hosts", why="vCenter doesn't know it", next=nearest(host, around.facts or ()))
+        raise Refusal(
+            f"there is no host {host}",
+            field="hosts",
+            why="vCenter doesn't know it",
+            next=nearest(host, around.facts or ()),
+        )
     if each.now is None:
-        raise Refusal(f"{host} has no {spec.setting}", field="hosts", why="its release does not know it, or its name is another", next="correct the name")
-    refuse_others(each.note.mark if each.note else None, around, f"{spec.setting} of {host} is set by another", "hosts")
+        raise Refusal(
+            f"{host} has no {spec.setting}",
+            field="hosts",
+            why="its release does not know it, or its name is another",
+            next="correct the name",
+        )
+    refuse_others(
+        each.note.mark if each.note else None, around, f"{spec.setting} of {host} is set by another", "hosts"
+    )
     return each

@@ -1,4 +1,6 @@
-"""What kinds on Linux machines share: the machines among the needs, asked once each and side by side; how what is on them stands; digests of files here."""
+"""What kinds on Linux machines share: the machines among the needs, asked once each and side by side; how
+what is on them stands; digests of files here.
+"""
 
 from __future__ import annotations
 
@@ -37,24 +39,41 @@ class Asked:
     unreadable: Mapping[str, str]
 
     def blind(self, wanted: Mapping[str, Iterable[str]]) -> dict[str, str]:
-        """Resource → why it can't be read, for those (name → machines) that are on a machine which said nothing."""
-        found = {name: next((f"{host}: {self.unreadable[host]}" for host in hosts if host in self.unreadable), "") for name, hosts in wanted.items()}
-        return {name: why for name, why in found.items() if why} | {f"(all on {host})": why for host, why in self.unreadable.items()}
+        """Resource → why it can't be read, for those (name → machines) that are on a machine which said
+        nothing.
+        """
+        found = {
+            name: next((f"{host}: {self.unreadable[host]}" for host in hosts if host in self.unreadable), "")
+            for name, hosts in wanted.items()
+        }
+        return {name: why for name, why in found.items() if why} | {
+            f"(all on {host})": why for host, why in self.unreadable.items()
+        }
 
 
 def machines(needs: Mapping[Key, Need]) -> dict[str, Machine]:
     """Every machine that answered, by name."""
-    return {key.name: need.state.machine for key, need in needs.items() if key.kind == HOST and need.state is not None and not need.state.silent}
+    return {
+        key.name: need.state.machine
+        for key, need in needs.items()
+        if key.kind == HOST and need.state is not None and not need.state.silent
+    }
 
 
 def virtual(needs: Mapping[Key, Need], on: Iterable[str]) -> tuple[str, ...]:
     """The virtual machines of this site among these machines: what is on them goes first."""
-    found = {key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None}
+    found = {
+        key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None
+    }
     return tuple(vm for host in on if (vm := found.get(host)))
 
 
-def ask(hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine], Commands], patience: float = 60) -> Asked:
-    """One command a machine. RemoteError where a single machine was asked for and doesn't answer: the caller tries again."""
+def ask(
+    hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine], Commands], patience: float = 60
+) -> Asked:
+    """One command a machine. RemoteError where a single machine was asked for and doesn't answer: the caller
+    tries again.
+    """
     wanted = {machine: commands(machine) for machine in named}
     answers, unreadable = {}, {}
     for machine, found in hosts.read(wanted, patience).items():
@@ -69,7 +88,9 @@ def ask(hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine
 
 @dataclass(frozen=True, kw_only=True)
 class OnHosts(kinds.State, Generic[On]):
-    """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the virtual machines of this site among them."""
+    """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the
+    virtual machines of this site among them.
+    """
 
     hosts: tuple[Annotated[str, Ref(HOST)], ...]
     vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
@@ -81,7 +102,9 @@ def across(state: Callable[..., S], on: Mapping[str, T], needs: Mapping[Key, Nee
     """An OnHosts: whose it is, where, and what goes only after it."""
     there = machines(needs)
     mark = next((each.mark for each in on.values() if each.mark), None)
-    return state(mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on})
+    return state(
+        mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on}
+    )
 
 
 class Installed(Protocol):
@@ -90,28 +113,42 @@ class Installed(Protocol):
     @property
     def mark(self) -> Mark | None:
         """Whose it is."""
+
     @property
     def there(self) -> bool:
         """Whether there is anything of it."""
 
 
-def standing(kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site: str, *, others: bool) -> dict[str, dict[str, T]]:
-    """By resource: on which machines something of it stands, by its mark or because its spec names the machine. `others`: also what else this site made."""
-    owned = [each.mark.address.partition("/")[2] for each in found.values() if others and each.mark and each.mark.site == site]
+def standing(
+    kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site: str, *, others: bool
+) -> dict[str, dict[str, T]]:
+    """By resource: on which machines something of it stands, by its mark or because its spec names the
+    machine. `others`: also what else this site made.
+    """
+    owned = [
+        each.mark.address.partition("/")[2]
+        for each in found.values()
+        if others and each.mark and each.mark.site == site
+    ]
     stands = {}
     for name in dict.fromkeys([*wanted, *owned]):
         spec, mine = wanted.get(name), (site, f"{kind}/{name}")
-        stands[name] = {host: each for host, each in found.items()
-                        if (spec and host in spec.hosts and each.there) or (each.mark and (each.mark.site, each.mark.address) == mine)}
+        stands[name] = {
+            host: each
+            for host, each in found.items()
+            if (spec and host in spec.hosts and each.there)
+            or (each.mark and (each.mark.site, each.mark.address) == mine)
+        }
     return {name: on for name, on in stands.items() if on}
 
 
-def while_away(around: Around, stood: Iterable[str], decide: Callable[[Around], Sequence[Step]],
-               *needs: type[Step]) -> Sequence[Step]:
+def while_away(
+    around: Around, stood: Iterable[str], decide: Callable[[Around], Sequence[Step]], *needs: type[Step]
+) -> Sequence[Step]:
     """The steps, also while the package is away: then machines are held against what most of them have.
 
-    `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps that take
-    the package, and are awaited with it. The facts have `packages` and `away`, by resource.
+    `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps
+    that take the package, and are awaited with it. The facts have `packages` and `away`, by resource.
     """
     name = around.mark.address.partition("/")[2]
     if name not in around.facts.away:

@@ -1,4 +1,6 @@
-"""What kinds on vCenter's machines share: the keys of bfinfra's notes, and those that are read of every machine, so that all of them share one read."""
+"""What kinds on vCenter's machines share: the keys of bfinfra's notes, and those that are read of every
+machine, so that all of them share one read.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from bfinfra.model.kind import State
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 
-MARK, SECRETS, SETTINGS, IMPORTING = "bfinfra.mark", "bfinfra.secrets", "bfinfra.bitfusion", "bfinfra.importing"
+MARK, SECRETS, SETTINGS, IMPORTING = (
+    "bfinfra.mark",
+    "bfinfra.secrets",
+    "bfinfra.bitfusion",
+    "bfinfra.importing",
+)
 """`IMPORTING`: who makes it of several parts, until it is whole."""
 OF_ALL = (MARK, SECRETS, SETTINGS)
 """The mark, the digests of a server's secrets, the mark of what is set for the Bitfusion plug-in."""
@@ -20,9 +27,13 @@ def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: Secret) -> bool:
-    """Whether a machine was given what the file names as the value of a property, by its notes alone. `kept`: the digests on it."""
+    """Whether a machine was given what the file names as the value of a property, by its notes alone. `kept`:
+    the digests on it.
+    """
     applied = (state.mark.applied if state and state.mark else None) or {}
-    return bool(kept) and key in (kept or {}) and (applied.get("properties") or {}).get(key) == value.reference()
+    return (
+        bool(kept) and key in (kept or {}) and (applied.get("properties") or {}).get(key) == value.reference()
+    )
 
 
 def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:

@@ -9,8 +9,17 @@ from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Need
 
 PULLING = ("ErrImagePull", "ImagePullBackOff")
-"""Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5 minutes."""
-STUCK = ("InvalidImageName", "ErrImageNeverPull", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+"""Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5
+minutes.
+"""
+STUCK = (
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "CrashLoopBackOff",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+)
 Object = Mapping[str, Any]
 
 
@@ -19,9 +28,13 @@ def job_phase(job: Object) -> tuple[str, str]:
     status = job.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
-            return ("finished" if condition["type"] == "Complete" else "failed"), condition.get("message") or condition.get("reason") or ""
+            return ("finished" if condition["type"] == "Complete" else "failed"), condition.get(
+                "message"
+            ) or condition.get("reason") or ""
     ready = status.get("ready")  # since Kubernetes 1.24; before, an active pod is all that is known
-    return ("running" if (status.get("active") if ready is None else ready) else "waiting"), "its pod isn't ready yet"
+    return (
+        "running" if (status.get("active") if ready is None else ready) else "waiting"
+    ), "its pod isn't ready yet"
 
 
 def job_of(pod: Object) -> str:
@@ -42,13 +55,25 @@ def pulling(pod: Object) -> str:
 
 def unplaced(pod: Object) -> str:
     """Why the scheduler finds no node for the pod, or ""."""
-    found: Object = next((c for c in (pod.get("status") or {}).get("conditions") or () if c.get("type") == "PodScheduled" and c.get("status") == "False"), {})
+    found: Object = next(
+        (
+            c
+            for c in (pod.get("status") or {}).get("conditions") or ()
+            if c.get("type") == "PodScheduled" and c.get("status") == "False"
+        ),
+        {},
+    )
     return str(found.get("message") or found.get("reason") or "")
 
 
 def ran(pod: Object) -> bool:
     """Whether any container of the pod was started ever."""
-    found = [s for s in _statuses(pod) if s.get("restartCount") or {"running", "terminated"} & {*(s.get("state") or ()), *(s.get("lastState") or ())}]
+    found = [
+        s
+        for s in _statuses(pod)
+        if s.get("restartCount")
+        or {"running", "terminated"} & {*(s.get("state") or ()), *(s.get("lastState") or ())}
+    ]
     return bool(found) or (pod.get("status") or {}).get("phase") not in (None, "Pending")
 
 
@@ -58,19 +83,35 @@ def _waits(pod: Object, reasons: tuple[str, ...]) -> str:
 
 
 def _statuses(pod: Object) -> list[Object]:
-    return [s for name in ("initContainerStatuses", "containerStatuses") for s in (pod.get("status") or {}).get(name) or ()]
+    return [
+        s
+        for name in ("initContainerStatuses", "containerStatuses")
+        for s in (pod.get("status") or {}).get(name) or ()
+    ]
 
 
 def ends(pod: Object) -> list[Mapping[str, Any]]:
     """How the pod's containers ended: exit codes, reasons, last words."""
-    return [(c.get("state") or {}).get("terminated") or {} for c in (pod.get("status") or {}).get("containerStatuses") or ()]
+    return [
+        (c.get("state") or {}).get("terminated") or {}
+        for c in (pod.get("status") or {}).get("containerStatuses") or ()
+    ]
 
 
-def pull_secret(need: Need | None, cluster: str, namespace: str, written: str | None, field: str = "registry_credential") -> str:
-    """The Secret of the `registry_credential` that a field names, or "". Refusal where it doesn't reach the namespace (as the site writes it: `written`)."""
+def pull_secret(
+    need: Need | None, cluster: str, namespace: str, written: str | None, field: str = "registry_credential"
+) -> str:
+    """The Secret of the `registry_credential` that a field names, or "". Refusal where it doesn't reach the
+    namespace (as the site writes it: `written`).
+    """
     if need is None or need.spec is None:
         return ""
-    if need.spec.cluster != cluster or (namespace not in need.spec.namespaces and written not in need.spec.namespaces):
-        raise Refusal(f"{need.key} does not reach the namespace {namespace} of {cluster}", field=field,
-                      next="add the namespace to its namespaces, or name one for that cluster")
+    if need.spec.cluster != cluster or (
+        namespace not in need.spec.namespaces and written not in need.spec.namespaces
+    ):
+        raise Refusal(
+            f"{need.key} does not reach the namespace {namespace} of {cluster}",
+            field=field,
+            next="add the namespace to its namespaces, or name one for that cluster",
+        )
     return str(need.spec.secret or need.key.name)

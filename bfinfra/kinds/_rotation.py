@@ -1,7 +1,9 @@
-"""A token_secret while its token is rotated: the same decisions, and besides the copies that others made of it, and the pods that hold them.
+"""A token_secret while its token is rotated: the same decisions, and besides the copies that others made of
+it, and the pods that hold them.
 
-The webhook of the device plug-in copies the token's Secrets from kube-system to wherever a pod needs them, without a mark, and never again. Such a copy is
-known by its content: what our own Secrets hold, or held before. What else stands under those names is told and left.
+The webhook of the device plug-in copies the token's Secrets from kube-system to wherever a pod needs them,
+without a mark, and never again. Such a copy is known by its content: what our own Secrets hold, or held
+before. What else stands under those names is told and left.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ Looked = tuple[Home, list[Object], list[Object]]
 
 @dataclass(frozen=True)
 class Stray:
-    """A stale copy that nobody marked. `version`: its resourceVersion; `files`: of the token, that it holds."""
+    """A stale copy that nobody marked. `version`: its resourceVersion; `files`: of the token, that it
+    holds.
+    """
 
     namespace: str
     name: str
@@ -53,7 +57,9 @@ class Stray:
 
 @dataclass(frozen=True)
 class Found:
-    """What a look found besides, for one resource. By home: its cluster's name, stale copies, workloads to restart."""
+    """What a look found besides, for one resource. By home: its cluster's name, stale copies, workloads to
+    restart.
+    """
 
     restart: bool
     token: str = ""
@@ -96,12 +102,26 @@ class Restart(kind.Step):
 
 
 def about(site: Site, token: str) -> frozenset[Key]:
-    """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or several to choose from."""
+    """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or
+    several to choose from.
+    """
     used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.address}
     names = sorted(set(used.values()))
     if token not in names and (token or len(names) != 1):
-        what = f"no token_secret holds the token {token}" if token else "which token?" if names else "the site puts no token into any cluster"
-        raise SiteError(Problem(what, next=nearest(token, names) or (f"name one of {', '.join(names)}" if names else "write a token_secret")))
+        what = (
+            f"no token_secret holds the token {token}"
+            if token
+            else "which token?"
+            if names
+            else "the site puts no token into any cluster"
+        )
+        raise SiteError(
+            Problem(
+                what,
+                next=nearest(token, names)
+                or (f"name one of {', '.join(names)}" if names else "write a token_secret"),
+            )
+        )
     name = token or names[0]
     return frozenset({Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)})
 
@@ -110,15 +130,23 @@ class Rotation(TokenSecret):
     """A Bitfusion token as Secrets, everywhere."""
 
     acts = (*TokenSecret.acts, Refresh, Restart)
-    looks = (*TokenSecret.looks, may("list", "secrets pods", "everywhere"), may("get", "replicasets.apps deployments.apps statefulsets.apps daemonsets.apps", "everywhere"))
+    looks = (
+        *TokenSecret.looks,
+        may("list", "secrets pods", "everywhere"),
+        may("get", "replicasets.apps deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),
+    )
 
     def __init__(self, clusters: Clusters, site: Site, *, restart: bool) -> None:
         super().__init__(clusters, site)
         self._restart = restart
-        self._specs: dict[str, Spec] = {key.name: spec for key, spec in site.resources.items() if key.kind == self.address}
+        self._specs: dict[str, Spec] = {
+            key.name: spec for key, spec in site.resources.items() if key.kind == self.address
+        }
         self._found: dict[str, Found] = {}
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
         seen = super().observe(wanted, needs, others=others)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
@@ -127,15 +155,26 @@ class Rotation(TokenSecret):
             if spec is not None and (content := self.expected(name, spec, needs)) is not None:
                 new = {key: digest(value) for values in content.values() for key, value in values.items()}
                 mine = [key for key in answers.found if self._looks_after(key.name, spec.token) == name]
-                self._found[name] = self._judged(spec.token, new, {key: (answers.homes[key], *answers.found[key]) for key in answers.found}, mine)
-        blind = next(iter(answers.unreadable.values()), "")  # who can't be asked may hold a copy: nothing is rotated half
+                self._found[name] = self._judged(
+                    spec.token,
+                    new,
+                    {key: (answers.homes[key], *answers.found[key]) for key in answers.found},
+                    mine,
+                )
+        blind = next(
+            iter(answers.unreadable.values()), ""
+        )  # who can't be asked may hold a copy: nothing is rotated half
         unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
         return Seen(seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable})
 
     def _looks_after(self, cluster: str, token: str) -> str:
-        """The resource that replaces strays in a cluster: the first there with this token, else the first with it anywhere."""
+        """The resource that replaces strays in a cluster: the first there with this token, else the first
+        with it anywhere.
+        """
         names = sorted(name for name, spec in self._specs.items() if spec.token == token)
-        return next((name for name in names if self._specs[name].cluster == cluster), names[0] if names else "")
+        return next(
+            (name for name in names if self._specs[name].cluster == cluster), names[0] if names else ""
+        )
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
@@ -153,18 +192,47 @@ class Rotation(TokenSecret):
         source = {"path": need.get("path"), "digest": need.get("digest")}
         for home, (cluster, strays) in found.stale.items():
             where = _few(dict.fromkeys(stray.namespace for stray in strays))
-            steps.append(Refresh(what=f"token {spec.token}", cluster=cluster, where=where, home=home, strays=strays, source=source,
-                                 changes=(Change(f"copies in {cluster}", "the token before", f"as in token {spec.token}"),)))
+            steps.append(
+                Refresh(
+                    what=f"token {spec.token}",
+                    cluster=cluster,
+                    where=where,
+                    home=home,
+                    strays=strays,
+                    source=source,
+                    changes=(
+                        Change(f"copies in {cluster}", "the token before", f"as in token {spec.token}"),
+                    ),
+                )
+            )
         for home, listed in found.consumers.items() if found.restart else ():
-            steps += [Restart(consumer=f"{each.kind}/{each.name}", namespace=each.namespace, cluster=each.cluster, home=home, token=found.token,
-                              changes=(Change(f"{each.kind}/{each.name} in {each.namespace}", "started with the token before", "restarted"),))
-                      for each in listed if each.controlled and not each.told]
+            steps += [
+                Restart(
+                    consumer=f"{each.kind}/{each.name}",
+                    namespace=each.namespace,
+                    cluster=each.cluster,
+                    home=home,
+                    token=found.token,
+                    changes=(
+                        Change(
+                            f"{each.kind}/{each.name} in {each.namespace}",
+                            "started with the token before",
+                            "restarted",
+                        ),
+                    ),
+                )
+                for each in listed
+                if each.controlled and not each.told
+            ]
         return steps
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """The cluster as a whole, or the supervisor namespace: who copied where isn't known before."""
-        return {**TokenSecret.places(name, spec, needs, datacenter), "everywhere": (api_of(needs["cluster"], "", None),)}
+        return {
+            **TokenSecret.places(name, spec, needs, datacenter),
+            "everywhere": (api_of(needs["cluster"], "", None),),
+        }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Whoever was restarted has the new token; what was left is the note."""
@@ -173,10 +241,24 @@ class Rotation(TokenSecret):
             return READY
         every = [each for listed in found.consumers.values() for each in listed]
         if found.restart and (late := next((each for each in every if each.controlled and each.late), None)):
-            return waiting(f"{late.kind}/{late.name} in {late.namespace} of {late.cluster} still has pods with the token before")
-        told = [f"{each.kind} {each.namespace}/{each.name} of {each.cluster}" for each in every if not (found.restart and each.controlled)]
-        parts = [f"left as they are: {_few(found.left)}" if found.left else "",
-                 f"with the token before until they are started anew{'' if found.restart else ' (--restart)'}: {_few(told)}" if told else ""]
+            return waiting(
+                f"{late.kind}/{late.name} in {late.namespace} of {late.cluster} still has pods with the "
+                "token before"
+            )
+        told = [
+            f"{each.kind} {each.namespace}/{each.name} of {each.cluster}"
+            for each in every
+            if not (found.restart and each.controlled)
+        ]
+        parts = [
+            f"left as they are: {_few(found.left)}" if found.left else "",
+            (
+                f"with the token before until they are started anew{'' if found.restart else ' (--restart)'}"
+                f": {_few(told)}"
+            )
+            if told
+            else "",
+        ]
         return Readiness(Ready.READY, note="; ".join(filter(None, parts)))
 
     def run(self, step: kind.Step, report: kind.Report) -> None:
@@ -187,8 +269,13 @@ class Rotation(TokenSecret):
                 at = cluster.now()
                 for stray in strays:
                     data = {file: base64.b64encode(token[file]).decode() for file in stray.files}
-                    metadata = {"resourceVersion": stray.version, "annotations": {WRITTEN: at.isoformat() if at else None}}
-                    cluster.patch("v1", "Secret", stray.name, {"metadata": metadata, "data": data}, stray.namespace)
+                    metadata = {
+                        "resourceVersion": stray.version,
+                        "annotations": {WRITTEN: at.isoformat() if at else None},
+                    }
+                    cluster.patch(
+                        "v1", "Secret", stray.name, {"metadata": metadata, "data": data}, stray.namespace
+                    )
             case Restart(home=home):
                 what, _, name = step.consumer.partition("/")
                 body = {"spec": {"template": {"metadata": {"annotations": {RESTARTED: step.token}}}}}
@@ -196,7 +283,9 @@ class Rotation(TokenSecret):
             case _:
                 super().run(step, report)
 
-    def _judged(self, name: str, new: Mapping[str, str], read: Mapping[Key, Looked], mine: Iterable[Key]) -> Found:
+    def _judged(
+        self, name: str, new: Mapping[str, str], read: Mapping[Key, Looked], mine: Iterable[Key]
+    ) -> Found:
         """Which copies are stale, which are somebody's own, and who holds what."""
         known = self._known(name, new, [obj for _, secrets, _ in read.values() for obj in secrets])
         token = digest("".join(new[file] for file in sorted(new)).encode())[:16]
@@ -208,8 +297,16 @@ class Rotation(TokenSecret):
             judged = [(obj, self._verdict(obj, name, new, known)) for obj in secrets]
             if strays := tuple(_stray(obj) for obj, verdict in judged if verdict == STALE):
                 stale[home.endpoint] = key.name, strays
-            left += [f"Secret {'/'.join(place_of(obj))} of {key.name} ({verdict})" for obj, verdict in judged if verdict not in (GOOD, OLD, STALE, OTHER)]
-            since = {place_of(obj): None if verdict in (OLD, STALE) else notes(obj).get(WRITTEN, "") for obj, verdict in judged if verdict in (GOOD, OLD, STALE)}
+            left += [
+                f"Secret {'/'.join(place_of(obj))} of {key.name} ({verdict})"
+                for obj, verdict in judged
+                if verdict not in (GOOD, OLD, STALE, OTHER)
+            ]
+            since = {
+                place_of(obj): None if verdict in (OLD, STALE) else notes(obj).get(WRITTEN, "")
+                for obj, verdict in judged
+                if verdict in (GOOD, OLD, STALE)
+            }
             if found := consumers(home.cluster, key.name, pods, since, (RESTARTED, token)):
                 holders[home.endpoint] = found
         return Found(self._restart, token, stale, holders, tuple(left))
@@ -225,10 +322,16 @@ class Rotation(TokenSecret):
             return GOOD
         if owner is None:
             return "it belongs to another site"
-        return STALE if all(each in known.get(file, ()) for file, each in now.items()) else "nobody marked it, and it holds no token of ours"
+        return (
+            STALE
+            if all(each in known.get(file, ()) for file, each in now.items())
+            else "nobody marked it, and it holds no token of ours"
+        )
 
     def _owner(self, mark: Mark | None) -> str | None:
-        """The token_secret of this site that made it, "" where nobody did, None where it is another site's or kind's."""
+        """The token_secret of this site that made it, "" where nobody did, None where it is another site's or
+        kind's.
+        """
         if mark is None:
             return ""
         ours = mark.site == self._site and mark.address.startswith(f"{self.address}/")
@@ -251,7 +354,11 @@ def _stray(obj: Object) -> Stray:
 
 def _look(home: Home) -> tuple[list[Object], list[Object]]:
     """Every Secret under a token's names, and every pod."""
-    secrets = [obj for obj in home.cluster.list("v1", "Secret", home.namespace) if obj["metadata"]["name"] in NAMES and _values(obj)]
+    secrets = [
+        obj
+        for obj in home.cluster.list("v1", "Secret", home.namespace)
+        if obj["metadata"]["name"] in NAMES and _values(obj)
+    ]
     return secrets, home.cluster.list("v1", "Pod", home.namespace)
 
 

@@ -1,4 +1,6 @@
-"""What a run last saw of single objects: where a resource's stand, in which version, and what a write answered, which is as good as a look."""
+"""What a run last saw of single objects: where a resource's stand, in which version, and what a write
+answered, which is as good as a look.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Sights:
 
     def saw(self, home: Endpoint, owner: str, objects: Sequence[Object]) -> None:
         """These objects of a resource stand there, and no others."""
-        self._standing[home, owner] = {place_of(obj): {name: str(obj["metadata"][name]) for name in VERSION} for obj in objects}
+        self._standing[home, owner] = {
+            place_of(obj): {name: str(obj["metadata"][name]) for name in VERSION} for obj in objects
+        }
 
     def places(self, home: Endpoint, owners: Iterable[str]) -> tuple[Place, ...]:
         """Where the owners' objects stood."""
@@ -33,9 +37,15 @@ class Sights:
         return self._standing.get((home, owner), {}).get(place, {})
 
     def wrote(self, home: Endpoint, place: Place, answer: Object | None) -> None:
-        """How it stands after a write; None: it is gone. What isn't that object is forgotten: the next look asks the server."""
+        """How it stands after a write; None: it is gone. What isn't that object is forgotten: the next look
+        asks the server.
+        """
         metadata = None if answer is None else answer.get("metadata")
-        if answer is None or (isinstance(metadata, dict) and {*VERSION} <= {*metadata} and (metadata.get("namespace"), metadata.get("name")) == place):
+        if answer is None or (
+            isinstance(metadata, dict)
+            and {*VERSION} <= {*metadata}
+            and (metadata.get("namespace"), metadata.get("name")) == place
+        ):
             self._answers[home, place] = answer
 
     def answer(self, home: Endpoint, place: Place) -> tuple[Object | None, ...]:

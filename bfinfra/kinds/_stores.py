@@ -12,7 +12,9 @@ from bfinfra.model.units import bytes_text
 
 
 class Claim(NamedTuple):
-    """A disk that shall be: its `capacity`, of which `more` is not taken yet, in bytes. `at`: where the site says so."""
+    """A disk that shall be: its `capacity`, of which `more` is not taken yet, in bytes. `at`: where the site
+    says so.
+    """
 
     at: Spot
     store: Datastore
@@ -38,8 +40,14 @@ def conflicts(claims: Iterable[Claim], *, freed: bool) -> Iterator[Conflict]:
     for found in on.values():
         store, large = found[0].store, [each for each in found if each.capacity > each.store.capacity]
         for each in large:
-            yield Conflict(each.at, f"a disk of {bytes_text(each.capacity)} does not fit on {store.name}, which has {bytes_text(store.capacity)}",
-                           next="make it smaller, or use another datastore")
+            yield Conflict(
+                each.at,
+                (
+                    f"a disk of {bytes_text(each.capacity)} does not fit on {store.name}, which has "
+                    f"{bytes_text(store.capacity)}"
+                ),
+                next="make it smaller, or use another datastore",
+            )
         if not large and sum(each.more for each in found) > store.free:
             yield _full(store, found, freed=freed)
 
@@ -49,7 +57,14 @@ def _full(store: Datastore, found: list[Claim], *, freed: bool) -> Conflict:
     first, *rest = sorted((each for each in found if each.more), key=lambda each: (-each.more, each.at))
     stops = thick > store.free and not freed
     return Conflict(
-        first.at, f"disks want {bytes_text(asked)} of {store.name}, where {bytes_text(store.free)} are free", tuple(each.at for each in rest),
-        why="" if stops else "what is deleted first may make room" if freed else "thin disks take room as they fill, and all that lies there stops once it is full",
-        next="free some, make the disks smaller, or use another datastore", stops=stops,
+        first.at,
+        f"disks want {bytes_text(asked)} of {store.name}, where {bytes_text(store.free)} are free",
+        tuple(each.at for each in rest),
+        why=""
+        if stops
+        else "what is deleted first may make room"
+        if freed
+        else "thin disks take room as they fill, and all that lies there stops once it is full",
+        next="free some, make the disks smaller, or use another datastore",
+        stops=stops,
     )

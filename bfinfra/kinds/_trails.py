@@ -1,4 +1,6 @@
-"""Who moved what, for drift reports: machines by vCenter's events, objects of Kubernetes by their managedFields."""
+"""Who moved what, for drift reports: machines by vCenter's events, objects of Kubernetes by their
+managedFields.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,23 @@ Asked = Mapping[str, tuple[Any, tuple[str, ...]]]
 Told = dict[str, dict[str, Trace]]
 FEW = 20  # machines that are asked about in one check, a request each
 WAYS = {"": "powered", "power": "powered", "host": "moved", "datastore": "moved"}
-"""What a field of a machine is moved by, where that is no reconfiguration; a machine that only has to be started again has no field that differs."""
+"""What a field of a machine is moved by, where that is no reconfiguration; a machine that only has to be
+started again has no field that differs.
+"""
 PARTS = {
-    "cpus": {"numCPUs"}, "memory": {"memoryMB"}, "firmware": {"firmware"}, "reservation": {"memoryReservationLockedToMax", "memoryAllocation"},
-    "gpus": {"deviceChange"}, "networks": {"deviceChange"}, "adapters": {"deviceChange"}, "disk": {"deviceChange"}, "disks": {"deviceChange"},
-    "mmio": {"extraConfig"}, "extra": {"extraConfig"}, "settings": {"extraConfig"}, "properties": {"vAppConfig"},
+    "cpus": {"numCPUs"},
+    "memory": {"memoryMB"},
+    "firmware": {"firmware"},
+    "reservation": {"memoryReservationLockedToMax", "memoryAllocation"},
+    "gpus": {"deviceChange"},
+    "networks": {"deviceChange"},
+    "adapters": {"deviceChange"},
+    "disk": {"deviceChange"},
+    "disks": {"deviceChange"},
+    "mmio": {"extraConfig"},
+    "extra": {"extraConfig"},
+    "settings": {"extraConfig"},
+    "properties": {"vAppConfig"},
 }
 """What a reconfiguration of a field names."""
 
@@ -46,7 +60,6 @@ def _who(happened: Iterable[Happened], field: str) -> Happened | None:
     if first not in PARTS or not any(each.set for each in fit):
         return fit[0] if fit else None
     return next((each for each in fit if each.set & PARTS[first]), None)
-
 
 
 def of_field(obj: Mapping[str, Any] | None, *path: str) -> Trace | None:

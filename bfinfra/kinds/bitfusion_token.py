@@ -1,4 +1,6 @@
-"""A Bitfusion client token as downloaded from the plug-in: ca.crt, client.yaml, servers.conf. (Configuration of AI/ML application, figure 4.)"""
+"""A Bitfusion client token as downloaded from the plug-in: ca.crt, client.yaml, servers.conf. (Configuration
+of AI/ML application, figure 4.)
+"""
 
 from __future__ import annotations
 
@@ -68,9 +70,13 @@ class Spec(kind.Spec):
     awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
 
     source: Source
-    """Where the token is; it needn't be there before the server that hands it out runs: what needs it waits."""
+    """Where the token is; it needn't be there before the server that hands it out runs: what needs it
+    waits.
+    """
     servers: tuple[Annotated[str, Ref("bitfusion_server")], ...] = ()
-    """Servers of this site that the token leads to: what uses the token waits for them, and it must name their addresses."""
+    """Servers of this site that the token leads to: what uses the token waits for them, and it must name
+    their addresses.
+    """
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The servers, where it isn't said which it leads to: no token is there before them."""
@@ -97,8 +103,12 @@ class BitfusionToken(kind.Source[Spec, State]):
     def __init__(self) -> None:
         self._problems: dict[str, str | Absent] = {}
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet as Absent."""
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet
+        as Absent.
+        """
         states: dict[str, State] = {}
         for name, spec in wanted.items():
             if spec is None:
@@ -112,7 +122,12 @@ class BitfusionToken(kind.Source[Spec, State]):
                 self._problems[name] = str(error)
                 continue
             self._problems[name] = _expired(token)
-            states[name] = State(path=str(spec.source.path), digest=token.digest, not_after=token.not_after, servers=token.servers)
+            states[name] = State(
+                path=str(spec.source.path),
+                digest=token.digest,
+                not_after=token.not_after,
+                servers=token.servers,
+            )
         return Seen(states, dict(self._problems))
 
     @staticmethod
@@ -125,7 +140,9 @@ class BitfusionToken(kind.Source[Spec, State]):
             what, _, remedy = problem.partition(": ")
             raise Refusal("the token can't be used", field="source", why=what, next=remedy)
         if spec is not None and state is not None:
-            _check_servers(state, {field: need for field, need in around.needs.items() if field.startswith("servers.")})
+            _check_servers(
+                state, {field: need for field, need in around.needs.items() if field.startswith("servers.")}
+            )
         return ()
 
 
@@ -139,9 +156,13 @@ def _check_servers(token: State, servers: Mapping[str, Need]) -> None:
         if None in told or not all(own) or not has or has & told:
             continue  # a name may be anybody's, and DHCP may give an address yet
         raise Refusal(
-            f"the token does not lead to {need.key}", field=field,
+            f"the token does not lead to {need.key}",
+            field=field,
             why=f"it names {_listed(told)}, and {need.key.name} has {_listed(has)}",
-            next=f"download the token again, in the vCenter that {need.key.name} registered with; or correct servers",
+            next=(
+                f"download the token again, in the vCenter that {need.key.name} registered with; or correct "
+                "servers"
+            ),
         )
 
 
@@ -160,4 +181,7 @@ def _listed(found: set[str | None]) -> str:
 def _expired(token: Token) -> str:
     if token.not_after > datetime.now(UTC):
         return ""
-    return f"its certificate authority (ca.crt) ended on {token.not_after:%Y-%m-%d %H:%M} UTC: download a new token"
+    return (
+        f"its certificate authority (ca.crt) ended on {token.not_after:%Y-%m-%d %H:%M} UTC: download a new "
+        "token"
+    )

@@ -1,4 +1,6 @@
-"""What the Bitfusion plug-in sets of a VM whose guest is to be a client: options, set while it is off. (Consolidated GPU cluster: enabling Bitfusion access.)"""
+"""What the Bitfusion plug-in sets of a VM whose guest is to be a client: options, set while it is off.
+(Consolidated GPU cluster: enabling Bitfusion access.)
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,19 @@ from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import READY, Around, Change, Disruption, Later, Need, Readiness, Report, Seen, Trace, waiting
+from bfinfra.model.kind import (
+    READY,
+    Around,
+    Change,
+    Disruption,
+    Later,
+    Need,
+    Readiness,
+    Report,
+    Seen,
+    Trace,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -51,7 +65,9 @@ class Spec(kind.Spec):
     vm: VM
     """The VM: one that this site makes, or one that is there anyway."""
     settings: Annotated[dict[Option, str], Field(min_length=1)]
-    """Options of the VM (extraConfig) as the plug-in sets them. They are not published: compare a VM before and after it is enabled by hand."""
+    """Options of the VM (extraConfig) as the plug-in sets them. They are not published: compare a VM before
+    and after it is enabled by hand.
+    """
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The VM's settings."""
@@ -64,7 +80,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """A VM with a note of ours, or one that is wanted. `before`: the values that were there, of what is set."""
+    """A VM with a note of ours, or one that is wanted. `before`: the values that were there, of what is
+    set.
+    """
 
     vm: VM
     machine: Machine
@@ -152,18 +170,38 @@ class BitfusionVM(kind.Kind[Spec, State]):
         """The marks of all VMs, with the other kinds of machines."""
         self._vcenter.machines.begin(ADDRESS, *OF_ALL)
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
         briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        homes = {brief.moid: name for brief in briefs if (name := self._noted(brief)) and (others or name in wanted)}
-        asked = {**dict.fromkeys(homes, ""), **{brief.moid: "" for brief in briefs if brief.name in {spec.vm for spec in specs.values()}}}
+        homes = {
+            brief.moid: name
+            for brief in briefs
+            if (name := self._noted(brief)) and (others or name in wanted)
+        }
+        asked = {
+            **dict.fromkeys(homes, ""),
+            **{brief.moid: "" for brief in briefs if brief.name in {spec.vm for spec in specs.values()}},
+        }
         keys = sorted({SETTINGS, BEFORE, *(key for spec in specs.values() for key in spec.settings)})
-        found = {machine.moid: machine for machine in (self._vcenter.machines.read(sorted(asked), keys) if asked else ())}
+        found = {
+            machine.moid: machine
+            for machine in (self._vcenter.machines.read(sorted(asked), keys) if asked else ())
+        }
         found |= {moid: self._with_before(machine) for moid, machine in found.items() if moid in homes}
-        states = {name: _state(machine) for moid, name in homes.items() if (machine := found.get(moid)) is not None and _state(machine).mark}
+        states = {
+            name: _state(machine)
+            for moid, name in homes.items()
+            if (machine := found.get(moid)) is not None and _state(machine).mark
+        }
         by_name = {machine.name: machine for machine in found.values()}
-        states |= {name: _state(by_name[spec.vm]) for name, spec in specs.items() if name not in states and spec.vm in by_name}
+        states |= {
+            name: _state(by_name[spec.vm])
+            for name, spec in specs.items()
+            if name not in states and spec.vm in by_name
+        }
         return Seen(states, Facts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
@@ -181,9 +219,15 @@ class BitfusionVM(kind.Kind[Spec, State]):
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """It runs, and its guest does."""
-        return READY if spec is None or (state.machine.on and state.machine.tools) else waiting("its guest starts" if state.machine.on else "it is off")
+        return (
+            READY
+            if spec is None or (state.machine.on and state.machine.tools)
+            else waiting("its guest starts" if state.machine.on else "it is off")
+        )
 
-    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
         """By the events of the VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
@@ -232,18 +276,35 @@ def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
         yield Start(vm=spec.vm, moid=moid)
         return
     machine, sealed = state.machine, around.mark.seal(spec.applied())
-    drift = [Change(f"settings.{key}", machine.extra.get(key) or None, value) for key, value in spec.settings.items() if machine.extra.get(key, "") != value]
-    drift += [Change(f"settings.{key}", machine.extra.get(key) or None, value or None) for key, value in _gone(spec, state).items() if machine.extra.get(key, "") != value]
+    drift = [
+        Change(f"settings.{key}", machine.extra.get(key) or None, value)
+        for key, value in spec.settings.items()
+        if machine.extra.get(key, "") != value
+    ]
+    drift += [
+        Change(f"settings.{key}", machine.extra.get(key) or None, value or None)
+        for key, value in _gone(spec, state).items()
+        if machine.extra.get(key, "") != value
+    ]
     need = around.needs.get("vm")
     ours = need is not None and need.spec is not None
-    told = need is not None and ours and need.state is not None and not need.state.machine.on  # the virtual machine itself is to be started
+    told = (
+        need is not None and ours and need.state is not None and not need.state.machine.on
+    )  # the virtual machine itself is to be started
     power = () if machine.on or told else (Change("power", "off", "on"),)
-    at: dict[str, Any] = {"vm": spec.vm, "moid": machine.moid, "changes": kind.changes(spec, state.mark, (*drift, *power))}
+    at: dict[str, Any] = {
+        "vm": spec.vm,
+        "moid": machine.moid,
+        "changes": kind.changes(spec, state.mark, (*drift, *power)),
+    }
     if drift and machine.on:
         yield Stop(**at)
     if drift or state.mark != sealed:
         before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
-        notes = {SETTINGS: sealed.on(machine.instance_uuid).encode(), BEFORE: around.mark.seal(before).encode()}
+        notes = {
+            SETTINGS: sealed.on(machine.instance_uuid).encode(),
+            BEFORE: around.mark.seal(before).encode(),
+        }
         step = SetFirst if drift and not machine.on and ours else Set
         yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
     if drift or power:
@@ -263,11 +324,30 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
     facts: Facts = around.facts or Facts()
     need = around.needs.get("vm")
     if state is None and (need is None or need.spec is None):
-        raise Refusal(f"there is no VM {spec.vm}", field="vm", why="vCenter doesn't know it", next=nearest(spec.vm, facts.names))
+        raise Refusal(
+            f"there is no VM {spec.vm}",
+            field="vm",
+            why="vCenter doesn't know it",
+            next=nearest(spec.vm, facts.names),
+        )
     if facts.names.get(spec.vm, 0) > 1:
-        raise Refusal(f"{facts.names[spec.vm]} VMs are called {spec.vm}", field="vm", why="one must be meant", next="give one of them another name")
+        raise Refusal(
+            f"{facts.names[spec.vm]} VMs are called {spec.vm}",
+            field="vm",
+            why="one must be meant",
+            next="give one of them another name",
+        )
     if need is not None and need.spec is not None and getattr(need.spec, "power", "on") == "off":
-        raise Refusal(f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there")
-    refuse_others(state.mark if state else None, around, f"the settings of {spec.vm} are looked after by another", "vm")
+        raise Refusal(
+            f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there"
+        )
+    refuse_others(
+        state.mark if state else None, around, f"the settings of {spec.vm} are looked after by another", "vm"
+    )
     if state is not None and state.mark is not None and state.vm != spec.vm:
-        raise Refusal(f"the settings are those of {state.vm}", field="vm", why="they can't move", next="give the other one another name")
+        raise Refusal(
+            f"the settings are those of {state.vm}",
+            field="vm",
+            why="they can't move",
+            next="give the other one another name",
+        )

@@ -1,4 +1,6 @@
-"""A container image built from a folder with a Dockerfile, and pushed: what a site runs and nobody publishes. (Bitfusion on Kubernetes, Option 2: building images from source.)"""
+"""A container image built from a folder with a Dockerfile, and pushed: what a site runs and nobody publishes.
+(Bitfusion on Kubernetes, Option 2: building images from source.)
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,13 @@ class Spec(kind.Spec):
     awaits: ClassVar = {"source": "get the folder, such as a clone of the repository"}
 
     image: Name
-    """Name and tag of the image that is made. Built anew under the same tag it is not rolled out: pods keep what they pulled; give it another tag then."""
+    """Name and tag of the image that is made. Built anew under the same tag it is not rolled out: pods keep
+    what they pulled; give it another tag then.
+    """
     source: LocalFile
-    """Folder that it is built from, such as a clone of the plug-in's repository; nothing is written there. What changes in it, `.git` aside, is built anew."""
+    """Folder that it is built from, such as a clone of the plug-in's repository; nothing is written there.
+    What changes in it, `.git` aside, is built anew.
+    """
     dockerfile: str = "Dockerfile"
     """Path of its Dockerfile in that folder."""
     arguments: dict[Argument, str] = Field(default_factory=dict)
@@ -66,11 +72,15 @@ class Spec(kind.Spec):
     @property
     def recipe(self) -> Recipe:
         """What it is built of."""
-        return Recipe(self.source.path, "" if self.dockerfile == "Dockerfile" else self.dockerfile, self.arguments)
+        return Recipe(
+            self.source.path, "" if self.dockerfile == "Dockerfile" else self.dockerfile, self.arguments
+        )
 
     def content(self, files: str) -> str:
         """One digest of all that decides what comes out, but base images."""
-        return hashlib.sha256(json.dumps([files, self.dockerfile, self.arguments], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([files, self.dockerfile, self.arguments], sort_keys=True).encode()
+        ).hexdigest()
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The image."""
@@ -143,19 +153,36 @@ class ContainerImage(kind.Kind[Spec, State]):
     def __init__(self, images: Images) -> None:
         self._images = images
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """What is noted on this machine, and the folders of what is wanted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        tool, why = self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
-        sources = {name: absent(spec.source, spec.awaits["source"]) or self._images.source(spec.source.path, spec.dockerfile)
-                   for name, spec in specs.items()}
-        due = {name: f"{spec.image} {spec.content(files)}" for name, spec in specs.items() if isinstance(files := sources[name], str)}
+        tool, why = (
+            self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
+        )
+        sources = {
+            name: absent(spec.source, spec.awaits["source"])
+            or self._images.source(spec.source.path, spec.dockerfile)
+            for name, spec in specs.items()
+        }
+        due = {
+            name: f"{spec.image} {spec.content(files)}"
+            for name, spec in specs.items()
+            if isinstance(files := sources[name], str)
+        }
         records, states = self._images.records(), {}
         for name in dict.fromkeys([*wanted, *(records if others else ())]):
             found = self._images.look(records[name], frozenset()) if name in records else None
             if found is not None and found.mark is not None:
-                states[name] = State(mark=found.mark, built=found.record.built, pushed=found.record.pushed,
-                                     tool=tool.name if tool else "", why=why, due=due.get(name, ""))
+                states[name] = State(
+                    mark=found.mark,
+                    built=found.record.built,
+                    pushed=found.record.pushed,
+                    tool=tool.name if tool else "",
+                    why=why,
+                    due=due.get(name, ""),
+                )
         return Seen(states, Facts(tool.name if tool else "", sources))
 
     @staticmethod
@@ -168,8 +195,16 @@ class ContainerImage(kind.Kind[Spec, State]):
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Always; says what is left to a person where nothing builds here."""
         if spec.build != "never" and state.tool:
-            return Readiness(Ready.READY, note=f"{spec.image} is built" + (" and pushed" if spec.push else ""))
-        return Readiness(Ready.READY, note=f"{spec.image} is not built: {state.undone(spec.build)}; run: {spec.recipe.by_hand(spec.image, push=spec.push)}")
+            return Readiness(
+                Ready.READY, note=f"{spec.image} is built" + (" and pushed" if spec.push else "")
+            )
+        return Readiness(
+            Ready.READY,
+            note=(
+                f"{spec.image} is not built: {state.undone(spec.build)}; run: "
+                f"{spec.recipe.by_hand(spec.image, push=spec.push)}"
+            ),
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One side effect."""
@@ -199,10 +234,25 @@ def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Sequen
     content, found = spec.content(files), list[kind.Step]()
     made, before = f"{spec.image} {content}", state or State(mark=None)
     building = bool(facts.tool) and spec.build != "never"
-    drift = () if state is None or not building or state.built == made else (Change("built", state.built or None, made),)
+    drift = (
+        ()
+        if state is None or not building or state.built == made
+        else (Change("built", state.built or None, made),)
+    )
     changes = kind.changes(spec, before.mark, drift)
     if building and before.built != made:
-        found.append(Build(name=name, mark=around.mark, image=spec.image, source=spec.source.text, tool=facts.tool, recipe=spec.recipe, content=content, changes=changes))
+        found.append(
+            Build(
+                name=name,
+                mark=around.mark,
+                image=spec.image,
+                source=spec.source.text,
+                tool=facts.tool,
+                recipe=spec.recipe,
+                content=content,
+                changes=changes,
+            )
+        )
     if building and spec.push and before.pushed != made:
         found.append(Push(name=name, mark=around.mark, image=spec.image, content=content))
     if found or before.mark is None or before.mark.applied != spec.applied():

@@ -1,4 +1,6 @@
-"""A distributed switch with one RDMA adapter of each host as its uplink. (RDG for PVRDMA, "vSphere Network Architecture".)"""
+"""A distributed switch with one RDMA adapter of each host as its uplink. (RDG for PVRDMA, "vSphere Network
+Architecture".)
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Spec(kind.Spec):
     uplinks: Annotated[int, Field(ge=1, le=32)] = 1
     """Uplinks of each host. PVRDMA wants one: the RDMA adapter, and nothing beside it."""
     version: str | None = None
-    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps its own."""
+    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps
+    its own.
+    """
     hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
     """Hosts on it, by their names in vCenter, and the NICs that it takes of each."""
 
@@ -54,7 +58,10 @@ class Spec(kind.Spec):
     def takes(self, name: str) -> Iterator[Taken]:
         """The NICs of its hosts: a NIC is on one switch."""
         for host, nics in self.hosts.items():
-            yield from (conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC") for index, nic in enumerate(nics))
+            yield from (
+                conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC")
+                for index, nic in enumerate(nics)
+            )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """That its hosts are on it."""
@@ -118,7 +125,9 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._site = site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """All switches with their port groups; hosts and folders too where one is wanted."""
         found = self._vcenter.switches.read(around=any(wanted.values()))
         names = {moid: name for name, moid in found.hosts.items()}
@@ -127,7 +136,12 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             mark = Mark.decode(switch.description)
             own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{switch.name}"
             if (own and (others or switch.name in wanted)) or wanted.get(switch.name):
-                states[switch.name] = State(mark=mark, switch=switch, hosts={names.get(m, m): nics for m, nics in switch.hosts.items()}, contents=self._strange(switch, found))
+                states[switch.name] = State(
+                    mark=mark,
+                    switch=switch,
+                    hosts={names.get(m, m): nics for m, nics in switch.hosts.items()},
+                    contents=self._strange(switch, found),
+                )
         return Seen(states, replace(found, switches=(), groups=()))
 
     @staticmethod
@@ -138,10 +152,18 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         facts: Networks = around.facts
         plan = _plan(name, spec, state, facts, around.mark.seal(spec.applied()))
         if state is None:
-            return (Create(name=name, folder=_folder(facts), plan=plan, changes=differences(None, spec.applied())),)
+            return (
+                Create(
+                    name=name, folder=_folder(facts), plan=plan, changes=differences(None, spec.applied())
+                ),
+            )
         if spec.version and spec.version != state.switch.version:
-            raise Refusal(f"the switch is of version {state.switch.version}", field="version", why="an upgrade can't be undone, and interrupts nothing that bfinfra could plan",
-                          next="upgrade it in vCenter, or leave version out")
+            raise Refusal(
+                f"the switch is of version {state.switch.version}",
+                field="version",
+                why="an upgrade can't be undone, and interrupts nothing that bfinfra could plan",
+                next="upgrade it in vCenter, or leave version out",
+            )
         found = kind.changes(spec, state.mark, _drift(spec, state))
         return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
 
@@ -167,24 +189,40 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     def _strange(self, switch: Switch, found: Networks) -> tuple[str, ...]:
         """Port groups on it that this site didn't make."""
         groups = [group for group in found.groups if group.switch == switch.moid and not group.uplink]
-        return tuple(f"port group {group.name}" for group in groups if Mark.site_in(group.description) != self._site)
+        return tuple(
+            f"port group {group.name}" for group in groups if Mark.site_in(group.description) != self._site
+        )
 
 
 def _folder(facts: Networks) -> str:
     if len(facts.folders) != 1:
-        raise Refusal(f"there are {len(facts.folders)} datacenters", why=", ".join(sorted(facts.folders)), next="write vcenter.datacenter to say which is meant")
+        raise Refusal(
+            f"there are {len(facts.folders)} datacenters",
+            why=", ".join(sorted(facts.folders)),
+            next="write vcenter.datacenter to say which is meant",
+        )
     return next(iter(facts.folders.values()))
 
 
 def _plan(name: str, spec: Spec, state: State | None, facts: Networks, mark: Mark) -> SwitchPlan:
     for host in spec.hosts:
         if host not in facts.hosts:
-            raise Refusal(f"there is no host {host}", field=f"hosts.{host}", why="vCenter doesn't know it", next=nearest(host, facts.hosts))
+            raise Refusal(
+                f"there is no host {host}",
+                field=f"hosts.{host}",
+                why="vCenter doesn't know it",
+                next=nearest(host, facts.hosts),
+            )
     now = state.switch.hosts if state else {}
     wanted = {facts.hosts[host]: nics for host, nics in spec.hosts.items()}
     return SwitchPlan(
-        name=name, description=below(above(state.switch.description) if state else "", mark), mtu=spec.mtu, uplinks=_uplinks(spec), version=spec.version or "",
-        hosts={host: nics for host, nics in wanted.items() if now.get(host) != nics}, joining=frozenset(wanted.keys() - now.keys()),
+        name=name,
+        description=below(above(state.switch.description) if state else "", mark),
+        mtu=spec.mtu,
+        uplinks=_uplinks(spec),
+        version=spec.version or "",
+        hosts={host: nics for host, nics in wanted.items() if now.get(host) != nics},
+        joining=frozenset(wanted.keys() - now.keys()),
         leaving=frozenset(now.keys() - wanted.keys()),
     )
 

@@ -1,4 +1,6 @@
-"""A rule set of hosts' firewalls that is switched on, such as PVRDMA's. (RDG for PVRDMA, "Network and Security Configuration": port 28250.)"""
+"""A rule set of hosts' firewalls that is switched on, such as PVRDMA's. (RDG for PVRDMA, "Network and
+Security Configuration": port 28250.)
+"""
 
 from __future__ import annotations
 

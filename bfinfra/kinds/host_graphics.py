@@ -1,4 +1,6 @@
-"""How hosts share their GPUs: machines with vGPUs want it direct. (RDG for PVRDMA, "vGPU Deployment and Configuration".)"""
+"""How hosts share their GPUs: machines with vGPUs want it direct. (RDG for PVRDMA, "vGPU Deployment and
+Configuration".)
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,14 @@ GRAPHICS = (holds("hosts", "Host.Config.Settings"), *RIGHTS)
 
 
 class Spec(_host_settings.Spec):
-    """What a user writes for the graphics type of hosts. It takes effect when the host, or its X.Org service, starts again."""
+    """What a user writes for the graphics type of hosts. It takes effect when the host, or its X.Org service,
+    starts again.
+    """
 
     type: Literal["shared", "sharedDirect"] = "sharedDirect"
-    """In vSphere's words: shared (vSGA) or sharedDirect (vGPU). Cards that have a type of their own keep it."""
+    """In vSphere's words: shared (vSGA) or sharedDirect (vGPU). Cards that have a type of their own
+    keep it.
+    """
 
     @property
     def setting(self) -> str:
@@ -39,7 +45,9 @@ class Spec(_host_settings.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class Set(_host_settings.Set):
-    """set the graphics type of {host} to {value}, for vGPUs that start once the host or its X.Org service has restarted"""
+    """set the graphics type of {host} to {value}, for vGPUs that start once the host or its X.Org service has
+    restarted
+    """
 
     rights = GRAPHICS
 
@@ -73,7 +81,11 @@ class HostGraphics(_host_settings.HostSettings[Spec, State]):
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The type; a host without GPUs to share may tell none."""
-        return {moid: {"type": value} for moid, value in self._vcenter.host_settings.graphics(moids).items() if value}
+        return {
+            moid: {"type": value}
+            for moid, value in self._vcenter.host_settings.graphics(moids).items()
+            if value
+        }
 
     def write(self, moid: str, key: str, value: str) -> None:
         """One call."""

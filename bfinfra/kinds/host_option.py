@@ -1,4 +1,6 @@
-"""An advanced option of hosts, such as the VMkernel adapter that PVRDMA uses. (RDG for PVRDMA, "How-to Configure PVRDMA".)"""
+"""An advanced option of hosts, such as the VMkernel adapter that PVRDMA uses. (RDG for PVRDMA, "How-to
+Configure PVRDMA".)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Any Kubernetes cluster that is there already, by kubeconfig: a place for namespaces, tokens and workloads."""
+"""Any Kubernetes cluster that is there already, by kubeconfig: a place for namespaces, tokens and
+workloads.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,13 @@ class KubernetesCluster(kind.Source[Spec, State]):
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
         # A destroy wants nothing, and yet must get into the clusters that the file names.
-        self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "kubernetes_cluster"}
+        self._named = {
+            key.name: spec for key, spec in site.resources.items() if key.kind == "kubernetes_cluster"
+        }
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
         states: dict[str, State] = {}
         unreadable: dict[str, str | RemoteError] = {}

@@ -34,7 +34,9 @@ class Spec(kind.Spec):
         "key": "put the private key there whose public key the machine lets in",
         "password": "get it from whoever runs the machine",
         "sudo_password": "get it from whoever runs the machine",
-        "trust.known_hosts": "write the machine's host key into it (bfinfra trust SITE shows it; compare it on the machine)",
+        "trust.known_hosts": (
+            "write the machine's host key into it (bfinfra trust SITE shows it; compare it on the machine)"
+        ),
     }
 
     address: HostAddress
@@ -56,7 +58,9 @@ class Spec(kind.Spec):
     python: str = "/usr/bin/python3"
     """The interpreter there for Ansible's modules."""
     vm: Annotated[str, Ref("virtual_machine")] | None = None
-    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes before that goes."""
+    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes
+    before that goes.
+    """
 
     @model_validator(mode="after")
     def _lets_in(self) -> Spec:
@@ -70,11 +74,24 @@ class Spec(kind.Spec):
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its address, where that is no name; several names for one machine are allowed."""
-        yield from conflict.address("address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address))
+        yield from conflict.address(
+            "address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address)
+        )
 
     def machine(self, name: str) -> Machine:
         """As the backend takes it."""
-        return Machine(name, self.address, self.user, self.trust, self.port, self.key, self.password, self.sudo_password, self.root, self.python)
+        return Machine(
+            name,
+            self.address,
+            self.user,
+            self.trust,
+            self.port,
+            self.key,
+            self.password,
+            self.sudo_password,
+            self.root,
+            self.python,
+        )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """A machine that nobody takes off and on any more."""
@@ -106,16 +123,24 @@ class LinuxHost(kind.Source[Spec, State]):
         # A destroy wants nothing, and yet must get into the machines that the file names.
         self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
-        specs = {name: spec for name, spec in ({**self._named, **wanted} if others else wanted).items() if spec is not None and _runs(spec, needs)}
+        specs = {
+            name: spec
+            for name, spec in ({**self._named, **wanted} if others else wanted).items()
+            if spec is not None and _runs(spec, needs)
+        }
         closed = {name: gone for name, spec in wanted.items() if spec is not None and (gone := _away(spec))}
         asked = {spec.machine(name): LOOK for name, spec in specs.items() if name not in closed}
         states, unreadable = {}, {}
         for machine, found in self._hosts.read(asked).items():
             vm = specs[machine.name].vm or ""
             if isinstance(found, Unreachable) and vm and not others:
-                states[machine.name] = State(machine=machine, vm=vm, silent=str(found.problems[0]))  # it runs, and its SSH server starts
+                states[machine.name] = State(
+                    machine=machine, vm=vm, silent=str(found.problems[0])
+                )  # it runs, and its SSH server starts
             elif isinstance(found, RemoteError) and len(asked) == 1:
                 raise found  # the caller tries again
             elif isinstance(found, BfinfraError):
@@ -134,7 +159,11 @@ class LinuxHost(kind.Source[Spec, State]):
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """It answered."""
-        return waiting(state.silent) if state.silent else Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+        return (
+            waiting(state.silent)
+            if state.silent
+            else Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+        )
 
 
 def _away(spec: Spec) -> Away | None:
@@ -155,4 +184,10 @@ def _state(machine: Machine, found: Mapping[str, Answer], vm: str) -> State:
     lines = (line.partition("=") for line in found["release"].text.splitlines() if "=" in line)
     release = {name: value.strip().strip("\"'") for name, _, value in lines}
     os = " ".join(filter(None, (release.get("ID", "unknown"), release.get("VERSION_ID", ""))))
-    return State(machine=machine, os=os, architecture=found["architecture"].text.strip(), kernel=found["kernel"].text.strip(), vm=vm)
+    return State(
+        machine=machine,
+        os=os,
+        architecture=found["architecture"].text.strip(),
+        kernel=found["kernel"].text.strip(),
+        vm=vm,
+    )

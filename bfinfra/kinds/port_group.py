@@ -39,7 +39,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """What vCenter says. `switch`: its switch's name; `moid`, `key` and `uuid` (of the switch): what adapters connect to."""
+    """What vCenter says. `switch`: its switch's name; `moid`, `key` and `uuid` (of the switch): what adapters
+    connect to.
+    """
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
     group: PortGroup
@@ -102,7 +104,9 @@ class PortGroupKind(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._site = site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """All switches with their port groups."""
         found = self._vcenter.switches.read(around=False)
         switches = {switch.moid: switch for switch in found.switches}
@@ -110,10 +114,14 @@ class PortGroupKind(kind.Kind[Spec, State]):
         for group in found.groups:
             mark = Mark.decode(group.description)
             own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{group.name}"
-            if ((own and (others or group.name in wanted)) or wanted.get(group.name)) and group.switch in switches:
+            if (
+                (own and (others or group.name in wanted)) or wanted.get(group.name)
+            ) and group.switch in switches:
                 on = switches[group.switch]
                 contents = () if wanted.get(group.name) else self._strange(group)
-                states[group.name] = State(mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents)
+                states[group.name] = State(
+                    mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents
+                )
         return Seen(states, found)
 
     @staticmethod
@@ -124,9 +132,22 @@ class PortGroupKind(kind.Kind[Spec, State]):
         mark = around.mark.seal(spec.applied())
         if state is None:
             plan = GroupPlan(name, below("", mark), spec.vlan, spec.ports)
-            return (Create(name=name, switch=spec.switch, moid=_switch(spec, around), plan=plan, changes=differences(None, spec.applied())),)
+            return (
+                Create(
+                    name=name,
+                    switch=spec.switch,
+                    moid=_switch(spec, around),
+                    plan=plan,
+                    changes=differences(None, spec.applied()),
+                ),
+            )
         if state.switch != spec.switch:
-            raise Refusal(f"the port group is on the switch {state.switch}", field="switch", why="a port group can't move", next="give it another name there")
+            raise Refusal(
+                f"the port group is on the switch {state.switch}",
+                field="switch",
+                why="a port group can't move",
+                next="give it another name there",
+            )
         found = kind.changes(spec, state.mark, _drift(spec, state.group))
         plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
@@ -151,7 +172,11 @@ class PortGroupKind(kind.Kind[Spec, State]):
     def _strange(self, group: PortGroup) -> tuple[str, ...]:
         """VMs on it that this site didn't make."""
         machines = self._vcenter.machines.read(group.vms, [MARK]) if group.vms else []
-        return tuple(f"VM {each.name} is on it" for each in machines if Mark.site_in(each.extra.get(MARK), each.instance_uuid) != self._site)
+        return tuple(
+            f"VM {each.name} is on it"
+            for each in machines
+            if Mark.site_in(each.extra.get(MARK), each.instance_uuid) != self._site
+        )
 
 
 def _switch(spec: Spec, around: Around) -> str | Later:
@@ -163,12 +188,18 @@ def _switch(spec: Spec, around: Around) -> str | Later:
         return known if isinstance(known, Later) else str(known.moid)
     found = next((switch.moid for switch in facts.switches if switch.name == spec.switch), None)
     if found is None:
-        raise Refusal(f"there is no distributed switch {spec.switch}", field="switch", next=nearest(spec.switch, [switch.name for switch in facts.switches]))
+        raise Refusal(
+            f"there is no distributed switch {spec.switch}",
+            field="switch",
+            next=nearest(spec.switch, [switch.name for switch in facts.switches]),
+        )
     return found
 
 
 def _ports(spec: Spec, state: State) -> int:
-    """Fewer than there are only where these are the ones that the file had before: those that vCenter added are in use."""
+    """Fewer than there are only where these are the ones that the file had before: those that vCenter added
+    are in use.
+    """
     applied = state.mark.applied if state.mark else None
     before = None if applied is None else applied.get("ports", Spec.model_fields["ports"].default)
     return spec.ports if state.group.ports == before else max(spec.ports, state.group.ports)
@@ -176,5 +207,8 @@ def _ports(spec: Spec, state: State) -> int:
 
 def _drift(spec: Spec, group: PortGroup) -> tuple[Change, ...]:
     """More ports than were written are vCenter's own doing."""
-    now: dict[str, Any] = {"vlan": "trunk or private" if group.vlan is None else group.vlan, "ports": min(group.ports, spec.ports)}
+    now: dict[str, Any] = {
+        "vlan": "trunk or private" if group.vlan is None else group.vlan,
+        "ports": min(group.ports, spec.ports),
+    }
     return differences(now, {"vlan": spec.vlan, "ports": spec.ports})

@@ -1,4 +1,6 @@
-"""The account for a container registry, as an image pull Secret in a cluster's namespaces. (Pod specification, imagePullSecrets.)"""
+"""The account for a container registry, as an image pull Secret in a cluster's namespaces. (Pod
+specification, imagePullSecrets.)
+"""
 
 from __future__ import annotations
 
@@ -55,20 +57,32 @@ class RegistryCredential(_copies.Copies[Spec, State]):
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
-        """What kubectl create secret docker-registry would write; None while the password's file isn't there yet."""
+        """What kubectl create secret docker-registry would write; None while the password's file isn't there
+        yet.
+        """
         if away(spec, {"password": spec.password}):
             return None
-        return _content(spec.names(name), {"server": spec.server, "username": spec.username, "password": spec.password})
+        return _content(
+            spec.names(name), {"server": spec.server, "username": spec.username, "password": spec.password}
+        )
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether they are of the server and account that were last written, with whatever password: of that nothing is noted."""
+        """Whether they are of the server and account that were last written, with whatever password: of that
+        nothing is noted.
+        """
         held = {obj["metadata"]["name"]: obj for obj in objects}
         return all(name in held and _as_applied(held[name]) for name in names)
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """Besides, the facts: by name, the password's file that isn't there yet."""
         seen = super().observe(wanted, needs, others=others)
-        gone = {name: each for name, spec in wanted.items() if spec and (each := away(spec, {"password": spec.password}))}
+        gone = {
+            name: each
+            for name, spec in wanted.items()
+            if spec and (each := away(spec, {"password": spec.password}))
+        }
         return Seen(seen.states, gone, seen.unreadable)
 
     @staticmethod
@@ -77,7 +91,9 @@ class RegistryCredential(_copies.Copies[Spec, State]):
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
         closed = (around.facts or {}).get(name) if spec else None
         later = until(spec.password.file) if spec and spec.password.file and closed else None
-        found = _copies.steps(name, spec, state, around, what=f"credential {name}", source=source, later=later)
+        found = _copies.steps(
+            name, spec, state, around, what=f"credential {name}", source=source, later=later
+        )
         if closed and any(isinstance(step, Write) for step in found):
             field, problem = closed
             raise held(problem, field, found)
@@ -97,7 +113,11 @@ def _as_applied(obj: Object) -> bool:
         whole = base64.b64encode(f"{applied['username']}:{entry['password']}".encode()).decode()
     except (ValueError, KeyError, TypeError):
         return False
-    return bool(entry["password"]) and entry == {"username": applied["username"], "password": entry["password"], "auth": whole}
+    return bool(entry["password"]) and entry == {
+        "username": applied["username"],
+        "password": entry["password"],
+        "auth": whole,
+    }
 
 
 def _content(names: Sequence[str], source: Mapping[str, Any]) -> Content:

@@ -1,4 +1,6 @@
-"""A namespace on a supervisor: limits, storage, access, VM classes, content libraries. (Solution setup, figures 5 and 6.)"""
+"""A namespace on a supervisor: limits, storage, access, VM classes, content libraries. (Solution setup,
+figures 5 and 6.)
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,19 @@ from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Refusal, Rejected, RemoteError
-from bfinfra.model.kind import READY, Around, Change, Disruption, Need, Part, Readiness, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Around,
+    Change,
+    Disruption,
+    Need,
+    Part,
+    Readiness,
+    Report,
+    Seen,
+    failed,
+    waiting,
+)
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -75,13 +89,17 @@ class Spec(kind.Spec):
     """What a user writes for one supervisor namespace."""
 
     cluster: Home
-    """Name of the vSphere cluster whose supervisor holds the namespace: one that this site enables, or that is there anyway."""
+    """Name of the vSphere cluster whose supervisor holds the namespace: one that this site enables, or that
+    is there anyway.
+    """
     description: str = ""
     """Free text; bfinfra keeps its mark in the last line under it."""
     limits: Limits = Limits()
     """What all that runs in the namespace may use together."""
     storage: dict[Policy, Limit | None] = Field(default_factory=dict)
-    """Storage policy → the most that may be claimed of it; empty = no limit of its own. Policies of this site, or there anyway."""
+    """Storage policy → the most that may be claimed of it; empty = no limit of its own. Policies of this
+    site, or there anyway.
+    """
     access: tuple[Access, ...] = ()
     """Who may do what in the namespace."""
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
@@ -107,8 +125,8 @@ class State(kind.State):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small letters, each with what
-    there is of this name, or with why that can't be asked.
+    """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small
+    letters, each with what there is of this name, or with why that can't be asked.
     """
 
     catalog: Catalog
@@ -171,12 +189,19 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         self._clusters = clusters
         self._catalog: Catalog | None = None
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no more than the list.
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no
+        more than the list.
 
         While one waits for some: their details, and no more.
         """
-        names = [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)] if others else list(wanted)
+        names = (
+            [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)]
+            if others
+            else list(wanted)
+        )
         if not names and not any(wanted.values()):
             return Seen({})
         catalog = self._known(wanted, others=others)
@@ -194,7 +219,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         if spec is None:
             return () if state is None or going else (Delete(name=name),)
         _check(name, spec, around)
-        create = Create(name=name, cluster=spec.cluster, settings=_settings(spec, around.mark), changes=kind.differences(None, spec.applied()))
+        create = Create(
+            name=name,
+            cluster=spec.cluster,
+            settings=_settings(spec, around.mark),
+            changes=kind.differences(None, spec.applied()),
+        )
         if state is None or going:
             return (create,)
         if spec.cluster != state.cluster:
@@ -208,13 +238,20 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         subjects = facts.subjects if facts else {}
         for key, spec in wanted.items() if subjects else ():
             for index, entry in enumerate(spec.access if isinstance(spec, Spec) else ()):
-                yield from _unknown(Spot(key, f"access.{index}.{'group' if entry.group else 'user'}"), entry, subjects.get(entry.account.lower()))
+                yield from _unknown(
+                    Spot(key, f"access.{index}.{'group' if entry.group else 'user'}"),
+                    entry,
+                    subjects.get(entry.account.lower()),
+                )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """The vSphere cluster, the root for storage policies, and its own API."""
-        return {"cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),), "policies": (ROOT,),
-                API: (Api(Key("supervisor_namespace", name), name),)}
+        return {
+            "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
+            "policies": (ROOT,),
+            API: (Api(Key("supervisor_namespace", name), name),),
+        }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """RUNNING."""
@@ -233,16 +270,31 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 self._namespaces.delete(name)
 
     def _known(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Catalog:
-        """What namespaces may name: that does not change while one waits for them, but by what this run makes for them first."""
-        if others or self._catalog is None or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values()):
+        """What namespaces may name: that does not change while one waits for them, but by what this run makes
+        for them first.
+        """
+        if (
+            others
+            or self._catalog is None
+            or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values())
+        ):
             self._catalog = self._namespaces.catalog()
         return self._catalog
 
-    def _subjects(self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]) -> dict[str, Found | str]:
+    def _subjects(
+        self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]
+    ) -> dict[str, Found | str]:
         """One question for each account that the namespace doesn't let in yet, or that nobody may ask."""
         due = {
-            entry.account.lower() for name, spec in wanted.items() if spec for entry in spec.access
-            if name not in states or not any((grant.account.lower(), grant.group) == (entry.account.lower(), bool(entry.group)) for grant in states[name].settings.access)
+            entry.account.lower()
+            for name, spec in wanted.items()
+            if spec
+            for entry in spec.access
+            if name not in states
+            or not any(
+                (grant.account.lower(), grant.group) == (entry.account.lower(), bool(entry.group))
+                for grant in states[name].settings.access
+            )
         }
         found: dict[str, Found | str] = {}
         for account in sorted(due):
@@ -259,24 +311,50 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         try:
             return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
         except RemoteError as error:
-            return (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
+            return (
+                (
+                    "whatever is in it (it can't be asked: "
+                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
+                ),
+            )
 
 
 def _named(spec: Spec, catalog: Catalog) -> bool:
     """Whether all that it names is there, its supervisor running."""
     home = catalog.supervisors.get(spec.cluster)
-    return home is not None and home.running and set(spec.storage) <= set(catalog.policies) and set(spec.content_libraries) <= set(catalog.libraries)
+    return (
+        home is not None
+        and home.running
+        and set(spec.storage) <= set(catalog.policies)
+        and set(spec.content_libraries) <= set(catalog.libraries)
+    )
 
 
 def _unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
     """What is wrong with an account, if anything. `found`: None where it has access already."""
     what, other = ("group", "user") if entry.group else ("user", "group")
     if isinstance(found, str):
-        yield Conflict(at, f"vCenter doesn't say whether there is a {what} {entry.account}", why=found, next="check it by hand", stops=False)
+        yield Conflict(
+            at,
+            f"vCenter doesn't say whether there is a {what} {entry.account}",
+            why=found,
+            next="check it by hand",
+            stops=False,
+        )
     elif found is not None and getattr(found, other) and not getattr(found, what):
-        yield Conflict(at, f"{entry.account} is a {other}", why=f"there is no {what} of this name", next=f"write: {other}: {entry.account}")
+        yield Conflict(
+            at,
+            f"{entry.account} is a {other}",
+            why=f"there is no {what} of this name",
+            next=f"write: {other}: {entry.account}",
+        )
     elif found is not None and not getattr(found, what):
-        yield Conflict(at, f"there is no {what} {entry.account}", why="none of vCenter's directories knows it", next=nearest(entry.account, found.groups if entry.group else found.users))
+        yield Conflict(
+            at,
+            f"there is no {what} {entry.account}",
+            why="none of vCenter's directories knows it",
+            next=nearest(entry.account, found.groups if entry.group else found.users),
+        )
 
 
 def _own(name: str, description: str) -> bool:
@@ -288,18 +366,31 @@ def _own(name: str, description: str) -> bool:
 def _state(found: Namespace) -> State:
     running = found.status == "RUNNING" and found.endpoint
     return State(
-        mark=Mark.decode(found.settings.description), status=found.status, messages=found.messages, cluster=found.cluster,
-        settings=found.settings, vm_classes=found.settings.vm_classes, content_libraries=found.settings.libraries,
-        policies=tuple(found.settings.storage), creator=found.creator, endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+        mark=Mark.decode(found.settings.description),
+        status=found.status,
+        messages=found.messages,
+        cluster=found.cluster,
+        settings=found.settings,
+        vm_classes=found.settings.vm_classes,
+        content_libraries=found.settings.libraries,
+        policies=tuple(found.settings.storage),
+        creator=found.creator,
+        endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
     )
 
 
 def _settings(spec: Spec, mark: Mark) -> Settings:
     return Settings(
-        description=below(spec.description, mark.seal(spec.applied())), cpu=spec.limits.cpu, memory=spec.limits.memory,
-        total_storage=spec.limits.storage, storage=dict(sorted(spec.storage.items())),
-        access=tuple(sorted(Grant(entry.account, entry.group is not None, entry.role) for entry in spec.access)),
-        vm_classes=tuple(sorted(spec.vm_classes)), libraries=tuple(sorted(spec.content_libraries)),
+        description=below(spec.description, mark.seal(spec.applied())),
+        cpu=spec.limits.cpu,
+        memory=spec.limits.memory,
+        total_storage=spec.limits.storage,
+        storage=dict(sorted(spec.storage.items())),
+        access=tuple(
+            sorted(Grant(entry.account, entry.group is not None, entry.role) for entry in spec.access)
+        ),
+        vm_classes=tuple(sorted(spec.vm_classes)),
+        libraries=tuple(sorted(spec.content_libraries)),
     )
 
 
@@ -307,42 +398,90 @@ def _view(settings: Settings) -> dict[str, Any]:
     """The settings as a site writes them."""
     return {
         "description": above(settings.description),
-        "limits": {"cpu": settings.cpu and megahertz_text(settings.cpu), "memory": settings.memory and bytes_text(settings.memory),
-                   "storage": settings.total_storage and bytes_text(settings.total_storage)},
-        "storage": {name: "no limit" if limit is None else bytes_text(limit) for name, limit in settings.storage.items()},
-        "access": [{"group" if grant.group else "user": grant.account, "role": grant.role} for grant in settings.access],
-        "vm_classes": list(settings.vm_classes), "content_libraries": list(settings.libraries),
+        "limits": {
+            "cpu": settings.cpu and megahertz_text(settings.cpu),
+            "memory": settings.memory and bytes_text(settings.memory),
+            "storage": settings.total_storage and bytes_text(settings.total_storage),
+        },
+        "storage": {
+            name: "no limit" if limit is None else bytes_text(limit)
+            for name, limit in settings.storage.items()
+        },
+        "access": [
+            {"group" if grant.group else "user": grant.account, "role": grant.role}
+            for grant in settings.access
+        ],
+        "vm_classes": list(settings.vm_classes),
+        "content_libraries": list(settings.libraries),
     }
 
 
 def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
-    """Where the world differs, in what is written or was; vCenter may add the creator to the access list by itself."""
+    """Where the world differs, in what is written or was; vCenter may add the creator to the access list by
+    itself.
+    """
     wanted = _settings(spec, mark)
-    added = [grant for grant in state.settings.access if grant.account == state.creator and grant not in wanted.access]
-    world = replace(state.settings, access=tuple(grant for grant in state.settings.access if grant not in added))
+    added = [
+        grant
+        for grant in state.settings.access
+        if grant.account == state.creator and grant not in wanted.access
+    ]
+    world = replace(
+        state.settings, access=tuple(grant for grant in state.settings.access if grant not in added)
+    )
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
-    return [change for change in kind.differences(_view(world), _view(wanted)) if change.field.partition(".")[0] in managed]
+    return [
+        change
+        for change in kind.differences(_view(world), _view(wanted))
+        if change.field.partition(".")[0] in managed
+    ]
 
 
 def _check(name: str, spec: Spec, around: Around) -> None:
-    """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts as there."""
+    """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts
+    as there.
+    """
     catalog: Catalog = around.facts.catalog
-    made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
+    made = {
+        kind: {
+            need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None
+        }
+        for kind in MADE
+    }
     if spec.cluster not in catalog.supervisors and spec.cluster not in made["supervisor"]:
-        raise Refusal(f"no supervisor runs on a cluster {spec.cluster}", field="cluster", why="namespaces live on supervisors",
-                      next=nearest(spec.cluster, catalog.supervisors))
+        raise Refusal(
+            f"no supervisor runs on a cluster {spec.cluster}",
+            field="cluster",
+            why="namespaces live on supervisors",
+            next=nearest(spec.cluster, catalog.supervisors),
+        )
     _known("storage policy", "storage", spec.storage, {*catalog.policies, *made["storage_policy"]})
     _known("VM class", "vm_classes", spec.vm_classes, {*catalog.vm_classes, *made["vm_class"]})
-    _known("content library", "content_libraries", spec.content_libraries, {*catalog.libraries, *made["content_library"]})
+    _known(
+        "content library",
+        "content_libraries",
+        spec.content_libraries,
+        {*catalog.libraries, *made["content_library"]},
+    )
     if name.startswith("vmware-system"):
         raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")
     for policy, limit in spec.storage.items():
         if limit is not None and spec.limits.storage is not None and limit > spec.limits.storage:
-            raise Refusal(f"{bytes_text(limit)} of {policy} can't fit into the namespace's {bytes_text(spec.limits.storage)}",
-                          field=f"storage.{policy}", next="raise limits.storage, or lower this")
+            raise Refusal(
+                (
+                    f"{bytes_text(limit)} of {policy} can't fit into the namespace's "
+                    f"{bytes_text(spec.limits.storage)}"
+                ),
+                field=f"storage.{policy}",
+                next="raise limits.storage, or lower this",
+            )
 
 
 def _known(what: str, where: str, names: Iterable[str], known: Collection[str]) -> None:
     for index, name in enumerate(names):
         if name not in known:
-            raise Refusal(f"there is no {what} {name}", field=f"{where}.{name if where == 'storage' else index}", next=nearest(name, known))
+            raise Refusal(
+                f"there is no {what} {name}",
+                field=f"{where}.{name if where == 'storage' else index}",
+                next=nearest(name, known),
+            )

@@ -1,4 +1,6 @@
-"""vGPU client licensing in Linux machines: gridd.conf, and the service that reads it. (RDG for PVRDMA: licensed NVIDIA GRID, license server on port 7070.)"""
+"""vGPU client licensing in Linux machines: gridd.conf, and the service that reads it. (RDG for PVRDMA:
+licensed NVIDIA GRID, license server on port 7070.)
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class Spec(kind.Spec):
     backup_port: Port = 7070
     """Its port."""
     feature_type: Literal["0", "1", "2", "4"] = "4"
-    """What is licensed: 0 nothing, 1 vGPU (by its type), 2 RTX Virtual Workstation, 4 Virtual Compute Server."""
+    """What is licensed: 0 nothing, 1 vGPU (by its type), 2 RTX Virtual Workstation, 4 Virtual Compute
+    Server.
+    """
     licensed: bool = True
     """Ready once `nvidia-smi -q` says on each machine that it has its license."""
 
@@ -60,12 +64,19 @@ class Spec(kind.Spec):
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its machines: one license each."""
-        yield from (conflict.thing(f"hosts.{index}", f"the vGPU license on {host}", "machine") for index, host in enumerate(self.hosts))
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the vGPU license on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
 
     def values(self) -> dict[str, str]:
         """As gridd.conf has them."""
         found = {"ServerAddress": self.server, "ServerPort": str(self.port), "FeatureType": self.feature_type}
-        return found | ({"BackupServerAddress": self.backup, "BackupServerPort": str(self.backup_port)} if self.backup else {})
+        return found | (
+            {"BackupServerAddress": self.backup, "BackupServerPort": str(self.backup_port)}
+            if self.backup
+            else {}
+        )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """Licensed vGPUs: programs compute on them."""
@@ -74,7 +85,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One machine. `text`: of gridd.conf, None where there is none; `before`: what our keys had before us; `made`: there was no such file; `service`: as systemd calls its state."""
+    """One machine. `text`: of gridd.conf, None where there is none; `before`: what our keys had before us;
+    `made`: there was no such file; `service`: as systemd calls its state.
+    """
 
     mark: Mark | None
     text: str | None = None
@@ -133,13 +146,22 @@ class VgpuLicense(kind.Kind[Spec, State]):
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One command a machine."""
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
         found = {host: _read(answers) for host, answers in asked.answers.items()}
-        states = {name: across(State, on, needs) for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items()}
-        return Seen(states, Facts(there, found), asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}))
+        states = {
+            name: across(State, on, needs)
+            for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items()
+        }
+        return Seen(
+            states,
+            Facts(there, found),
+            asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}),
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -152,13 +174,20 @@ class VgpuLicense(kind.Kind[Spec, State]):
         """`nvidia-smi -q` says Licensed on each machine."""
         if not spec.licensed or spec.feature_type == "0":
             return Readiness(Ready.READY)
-        there = {machine: {"smi": ("nvidia-smi", "-q")} for host, machine in state.machines.items() if host in spec.hosts}
+        there = {
+            machine: {"smi": ("nvidia-smi", "-q")}
+            for host, machine in state.machines.items()
+            if host in spec.hosts
+        }
         for machine, found in self._hosts.read(there).items():
             if isinstance(found, BfinfraError):
                 return waiting(f"{machine.name} does not answer: {found}")
             said = license_status(found["smi"].text)
             if not said.startswith("Licensed"):
-                return waiting(f"{machine.name} has no license: {said or ' '.join(found['smi'].text.split())[-200:] or 'nvidia-smi says nothing of it'}")
+                return waiting(
+                    f"{machine.name} has no license: "
+                    f"{said or ' '.join(found['smi'].text.split())[-200:] or 'nvidia-smi says nothing of it'}"
+                )
         return Readiness(Ready.READY, note=f"licensed: {', '.join(spec.hosts)}")
 
     def run(self, step: kind.Step, report: kind.Report) -> None:
@@ -166,23 +195,40 @@ class VgpuLicense(kind.Kind[Spec, State]):
         match step:
             case SetUp():
                 each: dict[Machine, dict[str, Any]] = {
-                    machine: {"text": step.texts[host], "mark_open": f"{step.mark.open.encode()}\n{step.notes[host]}", "mark_sealed": f"{step.mark.encode()}\n{step.notes[host]}"}
-                    for host, machine in step.machines.items()}
+                    machine: {
+                        "text": step.texts[host],
+                        "mark_open": f"{step.mark.open.encode()}\n{step.notes[host]}",
+                        "mark_sealed": f"{step.mark.encode()}\n{step.notes[host]}",
+                    }
+                    for host, machine in step.machines.items()
+                }
                 self._hosts.play(Play("vgpu_license", each)).check()
             case Remove():
-                self._hosts.play(Play("vgpu_license", {machine: {"text": step.texts[host]} for host, machine in step.machines.items()}, tasks="remove")).check()
+                self._hosts.play(
+                    Play(
+                        "vgpu_license",
+                        {machine: {"text": step.texts[host]} for host, machine in step.machines.items()},
+                        tasks="remove",
+                    )
+                ).check()
             case _:
                 raise AssertionError(step)
 
 
 def read(text: str | None) -> dict[str, str]:
     """Keys and values of gridd.conf, without its comments."""
-    pairs = (line.partition("=") for line in (text or "").splitlines() if "=" in line and not line.lstrip().startswith("#"))
+    pairs = (
+        line.partition("=")
+        for line in (text or "").splitlines()
+        if "=" in line and not line.lstrip().startswith("#")
+    )
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def merged(text: str | None, values: Values) -> str:
-    """Gridd.conf with these values: each in its line, where it has one; comments and all other lines as they are."""
+    """Gridd.conf with these values: each in its line, where it has one; comments and all other lines as they
+    are.
+    """
     lines, left = [], dict(values)
     for line in (text or "").splitlines():
         key = line.partition("=")[0].strip()
@@ -196,18 +242,30 @@ def merged(text: str | None, values: Values) -> str:
 
 def license_status(text: str) -> str:
     """What `nvidia-smi -q` says of the license; the worst of several GPUs, "" where it says nothing."""
-    found = [value.strip() for name, _, value in (line.partition(":") for line in text.splitlines()) if name.strip() == "License Status"]
+    found = [
+        value.strip()
+        for name, _, value in (line.partition(":") for line in text.splitlines())
+        if name.strip() == "License Status"
+    ]
     return next((each for each in found if not each.startswith("Licensed")), found[0] if found else "")
 
 
 def _read(answers: Answers) -> Installed:
     record = answers["record"].text if answers["record"].ok else ""
-    noted = next((line.removeprefix("before=") for line in record.splitlines() if line.startswith("before=")), "")
+    noted = next(
+        (line.removeprefix("before=") for line in record.splitlines() if line.startswith("before=")), ""
+    )
     try:
         before = json.loads(base64.b64decode(noted, validate=True)) if noted else {}
     except ValueError:
         before = {}
-    return Installed(Mark.decode(record), answers["conf"].text if answers["conf"].ok else None, before, "made=yes" in record.splitlines(), service_state(answers["service"]))
+    return Installed(
+        Mark.decode(record),
+        answers["conf"].text if answers["conf"].ok else None,
+        before,
+        "made=yes" in record.splitlines(),
+        service_state(answers["service"]),
+    )
 
 
 def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
@@ -219,17 +277,44 @@ def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
     for host in spec.hosts:
         found = facts.found.get(host, Installed(None))
         standing_there = read(found.text)
-        values: Values = {**{key: value for key, value in found.before.items() if key not in wanted}, **wanted}
-        now[host] = {"values": {key: standing_there.get(key) for key in values}, "service": "running" if found.service == "active" else found.service}
+        values: Values = {
+            **{key: value for key, value in found.before.items() if key not in wanted},
+            **wanted,
+        }
+        now[host] = {
+            "values": {key: standing_there.get(key) for key in values},
+            "service": "running" if found.service == "active" else found.service,
+        }
         then = {"values": values, "service": "running"}
         if found.mark != mark or differences(now[host], then):
             texts[host] = found.text or "" if now[host]["values"] == values else merged(found.text, values)
-            before = {**{key: standing_there.get(key) for key in wanted}, **(found.before if found.mark else {})}
+            before = {
+                **{key: standing_there.get(key) for key in wanted},
+                **(found.before if found.mark else {}),
+            }
             notes[host] = _note(before, made=found.made if found.mark else found.text is None)
     if texts:
-        world = differences({"on": {host: now[host] for host in spec.hosts}}, {"on": {host: {"values": wanted, "service": "running"} for host in spec.hosts}}) if on else ()
-        changes = kind.changes(spec, state.mark if state else None, world) if on else differences(None, spec.applied())
-        yield SetUp(names=", ".join(texts), machines={host: facts.machines[host] for host in texts if host in facts.machines}, texts=texts, notes=notes, mark=mark, changes=changes)
+        world = (
+            differences(
+                {"on": {host: now[host] for host in spec.hosts}},
+                {"on": {host: {"values": wanted, "service": "running"} for host in spec.hosts}},
+            )
+            if on
+            else ()
+        )
+        changes = (
+            kind.changes(spec, state.mark if state else None, world)
+            if on
+            else differences(None, spec.applied())
+        )
+        yield SetUp(
+            names=", ".join(texts),
+            machines={host: facts.machines[host] for host in texts if host in facts.machines},
+            texts=texts,
+            notes=notes,
+            mark=mark,
+            changes=changes,
+        )
     leaving = tuple(host for host in on if host not in spec.hosts)
     if leaving and state:
         yield _remove(state, leaving)
@@ -238,14 +323,28 @@ def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
 def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
     if any(each.mark for each in on.values()):
         for host, each in on.items():
-            if each.mark is None or (each.mark.site, each.mark.address) != (around.mark.site, around.mark.address):
-                raise Refusal(f"{CONF} on {host} names a license server, and not by {around.mark.address}", field="hosts", next="take that out there, or name another machine")
+            if each.mark is None or (each.mark.site, each.mark.address) != (
+                around.mark.site,
+                around.mark.address,
+            ):
+                raise Refusal(
+                    f"{CONF} on {host} names a license server, and not by {around.mark.address}",
+                    field="hosts",
+                    next="take that out there, or name another machine",
+                )
     if without := [host for host in spec.hosts if host in facts.found and not facts.found[host].service]:
-        raise Refusal(f"there is no {SERVICE} on {', '.join(without)}", field="hosts", why="it comes with NVIDIA's vGPU guest driver", next="install the driver there, or in the template")
+        raise Refusal(
+            f"there is no {SERVICE} on {', '.join(without)}",
+            field="hosts",
+            why="it comes with NVIDIA's vGPU guest driver",
+            next="install the driver there, or in the template",
+        )
 
 
 def _note(before: Values, *, made: bool) -> str:
-    return f"before={base64.b64encode(json.dumps(before, sort_keys=True).encode()).decode()}" + ("\nmade=yes" if made else "")
+    return f"before={base64.b64encode(json.dumps(before, sort_keys=True).encode()).decode()}" + (
+        "\nmade=yes" if made else ""
+    )
 
 
 def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
@@ -253,4 +352,6 @@ def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
     for host in hosts:
         text = merged(state.on[host].text, state.on[host].before)
         texts[host] = "" if state.on[host].made and not read(text) else text
-    return Remove(names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, texts=texts)
+    return Remove(
+        names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, texts=texts
+    )

@@ -1,4 +1,6 @@
-"""A VM class: what a machine in a namespace has of CPUs, memory and GPUs. (The solution: VMware Kubernetes platforms on a GPU cluster.)"""
+"""A VM class: what a machine in a namespace has of CPUs, memory and GPUs. (The solution: VMware Kubernetes
+platforms on a GPU cluster.)
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ class Spec(kind.Spec):
     @model_validator(mode="after")
     def _reserved(self) -> Spec:
         if (self.vgpus or self.devices) and self.memory_reservation != 100:
-            raise ValueError("memory_reservation: 100 is needed with vgpus or devices: the memory of a machine with a GPU can't be swapped")
+            raise ValueError(
+                "memory_reservation: 100 is needed with vgpus or devices: the memory of a machine with "
+                "a GPU can't be swapped"
+            )
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
@@ -125,10 +130,16 @@ class VmClass(kind.Kind[Spec, State]):
     def __init__(self, vcenter: VCenter) -> None:
         self._classes = VmClasses(vcenter.rest)
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One list."""
-        found = {name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()}
-        return Seen({name: state for name, state in found.items() if name in wanted or (others and state.mark)})
+        found = {
+            name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
+        }
+        return Seen(
+            {name: state for name, state in found.items() if name in wanted or (others and state.mark)}
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -143,11 +154,22 @@ class VmClass(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: None) -> Iterator[Conflict]:
-        """Classes that go while namespaces of others offer them: vCenter refuses that, and their clusters make nodes of them."""
+        """Classes that go while namespaces of others offer them: vCenter refuses that, and their clusters
+        make nodes of them.
+        """
         own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
         for key, state in states.items():
-            if key.kind == "vm_class" and key not in wanted and (users := [name for name in state.settings.namespaces if name not in own]):
-                yield Conflict(Spot(key), f"it would be deleted, and {_counted(users)} it", why="these are not this site's", next="take it out there first")
+            if (
+                key.kind == "vm_class"
+                and key not in wanted
+                and (users := [name for name in state.settings.namespaces if name not in own])
+            ):
+                yield Conflict(
+                    Spot(key),
+                    f"it would be deleted, and {_counted(users)} it",
+                    why="these are not this site's",
+                    next="take it out there first",
+                )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
@@ -166,7 +188,11 @@ class VmClass(kind.Kind[Spec, State]):
 
 
 def _counted(namespaces: Sequence[str]) -> str:
-    return f"the namespace {namespaces[0]} offers" if len(namespaces) == 1 else f"the namespaces {', '.join(namespaces)} offer"
+    return (
+        f"the namespace {namespaces[0]} offers"
+        if len(namespaces) == 1
+        else f"the namespaces {', '.join(namespaces)} offer"
+    )
 
 
 def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
@@ -177,21 +203,42 @@ def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
 
 def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
     return vm_classes.VmClass(
-        spec.cpus, spec.memory, spec.cpu_reservation, spec.memory_reservation, below(spec.description, mark.seal(spec.applied())),
-        tuple(sorted(spec.vgpus)), tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
+        spec.cpus,
+        spec.memory,
+        spec.cpu_reservation,
+        spec.memory_reservation,
+        below(spec.description, mark.seal(spec.applied())),
+        tuple(sorted(spec.vgpus)),
+        tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
     )
 
 
 def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
     """The settings as a site writes them."""
-    cards = [{"vendor": f"0x{d.vendor:04x}", "device": f"0x{d.device:04x}", **({"label": d.label} if d.label else {})} for d in settings.devices]
+    cards = [
+        {
+            "vendor": f"0x{d.vendor:04x}",
+            "device": f"0x{d.device:04x}",
+            **({"label": d.label} if d.label else {}),
+        }
+        for d in settings.devices
+    ]
     return {
-        "cpus": settings.cpus, "memory": bytes_text(settings.memory), "cpu_reservation": settings.cpu_reservation,
-        "memory_reservation": settings.memory_reservation, "description": above(settings.description), "vgpus": list(settings.vgpus), "devices": cards,
+        "cpus": settings.cpus,
+        "memory": bytes_text(settings.memory),
+        "cpu_reservation": settings.cpu_reservation,
+        "memory_reservation": settings.memory_reservation,
+        "description": above(settings.description),
+        "vgpus": list(settings.vgpus),
+        "devices": cards,
     }
 
 
 def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:
     """Where the world differs, in what is written or was."""
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
-    return [change for change in kind.differences(_view(state.settings), _view(wanted)) if change.field.partition(".")[0] in managed]
+    return [
+        change
+        for change in kind.differences(_view(state.settings), _view(wanted))
+        if change.field.partition(".")[0] in managed
+    ]

@@ -1,4 +1,6 @@
-"""VMkernel adapters of hosts on a distributed port group: one address a host. (RDG for PVRDMA, table of host networks: vmk3.)"""
+"""VMkernel adapters of hosts on a distributed port group: one address a host. (RDG for PVRDMA, table of host
+networks: vmk3.)
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class Spec(kind.Spec):
     def takes(self, name: str) -> Iterator[Taken]:
         """Its addresses, and its place on the port group of each host."""
         for host, address in self.hosts.items():
-            yield conflict.thing(f"hosts.{host}", f"the VMkernel adapter of {host} on {self.port_group}", "VMkernel")
+            yield conflict.thing(
+                f"hosts.{host}", f"the VMkernel adapter of {host} on {self.port_group}", "VMkernel"
+            )
             yield from conflict.address(f"hosts.{host}", address, on=(self.port_group, True))
 
     @staticmethod
@@ -68,8 +72,12 @@ class Spec(kind.Spec):
             group = site.get(Key("port_group", spec.port_group))
             home = Key("distributed_switch", group.switch if group else "")
             if home in site and spec.mtu > site[home].mtu:
-                yield Conflict(Spot(key, "mtu"), f"frames of {spec.mtu} bytes don't pass a switch of {site[home].mtu}", (Spot(home, "mtu"),),
-                               next="raise the switch's mtu, or lower this one")
+                yield Conflict(
+                    Spot(key, "mtu"),
+                    f"frames of {spec.mtu} bytes don't pass a switch of {site[home].mtu}",
+                    (Spot(home, "mtu"),),
+                    next="raise the switch's mtu, or lower this one",
+                )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """That its hosts have it."""
@@ -78,7 +86,9 @@ class Spec(kind.Spec):
 
 @dataclass(frozen=True)
 class Adapter:
-    """What is on one host. `vmk`: None where there is none on the port group; `note`: what bfinfra wrote about it."""
+    """What is on one host. `vmk`: None where there is none on the port group; `note`: what bfinfra wrote
+    about it.
+    """
 
     moid: str
     vmk: Vmk | None
@@ -158,7 +168,9 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._site = site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """The notes on all hosts, then the adapters where some are wanted or noted."""
         hosts = self._vcenter.host_settings.noted(PREFIX, everyone=any(wanted.values()))
         groups, on = self._noted(hosts, wanted, others=others)
@@ -171,12 +183,17 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         for name, each in on.items():
             need = needs.get(Key("port_group", groups[name]))
             key = need.state.key if need is not None and need.state is not None else None
-            found = {host: _adapter(hosts[host], groups[name], key, vmks.get(hosts[host].moid, ())) for host in each}
+            found = {
+                host: _adapter(hosts[host], groups[name], key, vmks.get(hosts[host].moid, ()))
+                for host in each
+            }
             if found:
                 states[name] = _state(groups[name], found)
         return Seen(states, tuple(sorted(hosts)))
 
-    def _noted(self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, others: bool) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
+    def _noted(
+        self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, others: bool
+    ) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
         """Port group, and hosts, by the resources that the notes name."""
         groups: dict[str, str] = {}
         on: dict[str, dict[str, None]] = {}
@@ -194,20 +211,44 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         """A step a host."""
         found: list[kind.Step] = []
         if spec is not None:
-            if state is not None and state.port_group != spec.port_group and any(each.note for each in state.adapters.values()):
-                raise Refusal(f"the adapters are on {state.port_group}", field="port_group", why="an adapter can't move", next="write them under another name, and take these out")
+            if (
+                state is not None
+                and state.port_group != spec.port_group
+                and any(each.note for each in state.adapters.values())
+            ):
+                raise Refusal(
+                    f"the adapters are on {state.port_group}",
+                    field="port_group",
+                    why="an adapter can't move",
+                    next="write them under another name, and take these out",
+                )
             found += _settle(spec, state, around)
         for host, each in state.adapters.items() if state else ():
-            if (spec is None or host not in spec.hosts) and each.note and each.note.mark.site == around.mark.site:
+            if (
+                (spec is None or host not in spec.hosts)
+                and each.note
+                and each.note.mark.site == around.mark.site
+            ):
                 device = each.vmk.device if each.vmk else ""
                 assert state is not None
-                found.append(Remove(host=host, moid=each.moid, attribute=PREFIX + state.port_group, device=device, changes=(Change(f"hosts.{host}", device or None, None),)))
+                found.append(
+                    Remove(
+                        host=host,
+                        moid=each.moid,
+                        attribute=PREFIX + state.port_group,
+                        device=device,
+                        changes=(Change(f"hosts.{host}", device or None, None),),
+                    )
+                )
         return found
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
         """The hosts; custom attributes are defined at the root."""
-        return {"hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts), "definitions": (ROOT,)}
+        return {
+            "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
+            "definitions": (ROOT,),
+        }
 
     def run(self, step: kind.Step, report: Report) -> None:
         """The note first, then the change that it is about; the adapter goes before its note."""
@@ -230,12 +271,20 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
 
 
 def _adapter(host: NotedHost, group: str, key: str | None, vmks: Sequence[Vmk]) -> Adapter:
-    return Adapter(host.moid, next((vmk for vmk in vmks if key and vmk.group == key), None), Note.decode(host.notes.get(PREFIX + group, "")))
+    return Adapter(
+        host.moid,
+        next((vmk for vmk in vmks if key and vmk.group == key), None),
+        Note.decode(host.notes.get(PREFIX + group, "")),
+    )
 
 
 def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     mark = common([each.note.mark for each in adapters.values() if each.note])
-    return State(mark=mark.open if mark and any(each.note is None for each in adapters.values()) else mark, port_group=group, adapters=adapters)
+    return State(
+        mark=mark.open if mark and any(each.note is None for each in adapters.values()) else mark,
+        port_group=group,
+        adapters=adapters,
+    )
 
 
 def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
@@ -247,11 +296,21 @@ def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
         each = _found(host, state, around)
         key, uuid = need.get("key"), need.get("uuid")
         plan = key if isinstance(key, Later) else VmkPlan(str(uuid), str(key), address, spec.mtu)
-        at: dict[str, Any] = {"host": host, "moid": each.moid, "attribute": PREFIX + spec.port_group, "note": note}
+        at: dict[str, Any] = {
+            "host": host,
+            "moid": each.moid,
+            "attribute": PREFIX + spec.port_group,
+            "note": note,
+        }
         if each.vmk is None:
-            yield Add(address=address, plan=plan, changes=(Change(f"hosts.{host}", None, address), *changed), **at)
+            yield Add(
+                address=address, plan=plan, changes=(Change(f"hosts.{host}", None, address), *changed), **at
+            )
             continue
-        moved = kind.differences({"hosts": {host: each.vmk.address}, "mtu": each.vmk.mtu}, {"hosts": {host: address}, "mtu": spec.mtu})
+        moved = kind.differences(
+            {"hosts": {host: each.vmk.address}, "mtu": each.vmk.mtu},
+            {"hosts": {host: address}, "mtu": spec.mtu},
+        )
         if moved:
             yield Adjust(device=each.vmk.device, plan=plan, changes=(*moved, *changed), **at)
         elif each.note is None or each.note.mark != mark:
@@ -262,9 +321,19 @@ def _found(host: str, state: State | None, around: Around) -> Adapter:
     """What is on a host. Refusal where there is no such host, or the adapter there is another's."""
     each = state.adapters.get(host) if state else None
     if each is None:
-        raise Refusal(f"there is no host {host}", field=f"hosts.{host}", why="vCenter doesn't know it", next=nearest(host, around.facts or ()))
+        raise Refusal(
+            f"there is no host {host}",
+            field=f"hosts.{host}",
+            why="vCenter doesn't know it",
+            next=nearest(host, around.facts or ()),
+        )
     mark = each.note.mark if each.note else None
     if each.vmk is not None and mark is None:
-        raise Refusal(f"{host} has {each.vmk.device} on the port group already", field=f"hosts.{host}", why="bfinfra did not make it", next="remove it, or leave the host out")
+        raise Refusal(
+            f"{host} has {each.vmk.device} on the port group already",
+            field=f"hosts.{host}",
+            why="bfinfra did not make it",
+            next="remove it, or leave the host out",
+        )
     refuse_others(mark, around, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
     return each

@@ -1,4 +1,6 @@
-"""User pods, read as the Bitfusion device plug-in's webhook will read them: what it will refuse, skip or spoil. Pure; asks no cluster."""
+"""User pods, read as the Bitfusion device plug-in's webhook will read them: what it will refuse, skip or
+spoil. Pure; asks no cluster.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ __all__ = ["Asked", "Installed", "lint", "lint_pods"]
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A plug-in whose settings are known. `beside`: the namespaces of its webhook and of itself; `namespaces`: the only ones shown, if any."""
+    """A plug-in whose settings are known. `beside`: the namespaces of its webhook and of itself;
+    `namespaces`: the only ones shown, if any.
+    """
 
     clients: tuple[Client, ...]
     beside: tuple[str, ...]
@@ -30,7 +34,8 @@ class Installed:
 class Asked:
     """The plug-in's release, and its TOTAL_GPU_MEMORY in MB, 0 where it isn't known.
 
-    `namespace`: where the pods go, whatever they say; "" = what they say. `installed`: the plug-in that will see them, where it is known.
+    `namespace`: where the pods go, whatever they say; "" = what they say. `installed`: the plug-in that will
+    see them, where it is known.
     """
 
     version: Version = NEWEST
@@ -40,9 +45,17 @@ class Asked:
 
 
 def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
-    """What is wrong with a file of manifests, in the order of its lines. Pods that don't ask for Bitfusion's GPUs are none of its business."""
+    """What is wrong with a file of manifests, in the order of its lines. Pods that don't ask for Bitfusion's
+    GPUs are none of its business.
+    """
     if len(text.encode(errors="replace")) > LARGEST:
-        return (error(f"it is larger than {LARGEST >> 20} MiB", str(file), next="give the pods in a file of their own"),)
+        return (
+            error(
+                f"it is larger than {LARGEST >> 20} MiB",
+                str(file),
+                next="give the pods in a file of their own",
+            ),
+        )
     try:
         roots, problems = compose_all(file, text)
     except Unreadable as broken:
@@ -50,7 +63,13 @@ def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
     found = [Remark("error", problem) for problem in problems]
     seen = [pod for root in roots for pod in pods(root)]
     if not seen:
-        found.append(error("it holds no pod, and nothing that makes pods", str(file), next="give a Pod, Deployment, StatefulSet, DaemonSet, Job or CronJob"))
+        found.append(
+            error(
+                "it holds no pod, and nothing that makes pods",
+                str(file),
+                next="give a Pod, Deployment, StatefulSet, DaemonSet, Job or CronJob",
+            )
+        )
     return tuple(sorted([*found, *(remark for pod in seen for remark in _of(pod, asked))], key=_place))
 
 
@@ -60,7 +79,9 @@ def lint_pods(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
         roots, _ = compose_all(file, text)
     except Unreadable:
         return ()
-    return tuple(sorted((remark for root in roots for pod in pods(root) for remark in _of(pod, asked)), key=_place))
+    return tuple(
+        sorted((remark for root in roots for pod in pods(root) for remark in _of(pod, asked)), key=_place)
+    )
 
 
 def _of(pod: Pod, asked: Asked) -> Iterator[Remark]:
@@ -81,9 +102,14 @@ def _hidden(namespace: str, installed: Installed | None) -> notes.Hidden | None:
     if installed is None:
         return None
     if namespace in (*SYSTEM, *installed.beside):
-        return notes.Hidden("neither the system's nor those beside the plug-in and its webhook ever are", "use a namespace of your own")
+        return notes.Hidden(
+            "neither the system's nor those beside the plug-in and its webhook ever are",
+            "use a namespace of your own",
+        )
     if installed.namespaces and namespace not in installed.namespaces:
-        return notes.Hidden(f"it is shown those of {', '.join(installed.namespaces)}", "add it to the plug-in's namespaces")
+        return notes.Hidden(
+            f"it is shown those of {', '.join(installed.namespaces)}", "add it to the plug-in's namespaces"
+        )
     return notes.Hidden()
 
 

@@ -31,30 +31,52 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
         yield from _own_run(words, container, release)
 
 
-def _gpus(container: Container, kept: list[tuple[str, Place]], pod: Pod, release: Release) -> Iterator[Remark]:
+def _gpus(
+    container: Container, kept: list[tuple[str, Place]], pod: Pod, release: Release
+) -> Iterator[Remark]:
     if not kept:
-        yield refused(f"the container {container.name} has no command", container.at,
-                      "the webhook puts `bitfusion run` before a command; without one the pod stays unschedulable", "write the image's own command out")
+        yield refused(
+            f"the container {container.name} has no command",
+            container.at,
+            "the webhook puts `bitfusion run` before a command; without one the pod stays unschedulable",
+            "write the image's own command out",
+        )
         return
     if pod.switch == INJECTION or any(word.strip().startswith("bitfusion") for word, _ in kept):
         return
     word, at = kept[0]
     if word.rpartition("/")[2] in ("sh", "bash", "dash", "zsh") and len(kept) > 1:
-        yield error(f"the command begins with {word}", at, "the webhook takes out /bin/bash and -c only, and runs the rest below its own bash",
-                    'write ["/bin/bash", "-c", "COMMAND"], or the command as one element')
+        yield error(
+            f"the command begins with {word}",
+            at,
+            "the webhook takes out /bin/bash and -c only, and runs the rest below its own bash",
+            'write ["/bin/bash", "-c", "COMMAND"], or the command as one element',
+        )
     elif release.glue.strip() and len(kept) > 1:
-        yield error("the command has several elements", kept[1][1], f"release {release.version} puts `{release.glue.strip()}` before each of them",
-                    'write it as one element: command: ["python train.py --epochs 3"]')
+        yield error(
+            "the command has several elements",
+            kept[1][1],
+            f"release {release.version} puts `{release.glue.strip()}` before each of them",
+            'write it as one element: command: ["python train.py --epochs 3"]',
+        )
     if "args" in container.fields:
-        yield error("args don't reach the command", container.fields["args"].at, "the webhook makes it one line below /bin/bash -c, and leaves args outside",
-                    "write them into the command")
+        yield error(
+            "args don't reach the command",
+            container.fields["args"].at,
+            "the webhook makes it one line below /bin/bash -c, and leaves args outside",
+            "write them into the command",
+        )
 
 
 def _own_run(words: list[tuple[str, Place]], container: Container, release: Release) -> Iterator[Remark]:
     """`bitfusion`, `run` and what follows as elements of their own."""
     for number_, (word, at) in enumerate(words):
-        if word.rpartition("/")[2] == "bitfusion" and number_ + 1 < len(words) and words[number_ + 1][0] == "run":
-            yield from _agrees([each for each, _ in words[number_ + 2:]], at, container, release)
+        if (
+            word.rpartition("/")[2] == "bitfusion"
+            and number_ + 1 < len(words)
+            and words[number_ + 1][0] == "run"
+        ):
+            yield from _agrees([each for each, _ in words[number_ + 2 :]], at, container, release)
 
 
 def _run(word: str, at: Place, container: Container, release: Release) -> Iterator[Remark]:
@@ -71,10 +93,20 @@ def _agrees(options: list[str], at: Place, container: Container, release: Releas
     given = _options(options)
     count = given.get("-n")
     if count is None or not count.isdecimal() or int(count) < 1:
-        yield error("`bitfusion run` has no number of GPUs" if count is None else f"`bitfusion run -n {count}` is no number of GPUs", at, next="write -n 1, or more")
+        yield error(
+            "`bitfusion run` has no number of GPUs"
+            if count is None
+            else f"`bitfusion run -n {count}` is no number of GPUs",
+            at,
+            next="write -n 1, or more",
+        )
     share = _decimal(given.get("-p"))
     if "-p" in given and (share is None or not 0 < share <= 1):
-        yield error(f"`bitfusion run -p {given['-p']}` is no share", at, next="write a number above 0, at most 1, such as -p 0.5")
+        yield error(
+            f"`bitfusion run -p {given['-p']}` is no share",
+            at,
+            next="write a number above 0, at most 1, such as -p 0.5",
+        )
     size = given.get("-m")
     if size is not None and (not size.isdecimal() or int(size) < 1):
         yield error(f"`bitfusion run -m {size}` is no size", at, next="write megabytes, such as -m 8000")
@@ -84,8 +116,12 @@ def _agrees(options: list[str], at: Place, container: Container, release: Releas
     for flag, name, factor in (("-n", release.count, 1), ("-p", PERCENT, 100), ("-m", MEMORY, MB)):
         wanted, said = number(asks.get(name)), _decimal(given.get(flag))
         if wanted is not None and said is not None and said * factor != wanted:
-            yield error(f"`bitfusion run {flag} {given[flag]}` doesn't agree with {name}: {text(asks[name].node)}", at,
-                        "the cluster counts the one, the servers give the other", "make them agree, or leave `bitfusion run` to the webhook")
+            yield error(
+                f"`bitfusion run {flag} {given[flag]}` doesn't agree with {name}: {text(asks[name].node)}",
+                at,
+                "the cluster counts the one, the servers give the other",
+                "make them agree, or leave `bitfusion run` to the webhook",
+            )
 
 
 def _options(words: list[str]) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""Which containers may ask for GPUs, and in which order they stand; what the webhook adds and where that clashes."""
+"""Which containers may ask for GPUs, and in which order they stand; what the webhook adds and where that
+clashes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from bfinfra.model.remark import Remark, error, refused
 from bfinfra.model.yaml import Node
 
 POPULATE = "populate"
-VOLUMES = ("bitfusion-distro", "bitfusion-opt", "client-dir", "client-from-secret", "servers-from-secret", "ca")
+VOLUMES = (
+    "bitfusion-distro",
+    "bitfusion-opt",
+    "client-dir",
+    "client-from-secret",
+    "servers-from-secret",
+    "ca",
+)
 
 
 def rules(pod: Pod, release: Release) -> Iterator[Remark]:
@@ -20,34 +29,66 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
     for volume in _listed(pod.spec, "volumes"):
         name = child(entries(volume), "name")
         if name is not None and text(name) in VOLUMES:
-            yield refused(f"the volume {text(name)} clashes", name.at, "the webhook adds one of that name", "choose another name")
+            yield refused(
+                f"the volume {text(name)} clashes",
+                name.at,
+                "the webhook adds one of that name",
+                "choose another name",
+            )
 
 
 def _init(pod: Pod) -> Iterator[Remark]:
     for each in pod.init_containers:
         for name, entry in each.asks.items():
-            yield refused(f"the initContainer {each.name} asks for {name}", entry.at, "the webhook changes containers only, and no node has such a resource",
-                        "move what needs GPUs into a container")
+            yield refused(
+                f"the initContainer {each.name} asks for {name}",
+                entry.at,
+                "the webhook changes containers only, and no node has such a resource",
+                "move what needs GPUs into a container",
+            )
         if each.name == POPULATE:
-            yield refused(f"the name {POPULATE} is taken", each.at, "the webhook adds an initContainer of that name", "choose another name")
+            yield refused(
+                f"the name {POPULATE} is taken",
+                each.at,
+                "the webhook adds an initContainer of that name",
+                "choose another name",
+            )
         if any("bitfusion" in text(node) for node in each.command):
-            yield error(f"the initContainer {each.name} runs before there is a client", each.at, f"the webhook puts {POPULATE}, which brings it, behind the pod's own",
-                        "run it in a container")
+            yield error(
+                f"the initContainer {each.name} runs before there is a client",
+                each.at,
+                f"the webhook puts {POPULATE}, which brings it, behind the pod's own",
+                "run it in a container",
+            )
 
 
 def _order(pod: Pod, release: Release) -> Iterator[Remark]:
     having = pod.container_of_gpus()
     for _, container in having[1:]:
-        yield error(f"the container {container.name} is the second that asks for GPUs", container.at,
-                    "the webhook writes what it made of a later container over the first", "one container with GPUs a pod: split it in two pods")
+        yield error(
+            f"the container {container.name} is the second that asks for GPUs",
+            container.at,
+            "the webhook writes what it made of a later container over the first",
+            "one container with GPUs a pod: split it in two pods",
+        )
     if having and having[0][0] > 0:
-        yield error(f"the container {having[0][1].name} asks for GPUs and isn't the first", having[0][1].at,
-                    "the webhook writes what it made of it over the first", "put it first")
+        yield error(
+            f"the container {having[0][1].name} asks for GPUs and isn't the first",
+            having[0][1].at,
+            "the webhook writes what it made of it over the first",
+            "put it first",
+        )
     for container in pod.containers if release.strict and having else ():
         if container.command and not COUNTS & container.asks.keys():
-            yield refused(f"the container {container.name} has a command and asks for no GPU", container.fields["command"].at,
-                        f"release {release.version} refuses the pod: each container with a command must ask for {release.count}",
-                        "leave its command to the image, or run it in a pod of its own")
+            yield refused(
+                f"the container {container.name} has a command and asks for no GPU",
+                container.fields["command"].at,
+                (
+                    f"release {release.version} refuses the pod: each container with a command must ask for "
+                    f"{release.count}"
+                ),
+                "leave its command to the image, or run it in a pod of its own",
+            )
 
 
 def _listed(fields: Entries, name: str) -> list[Node]:

@@ -1,4 +1,6 @@
-"""What stands too deep or too shallow: fields of a pod inside a container, and YAML that is none because of it."""
+"""What stands too deep or too shallow: fields of a pod inside a container, and YAML that is none because of
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,41 @@ from bfinfra.lint.pods import Pod
 from bfinfra.model.errors import Place, Problem
 from bfinfra.model.remark import Remark, error
 
-POD = frozenset({
-    "volumes", "containers", "initContainers", "restartPolicy", "nodeSelector", "nodeName", "serviceAccountName", "serviceAccount", "imagePullSecrets",
-    "hostNetwork", "tolerations", "affinity", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "priorityClassName", "runtimeClassName",
-})  # fmt: skip
+POD = frozenset(
+    {
+        "volumes",
+        "containers",
+        "initContainers",
+        "restartPolicy",
+        "nodeSelector",
+        "nodeName",
+        "serviceAccountName",
+        "serviceAccount",
+        "imagePullSecrets",
+        "hostNetwork",
+        "tolerations",
+        "affinity",
+        "terminationGracePeriodSeconds",
+        "activeDeadlineSeconds",
+        "priorityClassName",
+        "runtimeClassName",
+    }
+)
 """Fields of a pod's spec that no container has."""
-CONTAINER = frozenset({"command", "args", "env", "envFrom", "image", "imagePullPolicy", "volumeMounts", "ports", "livenessProbe", "readinessProbe"})
+CONTAINER = frozenset(
+    {
+        "command",
+        "args",
+        "env",
+        "envFrom",
+        "image",
+        "imagePullPolicy",
+        "volumeMounts",
+        "ports",
+        "livenessProbe",
+        "readinessProbe",
+    }
+)
 """Fields of a container that no pod's spec has."""
 KEY = re.compile(r"( *)([A-Za-z]+):")
 
@@ -26,11 +57,20 @@ def rules(pod: Pod) -> Iterator[Remark]:
         for name, entry in container.fields.items():
             if name in POD:
                 column = _column(pod)
-                yield error(f"{name} stands in the container {container.name}", entry.at, "it is a field of the pod's spec, and the API server knows none such there",
-                            f"indent it with {column - 1} blanks, as containers" if column else "move it to spec")
+                yield error(
+                    f"{name} stands in the container {container.name}",
+                    entry.at,
+                    "it is a field of the pod's spec, and the API server knows none such there",
+                    f"indent it with {column - 1} blanks, as containers" if column else "move it to spec",
+                )
     for name, entry in pod.spec.items():
         if name in CONTAINER:
-            yield error(f"{name} stands in the pod's spec", entry.at, "it is a field of a container", "indent it as the name of its container")
+            yield error(
+                f"{name} stands in the pod's spec",
+                entry.at,
+                "it is a field of a container",
+                "indent it as the name of its container",
+            )
 
 
 def explained(problem: Problem, text: str) -> Problem:
@@ -40,13 +80,25 @@ def explained(problem: Problem, text: str) -> Problem:
     if not isinstance(where, Place) or where.line > len(lines):
         return problem
     found = KEY.match(lines[where.line - 1])
-    outer = next((above for line in reversed(lines[: where.line - 1]) if (above := KEY.match(line)) and found and _holds(above, found)), None)
+    outer = next(
+        (
+            above
+            for line in reversed(lines[: where.line - 1])
+            if (above := KEY.match(line)) and found and _holds(above, found)
+        ),
+        None,
+    )
     if not found or not outer or found[2] not in POD:
         return problem
     indent, wanted = len(found[1]), len(outer[1])
     at = where._replace(column=indent + 1)
-    return replace(problem, what=f"{found[2]} is indented with {indent} blanks, as the items of {outer[2]}", where=at,
-                   why=f"so it is part of their list, where a key can't stand ({problem.what})", next=f"indent it with {wanted} blanks, as {outer[2]}, and what follows with it")
+    return replace(
+        problem,
+        what=f"{found[2]} is indented with {indent} blanks, as the items of {outer[2]}",
+        where=at,
+        why=f"so it is part of their list, where a key can't stand ({problem.what})",
+        next=f"indent it with {wanted} blanks, as {outer[2]}, and what follows with it",
+    )
 
 
 def _holds(above: re.Match[str], inner: re.Match[str]) -> bool:

@@ -14,7 +14,11 @@ from bfinfra.model.yaml import Entry
 OF_PLUGIN = "bwki"
 """Where the webhook runs, where nobody chose otherwise."""
 SYSTEM = ("kube-system", "kube-public")
-TYPED = frozenset(word for each in ("y", "yes", "true", "on", "n", "no", "false", "off", "null") for word in (each, each.capitalize(), each.upper())) | {"~"}
+TYPED = frozenset(
+    word
+    for each in ("y", "yes", "true", "on", "n", "no", "false", "off", "null")
+    for word in (each, each.capitalize(), each.upper())
+) | {"~"}
 """What YAML makes a boolean, or nothing, of where it stands without quotes; annotations are text."""
 OWN = ("auto-management/", "bitfusion-client/")
 
@@ -44,54 +48,118 @@ def rules(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]
 def _unquoted(pod: Pod) -> Iterator[Remark]:
     for name, entry in pod.annotations.items():
         at, value = entry.node.at, text(entry.node)
-        if entry.node.plainly and (value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None):
-            yield refused(f"the annotation {name} is no text", at, "the API server refuses annotations that aren't text", f'write it in quotes: "{value}"')
+        if entry.node.plainly and (
+            value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None
+        ):
+            yield refused(
+                f"the annotation {name} is no text",
+                at,
+                "the API server refuses annotations that aren't text",
+                f'write it in quotes: "{value}"',
+            )
 
 
 def _switch(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]:
     if pod.switch not in release.switch:
         at = pod.annotations[SWITCH].place if SWITCH in pod.annotations else pod.at
         was = f"is {pod.switch!r}, which turns nothing on" if SWITCH in pod.annotations else "is missing"
-        yield refused(f"the annotation {SWITCH} {was}", at, f"release {release.version} knows {', '.join(release.switch)}; any other pod stays as it is",
-                      f'write {SWITCH}: "yes" into the metadata of the pod', stops=pod.asks)
+        yield refused(
+            f"the annotation {SWITCH} {was}",
+            at,
+            f"release {release.version} knows {', '.join(release.switch)}; any other pod stays as it is",
+            f'write {SWITCH}: "yes" into the metadata of the pod',
+            stops=pod.asks,
+        )
     elif pod.namespace in SYSTEM:
-        yield refused(f"pods in {pod.namespace} are left as they are", pod.at, next="use a namespace of your own", stops=pod.asks)
+        yield refused(
+            f"pods in {pod.namespace} are left as they are",
+            pod.at,
+            next="use a namespace of your own",
+            stops=pod.asks,
+        )
     elif hidden:
-        yield refused(f"pods in {pod.namespace} are not shown to the device plug-in's webhook", pod.at, hidden.why, hidden.next, stops=pod.asks)
+        yield refused(
+            f"pods in {pod.namespace} are not shown to the device plug-in's webhook",
+            pod.at,
+            hidden.why,
+            hidden.next,
+            stops=pod.asks,
+        )
     elif hidden is None and pod.namespace == OF_PLUGIN:
-        yield warning(f"pods in {pod.namespace} are not shown to a webhook that bfinfra installed", pod.at,
-                      "it leaves the namespace out that the webhook itself runs in; one by upstream's own files changes them", "use a namespace of your own")
+        yield warning(
+            f"pods in {pod.namespace} are not shown to a webhook that bfinfra installed",
+            pod.at,
+            (
+                "it leaves the namespace out that the webhook itself runs in; one by upstream's own files "
+                "changes them"
+            ),
+            "use a namespace of your own",
+        )
     if text(pod.annotations[STATUS].node if STATUS in pod.annotations else None).lower() == "injected":
-        yield refused(f"the annotation {STATUS} says that it was done already", pod.annotations[STATUS].at, "the webhook skips such pods", "take it out", stops=pod.asks)
+        yield refused(
+            f"the annotation {STATUS} says that it was done already",
+            pod.annotations[STATUS].at,
+            "the webhook skips such pods",
+            "take it out",
+            stops=pod.asks,
+        )
 
 
 def _outer(pod: Pod) -> Iterator[Remark]:
     for name, entry in pod.outer.items():
         if name.startswith(OWN):
-            yield error(f"the annotation {name} stands on the {pod.kind}", entry.at, "the webhook reads the pods' own", "move it to spec.template.metadata.annotations")
+            yield error(
+                f"the annotation {name} stands on the {pod.kind}",
+                entry.at,
+                "the webhook reads the pods' own",
+                "move it to spec.template.metadata.annotations",
+            )
 
 
 def _unknown(pod: Pod, release: Release) -> Iterator[Remark]:
-    known = (SWITCH, STATUS, *((OS, CLIENT) if release.clients else ()), *((FILTER,) if release.filters else ()))
+    known = (
+        SWITCH,
+        STATUS,
+        *((OS, CLIENT) if release.clients else ()),
+        *((FILTER,) if release.filters else ()),
+    )
     for name, entry in pod.annotations.items():
         if name.startswith(OWN) and name not in known:
             later = "later releases do" if name in (OS, CLIENT, FILTER) else ""
-            yield error(f"release {release.version} doesn't know the annotation {name}", entry.at, later, nearest(name, known) or f"it knows {', '.join(known)}")
+            yield error(
+                f"release {release.version} doesn't know the annotation {name}",
+                entry.at,
+                later,
+                nearest(name, known) or f"it knows {', '.join(known)}",
+            )
 
 
 def _client(pod: Pod, release: Release) -> Iterator[Remark]:
     if not release.clients:
         return
-    found = {name: text(pod.annotations[name].node) if name in pod.annotations else "" for name in (OS, CLIENT)}
+    found = {
+        name: text(pod.annotations[name].node) if name in pod.annotations else "" for name in (OS, CLIENT)
+    }
     for name, value in found.items():
         if not value:
             example = release.clients[0].os if name == OS else release.clients[0].version
-            yield refused(f"the annotation {name} is missing", pod.annotations[SWITCH].at, "without it the webhook lets the pod pass as it is, and says nothing",
-                          f'write {name}: "{example}"', stops=pod.asks)
-    if all(found.values()) and (found[OS], found[CLIENT]) not in {(each.os, each.version) for each in release.clients}:
+            yield refused(
+                f"the annotation {name} is missing",
+                pod.annotations[SWITCH].at,
+                "without it the webhook lets the pod pass as it is, and says nothing",
+                f'write {name}: "{example}"',
+                stops=pod.asks,
+            )
+    if all(found.values()) and (found[OS], found[CLIENT]) not in {
+        (each.os, each.version) for each in release.clients
+    }:
         known = ", ".join(sorted({f"{each.os}/{each.version}" for each in release.clients}))
-        yield warning(f"release {release.version} brings no client {found[CLIENT]} for {found[OS]}", pod.annotations[CLIENT].place,
-                      f"it brings {known}; another one must stand in the plug-in's clients", "choose one of these, or ask who runs the cluster")
+        yield warning(
+            f"release {release.version} brings no client {found[CLIENT]} for {found[OS]}",
+            pod.annotations[CLIENT].place,
+            f"it brings {known}; another one must stand in the plug-in's clients",
+            "choose one of these, or ask who runs the cluster",
+        )
 
 
 def _filters(pod: Pod, release: Release) -> Iterator[Remark]:
@@ -99,13 +167,25 @@ def _filters(pod: Pod, release: Release) -> Iterator[Remark]:
     for condition in text(entry.node).split() if entry and release.filters else ():
         name, sign, value = condition.partition("=")
         if name not in FILTERS:
-            yield warning(f"{name or condition} is no filter that is documented", entry.place if entry else pod.at, next=nearest(name, FILTERS) or ", ".join(FILTERS))
+            yield warning(
+                f"{name or condition} is no filter that is documented",
+                entry.place if entry else pod.at,
+                next=nearest(name, FILTERS) or ", ".join(FILTERS),
+            )
         elif not (sign and value):
-            yield error(f"the filter {condition} has no value", entry.place if entry else pod.at, next=f"write {name}=VALUE, several with blanks between")
+            yield error(
+                f"the filter {condition} has no value",
+                entry.place if entry else pod.at,
+                next=f"write {name}=VALUE, several with blanks between",
+            )
 
 
 def _lost(pod: Pod) -> Iterator[Remark]:
     others = [name for name in pod.annotations if not name.startswith(OWN)]
     if others:
-        yield warning(f"the annotation {others[0]} gets lost" + (f", and {len(others) - 1} more" if others[1:] else ""), pod.annotations[others[0]].at,
-                      "the webhook replaces all annotations of a pod by its own", "let no other controller depend on them")
+        yield warning(
+            f"the annotation {others[0]} gets lost" + (f", and {len(others) - 1} more" if others[1:] else ""),
+            pod.annotations[others[0]].at,
+            "the webhook replaces all annotations of a pod by its own",
+            "let no other controller depend on them",
+        )

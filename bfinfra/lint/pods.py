@@ -1,4 +1,6 @@
-"""The pods in a file: of a Pod itself, and of what makes pods from a template; with the place of everything in them."""
+"""The pods in a file: of a Pod itself, and of what makes pods from a template; with the place of everything
+in them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,13 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.yaml import Entry, Node
 
 TEMPLATES = {
-    "Deployment": ("spec", "template"), "ReplicaSet": ("spec", "template"), "StatefulSet": ("spec", "template"), "DaemonSet": ("spec", "template"),
-    "Job": ("spec", "template"), "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}  # fmt: skip
+    "Deployment": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
 Entries = Mapping[str, Entry]
 PREFIX = f"{GROUP}/"
 
@@ -67,7 +73,10 @@ class Pod:
     @property
     def concerned(self) -> bool:
         """Whether it has anything to do with Bitfusion."""
-        named = any(name.startswith(("auto-management/", "bitfusion-client/")) for name in (*self.annotations, *self.outer))
+        named = any(
+            name.startswith(("auto-management/", "bitfusion-client/"))
+            for name in (*self.annotations, *self.outer)
+        )
         return named or any(each.asks for each in (*self.containers, *self.init_containers))
 
     @property
@@ -106,9 +115,14 @@ def pods(root: Node) -> Iterator[Pod]:
 def _pod(root: Node, top: Entries, kind: str, inner: Entries) -> Pod:
     outer, own = entries(child(top, "metadata")), entries(child(inner, "metadata"))
     return Pod(
-        top["kind"].at if "kind" in top else root.at, kind, text(child(outer, "name")), text(child(outer, "namespace")),
-        entries(child(own, "annotations")), entries(child(outer, "annotations")) if top is not inner else {}, entries(child(inner, "spec")),
-    )  # fmt: skip
+        top["kind"].at if "kind" in top else root.at,
+        kind,
+        text(child(outer, "name")),
+        text(child(outer, "namespace")),
+        entries(child(own, "annotations")),
+        entries(child(outer, "annotations")) if top is not inner else {},
+        entries(child(inner, "spec")),
+    )
 
 
 def _containers(spec: Entries, what: str) -> tuple[Container, ...]:

@@ -1,4 +1,6 @@
-"""Files that a person brings later: a token that a running server hands out, an appliance that is still downloaded."""
+"""Files that a person brings later: a token that a running server hands out, an appliance that is still
+downloaded.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
         return None
     near = _near(file.path)
     then = f"{how}, and put it at {file.path}; then run: bfinfra apply SITE"
-    return Absent(f"{file.text} is not there yet", "", why, f"did you mean {near}? Else {then}" if near else then)
+    return Absent(
+        f"{file.text} is not there yet", "", why, f"did you mean {near}? Else {then}" if near else then
+    )
 
 
 def source(spec: type[Spec], path: str) -> str:
@@ -54,7 +58,9 @@ def source(spec: type[Spec], path: str) -> str:
 
 
 def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | None:
-    """The first of the files (dotted field → file, or what may be read from one) that isn't there yet, if any."""
+    """The first of the files (dotted field → file, or what may be read from one) that isn't there yet, if
+    any.
+    """
     for path, value in files.items():
         file = value.file if isinstance(value, Secret) else value
         if file and (problem := absent(file, source(type(spec), path))):
@@ -68,7 +74,8 @@ def until(file: LocalFile) -> Later:
 
 
 def held(problem: Absent, field: str, steps: Sequence[Step] = ()) -> Awaited:
-    """The problem of `absent`, to be raised by the kind that needs the file. `field`: the dotted field that names it.
+    """The problem of `absent`, to be raised by the kind that needs the file. `field`: the dotted field that
+    names it.
 
     `steps`: what is to be done once it is there.
     """

@@ -1,4 +1,6 @@
-"""What resources of one site can't be together, though each is right by itself; and what a resource has for itself alone."""
+"""What resources of one site can't be together, though each is right by itself; and what a resource has for
+itself alone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """`at`: where it is reported; `others`: what it does not go with. `stops`: False for what is only better known.
+    """`at`: where it is reported; `others`: what it does not go with. `stops`: False for what is only better
+    known.
 
     `inside`: the place in a file that the field names, which is told in its stead.
     """
@@ -44,14 +47,18 @@ class Conflict:
         """The problem at its place, with the places of the others in its `why`."""
         beside = ", ".join(f"{other.key} at {place(*other) or other.field}" for other in self.others)
         why = "; ".join(filter(None, (self.why, beside and f"see {beside}")))
-        return Problem(f"{self.at.key}: {self.what}", self.inside or place(*self.at) or str(self.at.key), why, self.next)
+        return Problem(
+            f"{self.at.key}: {self.what}", self.inside or place(*self.at) or str(self.at.key), why, self.next
+        )
 
 
 class Taken(NamedTuple):
-    """What a resource has for itself alone: all of `scope` from `first` to `last`, in the order of numbers or texts.
+    """What a resource has for itself alone: all of `scope` from `first` to `last`, in the order of numbers or
+    texts.
 
-    `owner`: who has it, where several resources may name the same; `network`: where an address counts, "" = not known;
-    `apart`: only its own network reaches it; `subnet`: first and last address of the network around it.
+    `owner`: who has it, where several resources may name the same; `network`: where an address counts, "" =
+    not known; `apart`: only its own network reaches it; `subnet`: first and last address of the network
+    around it.
     """
 
     field: str
@@ -78,8 +85,11 @@ def thing(field: str, what: str, *scope: str) -> Taken:
     return Taken(field, what, scope, what, what)
 
 
-def address(field: str, text: str, *, count: int = 1, owner: Hashable = None, on: tuple[str, bool] = ("", False)) -> Iterator[Taken]:
-    """An address with or without its prefix, or `count` of them in a row; nothing where it is a name or DHCP's to give.
+def address(
+    field: str, text: str, *, count: int = 1, owner: Hashable = None, on: tuple[str, bool] = ("", False)
+) -> Iterator[Taken]:
+    """An address with or without its prefix, or `count` of them in a row; nothing where it is a name or
+    DHCP's to give.
 
     `on`: its network, and whether that alone reaches it.
     """
@@ -114,7 +124,9 @@ def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
         return ""
     if found[0] != span[0] or not span[1] <= found[1] <= span[2]:
         return f"{gateway} is outside of the network of {interface}, and can't be reached from there"
-    return f"{gateway} is among the addresses that are given out" if own[1] <= found[1] < own[1] + count else ""
+    return (
+        f"{gateway} is among the addresses that are given out" if own[1] <= found[1] < own[1] + count else ""
+    )
 
 
 def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
@@ -137,14 +149,22 @@ def covered(inner: Iterable[tuple[Key, Inner]], taken: Iterable[tuple[Key, Taken
             if held.first <= last and first <= held.last:
                 yield _covered(key, each, other, held)
             elif held.subnet and held.subnet[0] <= last and first <= held.subnet[1]:
-                yield Conflict(Spot(key, each.field), f"{each.cidr} lies in the network of {held.what}", (Spot(other, held.field),),
-                               why="what has an address there can't be reached from the cluster", stops=False)
+                yield Conflict(
+                    Spot(key, each.field),
+                    f"{each.cidr} lies in the network of {held.what}",
+                    (Spot(other, held.field),),
+                    why="what has an address there can't be reached from the cluster",
+                    stops=False,
+                )
 
 
 def _covered(key: Key, each: Inner, other: Key, held: Taken) -> Conflict:
     return Conflict(
-        Spot(key, each.field), f"{each.cidr} covers {held.what} of {other}", (Spot(other, held.field),),
-        why="inside of the cluster these are its own addresses: nothing there reaches that one", next="choose a network that nothing else uses",
+        Spot(key, each.field),
+        f"{each.cidr} covers {held.what} of {other}",
+        (Spot(other, held.field),),
+        why="inside of the cluster these are its own addresses: nothing there reaches that one",
+        next="choose a network that nothing else uses",
         stops=each.nodes or not held.apart,
     )
 
@@ -166,8 +186,12 @@ def _double(first: tuple[int, Key, Taken], second: tuple[int, Key, Taken]) -> Co
     same = one.what == other.what
     why = f"the networks {one.network} and {other.network} must never meet" if apart else "each needs its own"
     return Conflict(
-        Spot(key, other.field), f"{other.what} is {before}'s already" if same else f"{other.what} meets {one.what} of {before}",
-        (Spot(before, one.field),), why, "" if apart else "change one of the two", stops=not apart,
+        Spot(key, other.field),
+        f"{other.what} is {before}'s already" if same else f"{other.what} meets {one.what} of {before}",
+        (Spot(before, one.field),),
+        why,
+        "" if apart else "change one of the two",
+        stops=not apart,
     )
 
 

@@ -1,6 +1,7 @@
 """The releases of the Bitfusion device plug-in for Kubernetes, and in what they differ: one row each.
 
-Source: vmware/bitfusion-with-kubernetes-integration, tags v0.1 to v0.4 (deployment files, webhook.go, util.go).
+Source: vmware/bitfusion-with-kubernetes-integration, tags v0.1 to v0.4 (deployment files, webhook.go,
+util.go).
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from bfinfra.model.records import dataclass
 
 GROUP = "bitfusion.io"
 ALLOCATED = f"{GROUP}/gpu"
-"""What nodes advertise and quotas count: hundredths of a GPU. Users ask for the others; the webhook turns them into this one."""
+"""What nodes advertise and quotas count: hundredths of a GPU. Users ask for the others; the webhook turns
+them into this one.
+"""
 PERCENT, MEMORY = f"{GROUP}/gpu-percent", f"{GROUP}/gpu-memory"
 SWITCH, STATUS = "auto-management/bitfusion", "auto-management/status"
 OS, CLIENT, FILTER = "bitfusion-client/os", "bitfusion-client/version", "bitfusion-client/filter"
 """Annotations of a pod."""
 FILTERS = (
-    "server.addr", "server.hostname", "server.has-rdma", "server.cuda-version", "server.driver-version",
-    "device.id", "device.name", "device.phy-memory",
-)  # fmt: skip
+    "server.addr",
+    "server.hostname",
+    "server.has-rdma",
+    "server.cuda-version",
+    "server.driver-version",
+    "device.id",
+    "device.name",
+    "device.phy-memory",
+)
 LIBRARIES = "opt/bitfusion/lib/x86_64-linux-gnu/bitfusion/lib/"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 """Namespaces whose pods no webhook of ours is shown."""
@@ -29,7 +38,9 @@ Version = Literal["0.1", "0.2", "0.3", "0.4"]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client package in the client image. `folder`: below /bitfusion; `libraries`: below that; `inherits`: what LD_LIBRARY_PATH goes on with."""
+    """A client package in the client image. `folder`: below /bitfusion; `libraries`: below that; `inherits`:
+    what LD_LIBRARY_PATH goes on with.
+    """
 
     version: str
     os: str
@@ -40,10 +51,11 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release. `count`: what a container asks GPUs with; `parts`: what it may ask of each GPU; `switch`: what turns it on.
+    """One release. `count`: what a container asks GPUs with; `parts`: what it may ask of each GPU; `switch`:
+    what turns it on.
 
-    `form`: of the token's Secrets, as token_secret names it. `glue`: before each element of a command. `strict`: a container with a command
-    must ask for GPUs. `clients`: empty where pods don't choose theirs.
+    `form`: of the token's Secrets, as token_secret names it. `glue`: before each element of a command.
+    `strict`: a container with a command must ask for GPUs. `clients`: empty where pods don't choose theirs.
     """
 
     version: Version
@@ -59,7 +71,9 @@ class Release:
 
     @property
     def counts_megabytes(self) -> bool:
-        """Whether it hands the number of gpu-memory on as it stands, to a client that takes megabytes; later ones convert the quantity."""
+        """Whether it hands the number of gpu-memory on as it stands, to a client that takes megabytes; later
+        ones convert the quantity.
+        """
         return self.version == "0.1"
 
     @property
@@ -69,16 +83,40 @@ class Release:
 
 
 def _debs_and_rpms(version: str, build: str) -> tuple[Client, ...]:
-    debs = [Client(version, f"ubuntu{n[:2]}", f"bitfusion-client-ubuntu{n}_{build}_amd64.deb") for n in ("1804", "2004")]
-    return (*debs, *(Client(version, f"centos{n}", f"bitfusion-client-centos{n}-{build}.x86_64.rpm") for n in "78"))
+    debs = [
+        Client(version, f"ubuntu{n[:2]}", f"bitfusion-client-ubuntu{n}_{build}_amd64.deb")
+        for n in ("1804", "2004")
+    ]
+    return (
+        *debs,
+        *(Client(version, f"centos{n}", f"bitfusion-client-centos{n}-{build}.x86_64.rpm") for n in "78"),
+    )
 
 
 _INHERITS = ":$LD_LIBRARY_PATH"
 _OF_2_5 = (
-    Client("250", "ubuntu18", "bitfusion-client-ubuntu1804_2.5.1-13", "opt/bitfusion/lib/x86_64-linux-gnu/lib/", _INHERITS),
+    Client(
+        "250",
+        "ubuntu18",
+        "bitfusion-client-ubuntu1804_2.5.1-13",
+        "opt/bitfusion/lib/x86_64-linux-gnu/lib/",
+        _INHERITS,
+    ),
     Client("250", "ubuntu20", "bitfusion-client-ubuntu2004_2.5.1-13", LIBRARIES, _INHERITS),
-    Client("250", "centos7", "bitfusion-client-centos7-2.5.0-10", "opt/bitfusion/2.5.0-fd3e4839/x86_64-linux-gnu/lib/", _INHERITS),
-    Client("250", "centos8", "bitfusion-client-centos8-2.5.1-13", "opt/bitfusion/2.5.1-3ddd3278/x86_64-linux-gnu/lib", _INHERITS),
+    Client(
+        "250",
+        "centos7",
+        "bitfusion-client-centos7-2.5.0-10",
+        "opt/bitfusion/2.5.0-fd3e4839/x86_64-linux-gnu/lib/",
+        _INHERITS,
+    ),
+    Client(
+        "250",
+        "centos8",
+        "bitfusion-client-centos8-2.5.1-13",
+        "opt/bitfusion/2.5.1-3ddd3278/x86_64-linux-gnu/lib",
+        _INHERITS,
+    ),
 )
 _ON = ("y", "yes", "true", "on")
 _ALL = (*_ON, "all", "injection")
@@ -86,13 +124,38 @@ _BOTH = (PERCENT, MEMORY)
 _OF_4_0 = _debs_and_rpms("401", "4.0.1-5")
 _AMOUNT = f"{GROUP}/gpu-amount"
 
-RELEASES: Mapping[str, Release] = {each.version: each for each in (
-    #       version  count                 parts       switch token     glue     strict filters sidecar clients
-    Release("0.1", f"{GROUP}/gpu-num", _BOTH, _ON, "single", " ", False, False, "0.1", ()),
-    Release("0.2", _AMOUNT, _BOTH, _ALL, "single", " ", True, False, "0.2", _OF_2_5),
-    Release("0.3", _AMOUNT, _BOTH, _ALL, "three", " -- ", True, True, "0.3", (*_OF_4_0, *_debs_and_rpms("350", "3.5.0-5"))),
-    Release("0.4", _AMOUNT, _BOTH, _ALL, "three", " -- ", True, True, "0.3", (*_debs_and_rpms("450", "4.5.0-4"), *_OF_4_0)),
-)}  # fmt: skip
+RELEASES: Mapping[str, Release] = {
+    each.version: each
+    for each in (
+        # version  count                 parts       switch token     glue     strict filters sidecar clients
+        Release("0.1", f"{GROUP}/gpu-num", _BOTH, _ON, "single", " ", False, False, "0.1", ()),
+        Release("0.2", _AMOUNT, _BOTH, _ALL, "single", " ", True, False, "0.2", _OF_2_5),
+        Release(
+            "0.3",
+            _AMOUNT,
+            _BOTH,
+            _ALL,
+            "three",
+            " -- ",
+            True,
+            True,
+            "0.3",
+            (*_OF_4_0, *_debs_and_rpms("350", "3.5.0-5")),
+        ),
+        Release(
+            "0.4",
+            _AMOUNT,
+            _BOTH,
+            _ALL,
+            "three",
+            " -- ",
+            True,
+            True,
+            "0.3",
+            (*_debs_and_rpms("450", "4.5.0-4"), *_OF_4_0),
+        ),
+    )
+}
 NEWEST: Version = "0.4"
 COUNTS = frozenset(each.count for each in RELEASES.values())
 """What GPUs are asked for with, in any release."""

@@ -1,4 +1,6 @@
-"""What no longer agrees: who moved it (the world, the file, or both), since when, and whether that is expected."""
+"""What no longer agrees: who moved it (the world, the file, or both), since when, and whether that is
+expected.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,11 @@ class Ignore(BaseModel):
 
     def covers(self, found: Drifted) -> bool:
         """Whether this is about that."""
-        below = found.field == self.field or found.field.startswith(f"{self.field}.") or fnmatch.fnmatchcase(found.field, self.field)
+        below = (
+            found.field == self.field
+            or found.field.startswith(f"{self.field}.")
+            or fnmatch.fnmatchcase(found.field, self.field)
+        )
         return below and fnmatch.fnmatchcase(str(found.key), self.address)
 
 
@@ -95,9 +101,11 @@ class DriftSettings(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Drifted:
-    """One field, or with `field` "" a whole resource, that does not agree. Values as in Change; secrets never stand here.
+    """One field, or with `field` "" a whole resource, that does not agree. Values as in Change; secrets never
+    stand here.
 
-    `by`, `at`: who last wrote it and when (seconds since the epoch), where the server tells. `since`: when a check first saw it.
+    `by`, `at`: who last wrote it and when (seconds since the epoch), where the server tells. `since`: when a
+    check first saw it.
     """
 
     key: Key
@@ -120,7 +128,9 @@ class Drifted:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found. `agreed`: how many resources are as wanted; `new`, `ended`: identities of what this check saw first or no more."""
+    """What a check found. `agreed`: how many resources are as wanted; `new`, `ended`: identities of what this
+    check saw first or no more.
+    """
 
     site: str
     found: tuple[Drifted, ...]
@@ -146,12 +156,29 @@ class Report:
         return bool(self.problems or self.unreadable)
 
 
-def judged(found: Iterable[Drifted], settings: DriftSettings, today: dt.date) -> tuple[tuple[Drifted, ...], tuple[Warned, ...]]:
-    """The same with what is ignored said so, and a warning for each rule that has expired and still would cover something."""
+def judged(
+    found: Iterable[Drifted], settings: DriftSettings, today: dt.date
+) -> tuple[tuple[Drifted, ...], tuple[Warned, ...]]:
+    """The same with what is ignored said so, and a warning for each rule that has expired and still would
+    cover something.
+    """
     every = tuple(found)
     live = [rule for rule in settings.ignore if today <= rule.until]
-    late = [rule for rule in settings.ignore if today > rule.until and any(rule.covers(each) for each in every)]
-    said = tuple(Warned(Problem(f"drift of {rule.address} {rule.field} is no longer ignored", why=f"the rule ended on {rule.until}: {rule.reason}",
-                                next="mend it, or write a later until:")) for rule in late)
+    late = [
+        rule for rule in settings.ignore if today > rule.until and any(rule.covers(each) for each in every)
+    ]
+    said = tuple(
+        Warned(
+            Problem(
+                f"drift of {rule.address} {rule.field} is no longer ignored",
+                why=f"the rule ended on {rule.until}: {rule.reason}",
+                next="mend it, or write a later until:",
+            )
+        )
+        for rule in late
+    )
     reasons = ((each, next((rule for rule in live if rule.covers(each)), None)) for each in every)
-    return tuple(replace(each, ignored=f"{rule.reason} (until {rule.until})") if rule else each for each, rule in reasons), said
+    return tuple(
+        replace(each, ignored=f"{rule.reason} (until {rule.until})") if rule else each
+        for each, rule in reasons
+    ), said

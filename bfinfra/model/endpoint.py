@@ -10,9 +10,9 @@ from bfinfra.model.secret import Secret
 class Endpoint:
     """A Kubernetes API.
 
-    `server`: the supervisor's host[:port] for `/wcp/login`, or "" for a kubeconfig.
-    `namespace`/`guest`: set for a guest cluster in a supervisor namespace; only `namespace` for that namespace itself.
-    `kubeconfig`: a secret reference whose value is a kubeconfig, with `context` in it ("" = current).
+    `server`: the supervisor's host[:port] for `/wcp/login`, or "" for a kubeconfig. `namespace`/`guest`: set
+    for a guest cluster in a supervisor namespace; only `namespace` for that namespace itself. `kubeconfig`: a
+    secret reference whose value is a kubeconfig, with `context` in it ("" = current).
     """
 
     server: str = ""

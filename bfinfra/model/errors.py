@@ -86,12 +86,15 @@ class Refusal(BfinfraError):
 
 
 class Awaited(Refusal):
-    """A file that isn't there yet: its resource waits, and what waits for that. Everything else is planned and applied.
+    """A file that isn't there yet: its resource waits, and what waits for that. Everything else is planned
+    and applied.
 
     `steps`: what is to be done once it is there, as far as that is known.
     """
 
-    def __init__(self, what: str, *, field: str = "", why: str = "", next: str = "", steps: Sequence[Step] = ()) -> None:
+    def __init__(
+        self, what: str, *, field: str = "", why: str = "", next: str = "", steps: Sequence[Step] = ()
+    ) -> None:
         self.steps = tuple(steps)
         super().__init__(what, field=field, why=why, next=next)
 
@@ -126,11 +129,15 @@ class RemoteError(BfinfraError):
 
 
 class Unreachable(RemoteError):
-    """Nothing was sent: no route, refused, no name, timed out while connecting. `met`: the server has answered before in this run."""
+    """Nothing was sent: no route, refused, no name, timed out while connecting. `met`: the server has
+    answered before in this run.
+    """
 
     remedy = "check that the server runs and can be reached, then run this again"
 
-    def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", met: bool = True) -> None:
+    def __init__(
+        self, what: str, *, server: str = "", why: str = "", next: str = "", met: bool = True
+    ) -> None:
         self.met = met
         super().__init__(what, server=server, why=why, next=next)
 
@@ -140,7 +147,9 @@ class Busy(RemoteError):
 
     remedy = "run this again when the server has time"
 
-    def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, what: str, *, server: str = "", why: str = "", next: str = "", retry_after: float | None = None
+    ) -> None:
         self.retry_after = retry_after
         super().__init__(what, server=server, why=why, next=next)
 
@@ -168,7 +177,9 @@ class Denied(RemoteError):
 
     remedy = "give the account what it lacks, then run this again"
 
-    def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", privilege: str = "") -> None:
+    def __init__(
+        self, what: str, *, server: str = "", why: str = "", next: str = "", privilege: str = ""
+    ) -> None:
         self.privilege = privilege
         super().__init__(what, server=server, why=why, next=next)
 
@@ -201,7 +212,6 @@ class Malformed(RemoteError):
     """The answer can't be understood."""
 
     remedy = "check that this is the right server; if it is, report its version and this"
-
 
 
 @dataclass(frozen=True, slots=True)

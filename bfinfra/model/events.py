@@ -55,7 +55,9 @@ class StepBegun(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnded(Event):
-    """The step ran; `seconds` it took; `problem` where it did not succeed; `again` if it will be looked at again."""
+    """The step ran; `seconds` it took; `problem` where it did not succeed; `again` if it will be looked at
+    again.
+    """
 
     key: Key
     title: str
@@ -83,7 +85,9 @@ class Settling(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Event):
-    """An item ended. `note`: worth reporting (an address, a log line); `problem`: why it failed or is blocked."""
+    """An item ended. `note`: worth reporting (an address, a log line); `problem`: why it failed or is
+    blocked.
+    """
 
     key: Key
     action: Action

@@ -18,7 +18,9 @@ class Health(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `about`: a server, file or resource; `why` and `next` as in a Problem. `check`: which one found it."""
+    """One thing that was looked at. `about`: a server, file or resource; `why` and `next` as in a Problem.
+    `check`: which one found it.
+    """
 
     about: str
     health: Health

@@ -1,4 +1,6 @@
-"""YAML that others wrote (kubeconfigs, manifests, tokens) as plain values: counted before anything is made of it, and only what JSON knows is made."""
+"""YAML that others wrote (kubeconfigs, manifests, tokens) as plain values: counted before anything is made of
+it, and only what JSON knows is made.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,27 @@ import yaml
 LARGEST = 1 << 20  # bytes
 DEEPEST = 64  # collections within collections
 MOST = 100_000  # values, aliases counted as what they stand for
-TAGS = frozenset({None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))})
+TAGS = frozenset(
+    {
+        None,
+        "!",
+        *(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")),
+    }
+)
 QUOTED = re.compile(r"""['"].*?['"]""")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Unfit(ValueError):
-    """Why a text can't be read, with its line where that is known; never quotes the text, which may hold secrets."""
+    """Why a text can't be read, with its line where that is known; never quotes the text, which may hold
+    secrets.
+    """
 
 
 def documents(text: str | bytes) -> list[Any]:
-    """Every document: dicts with keys of text, lists, text, numbers, booleans, None. Dates stay text. Unfit."""
+    """Every document: dicts with keys of text, lists, text, numbers, booleans, None. Dates stay text.
+    Unfit.
+    """
     if len(text) > LARGEST:
         raise Unfit(f"it is larger than {LARGEST >> 20} MiB")
     try:
@@ -41,9 +53,16 @@ def documents(text: str | bytes) -> list[Any]:
     return found
 
 
-_Loader = type("_Loader", (LOADER,), {"yaml_implicit_resolvers": {
-    first: [(tag, form) for tag, form in known if not tag.endswith((":timestamp", ":value"))] for first, known in LOADER.yaml_implicit_resolvers.items()
-}})  # fmt: skip
+_Loader = type(
+    "_Loader",
+    (LOADER,),
+    {
+        "yaml_implicit_resolvers": {
+            first: [(tag, form) for tag, form in known if not tag.endswith((":timestamp", ":value"))]
+            for first, known in LOADER.yaml_implicit_resolvers.items()
+        }
+    },
+)
 
 
 def _check(text: str | bytes) -> None:
@@ -69,7 +88,11 @@ class _Counter:
         self._count(event)
         if len(self._open) > DEEPEST:
             return f"more than {DEEPEST} collections stand within each other"
-        return f"it holds more than {MOST:,} values, aliases counted as what they stand for" if self._total > MOST else ""
+        return (
+            f"it holds more than {MOST:,} values, aliases counted as what they stand for"
+            if self._total > MOST
+            else ""
+        )
 
     def _count(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):

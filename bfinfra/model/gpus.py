@@ -1,4 +1,6 @@
-"""Memory of graphics cards by PCI id, as the makers publish it; a card that isn't here is given in the spec."""
+"""Memory of graphics cards by PCI id, as the makers publish it; a card that isn't here is given in the
+spec.
+"""
 
 from __future__ import annotations
 

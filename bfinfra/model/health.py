@@ -40,13 +40,17 @@ class Report:
         """Its verdict."""
         if self.objections:
             return Status.UNCLEAR
-        found = {check.status for check in self.checks} | {status for status, count in self.totals.items() if count}
+        found = {check.status for check in self.checks} | {
+            status for status, count in self.totals.items() if count
+        }
         return max(found, key=list(Status).index, default=Status.UNCLEAR)
 
 
 @dataclass(frozen=True)
 class Health:
-    """All that one run says. `notes`: lines after the last report, such as "All cuda versions are the same"."""
+    """All that one run says. `notes`: lines after the last report, such as "All cuda versions are the
+    same".
+    """
 
     reports: tuple[Report, ...]
     notes: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """The contract of a kind: three nouns (Spec, State, Step) and four verbs (observe, steps, ready, run).
 
-A static method decides and is pure; a method with `self` touches the world. The engine alone retries, waits and orders.
+A static method decides and is pure; a method with `self` touches the world. The engine alone retries, waits
+and orders.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from bfinfra.model.rights import Places, Right, Use
 Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
 LEADS = "_leads"
 KEPT = frozenset({"_as_applied", EDGES, LEADS})
-"""What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it, its references, what leads outside of the site."""
+"""What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it,
+its references, what leads outside of the site.
+"""
+
 
 class Part(BaseModel):
     """A piece of a Spec. Frozen; unknown keys are errors; a docstring under a field is its documentation."""
@@ -47,15 +51,23 @@ class Spec(Part, Ordered):
     """The same, for people."""
 
     awaits: ClassVar[Mapping[str, str]] = {}
-    """Files that needn't be there when a site begins: dotted field → where one gets it. What needs one waits until it is there."""
+    """Files that needn't be there when a site begins: dotted field → where one gets it. What needs one waits
+    until it is there.
+    """
     digested: ClassVar[str] = ""
-    """The field with secrets of which salted digests are noted, if there is one: it takes the site's pepper."""
+    """The field with secrets of which salted digests are noted, if there is one: it takes the site's
+    pepper.
+    """
     unnoted: ClassVar[frozenset[str]] = frozenset()
-    """Those of them of which nothing is noted: what stands can't be compared with them while they are away."""
+    """Those of them of which nothing is noted: what stands can't be compared with them while they are
+    away.
+    """
     protect: bool = False
     """Refuse to delete or replace this resource, whatever the command line allows."""
     after: Annotated[tuple[Address, ...], Field(exclude=True)] = ()
-    """Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that bfinfra can't know; on the way down they go after it."""
+    """Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that
+    bfinfra can't know; on the way down they go after it.
+    """
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
         """What is allowed but better known before: dotted field and what to say of it."""
@@ -79,11 +91,15 @@ class Spec(Part, Ordered):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterable[Conflict]:
-        """What several resources can't be together, by the file alone. `mine`: the specs of this kind; `site`: all of them."""
+        """What several resources can't be together, by the file alone. `mine`: the specs of this kind;
+        `site`: all of them.
+        """
         return ()
 
     def applied(self) -> dict[str, Any]:
-        """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked out once: not to be changed."""
+        """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked
+        out once: not to be changed.
+        """
         return self._as_applied
 
     @functools.cached_property
@@ -107,7 +123,9 @@ class State:
     contents: tuple[str, ...] = ()
     """Other people's objects inside: what a deletion would take along."""
     copy: str = ""
-    """Whose copy it is, in words, where somebody copied an object of ours with its mark; such a one is nobody's that we know of."""
+    """Whose copy it is, in words, where somebody copied an object of ours with its mark; such a one is
+    nobody's that we know of.
+    """
 
     def answers_at(self) -> str:
         """Where it answers: host or host:port, "" where it doesn't or where nobody says."""
@@ -134,7 +152,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01: endpoint)`."""
+    """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01:
+    endpoint)`.
+    """
 
     key: Key | str
     field: str
@@ -145,7 +165,8 @@ class Later:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One side effect as data: printed, compared and journalled before it runs. Carries references, never secrets.
+    """One side effect as data: printed, compared and journalled before it runs. Carries references, never
+    secrets.
 
     A subclass's docstring is its title; `{name}` in it stands for a field.
     """
@@ -168,7 +189,9 @@ class Step:
 
     @property
     def exclusive(self) -> bool:
-        """It fails with Exists or Conflict where its object is not as it was last seen: nobody needs to look just before it."""
+        """It fails with Exists or Conflict where its object is not as it was last seen: nobody needs to look
+        just before it.
+        """
         return False
 
     def title(self) -> str:
@@ -194,8 +217,9 @@ class Need:
 class Around:
     """What a decision may look at besides its own spec and state; frozen.
 
-    `mark`: the mark to write, unsealed. `needs`: by the dotted field that holds the reference (`cluster`, `tokens.0`).
-    `peers`: the same kind's others, wanted or standing, by name. `facts`: what `observe` brought along.
+    `mark`: the mark to write, unsealed. `needs`: by the dotted field that holds the reference (`cluster`,
+    `tokens.0`). `peers`: the same kind's others, wanted or standing, by name. `facts`: what `observe` brought
+    along.
     """
 
     mark: Mark
@@ -211,7 +235,9 @@ class Around:
 
 @dataclass(frozen=True)
 class Seen:
-    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why; an error may pass, and then it is looked again."""
+    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why; an
+    error may pass, and then it is looked again.
+    """
 
     states: Mapping[str, Any]
     facts: Any = None
@@ -228,7 +254,9 @@ class Ready(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """`why` reads on after "waiting: " or "failed: "; `note` is worth reporting once ready (an address, a log line)."""
+    """`why` reads on after "waiting: " or "failed: "; `note` is worth reporting once ready (an address, a log
+    line).
+    """
 
     status: Ready
     why: str = ""
@@ -259,7 +287,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Who last wrote something, as the server names them ("" where it doesn't), and when, seconds since the epoch."""
+    """Who last wrote something, as the server names them ("" where it doesn't), and when, seconds since the
+    epoch.
+    """
 
     by: str
     at: float | None = None
@@ -289,27 +319,37 @@ class Kind(ABC, Generic[S, T]):
     alone: ClassVar[bool] = False
     """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
     reaches: ClassVar[bool] = False
-    """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of that."""
+    """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of
+    that.
+    """
     makes: ClassVar[bool] = True
-    """False where the object is there anyway and only its settings are ours (a host), or nothing is written (a source)."""
+    """False where the object is there anyway and only its settings are ours (a host), or nothing is written
+    (a source).
+    """
 
     def __init_subclass__(cls) -> None:
         """Note the two nouns."""
-        given = next((args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None)
+        given = next(
+            (args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None
+        )
         if given and not isinstance(given[0], TypeVar):
             cls.Spec, cls.State = given
 
     @abstractmethod
-    def observe(self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """The only read, bulk per server.
 
-        `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was seen of
-        every resource of another kind that the wanted and the standing refer to. `others`: also answer whatever else this site made.
-        Raises RemoteError where nothing at all could be read.
+        `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was
+        seen of every resource of another kind that the wanted and the standing refer to. `others`: also
+        answer whatever else this site made. Raises RemoteError where nothing at all could be read.
         """
 
     def begin(self, wanted: Mapping[str, S]) -> None:
-        """A survey begins: what the next `observe` reads whatever other kinds see may be asked for already. Returns at once, raises nothing."""
+        """A survey begins: what the next `observe` reads whatever other kinds see may be asked for already.
+        Returns at once, raises nothing.
+        """
 
     @staticmethod
     @abstractmethod
@@ -320,26 +360,33 @@ class Kind(ABC, Generic[S, T]):
     def conflicts(wanted: Specs, states: Specs, facts: Any) -> Iterable[Conflict]:
         """Pure: what several resources can't be together, as far as the survey tells, before the first write.
 
-        `wanted`: all that the site describes; `states`: all that was seen of it; `facts`: what `observe` brought along.
+        `wanted`: all that the site describes; `states`: all that was seen of it; `facts`: what `observe`
+        brought along.
         """
         return ()
 
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
-        """Pure: where the words in its rights are, for one resource. `needs`: by field, without states; `datacenter`: `*` where the site names none."""
+        """Pure: where the words in its rights are, for one resource. `needs`: by field, without states;
+        `datacenter`: `*` where the site names none.
+        """
         return {}
 
     def ready(self, spec: S, state: T) -> Readiness:
         """May dependants start? Reads only, and only while settling.
 
-        Between two steps (`Step.settles`): may the next one run? `spec` is None there where the resource is on its way out.
+        Between two steps (`Step.settles`): may the next one run? `spec` is None there where the resource is
+        on its way out.
         """
         return READY
 
-    def trail(self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+    def trail(
+        self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
         """Who moved what, as far as the servers tell; asked about what drifted alone. Reads only.
 
-        `asked`: name → state (None where it vanished) and dotted fields, "" for the whole; the answer is by name and field. Raises RemoteError.
+        `asked`: name → state (None where it vanished) and dotted fields, "" for the whole; the answer is by
+        name and field. Raises RemoteError.
         """
         return {}
 
@@ -363,7 +410,9 @@ class Source(Kind[S, T]):
         raise AssertionError(step)
 
 
-def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = "") -> tuple[Change, ...]:
+def differences(
+    now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = ""
+) -> tuple[Change, ...]:
     """The leaf fields in which two plain structures differ; None and missing are the same."""
     found: list[Change] = []
     for name in sorted({*(now or {}), *wanted}):
@@ -371,7 +420,9 @@ def differences(now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: 
         here = f"{path}.{name}" if path else name
         if before == after:
             continue
-        if (isinstance(after, Mapping) and isinstance(before, Mapping | None)) or (isinstance(before, Mapping) and after is None):
+        if (isinstance(after, Mapping) and isinstance(before, Mapping | None)) or (
+            isinstance(before, Mapping) and after is None
+        ):
             found += differences(before, after or {}, here)
         else:
             found.append(Change(here, before, after))
@@ -385,7 +436,8 @@ UNFINISHED = "mark"
 def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
     """What differs in the world, then what the file changed since it was applied; each field once.
 
-    What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone: nothing is known of before.
+    What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone:
+    nothing is known of before.
     """
     if mark is not None and mark.applied is None:
         return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))

@@ -1,7 +1,9 @@
-"""The mark that every object of ours carries, in the object itself: which site and address made it, and what was applied.
+"""The mark that every object of ours carries, in the object itself: which site and address made it, and what
+was applied.
 
-Written in one line so that it fits an extraConfig value, an annotation, a custom attribute or the last line of a description:
-`bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated JSON> id=<what no copy has>`.
+Written in one line so that it fits an extraConfig value, an annotation, a custom attribute or the last line
+of a description: `bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated
+JSON> id=<what no copy has>`.
 """
 
 from __future__ import annotations
@@ -17,15 +19,20 @@ from typing import Any
 
 from bfinfra.model.records import dataclass
 
-LINE = re.compile(r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?")
+LINE = re.compile(
+    r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: "
+    r"applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?"
+)
 LARGEST = 1 << 20  # bytes of JSON; a mark is a few kilobytes, more is an attack
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as applied.
+    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as
+    applied.
 
-    `id`: what the marked object has and no copy of it, mark and all, has: a VM's instance UUID, an object's place. "" where none was noted.
+    `id`: what the marked object has and no copy of it, mark and all, has: a VM's instance UUID, an object's
+    place. "" where none was noted.
     """
 
     site: str
@@ -42,7 +49,9 @@ class Mark:
         return replace(self, id=identity)
 
     def where(self, identity: str) -> Mark | None:
-        """The mark as read from the object that has this id, without the id; None where it was copied from another one."""
+        """The mark as read from the object that has this id, without the id; None where it was copied from
+        another one.
+        """
         return replace(self, id="") if self.id in ("", identity) else None
 
     @property
@@ -54,13 +63,17 @@ class Mark:
         """One line of text."""
         line = f"bfinfra:1 site={self.site} address={self.address}"
         if self.applied is not None:
-            packed = zlib.compress(json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9)
+            packed = zlib.compress(
+                json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9
+            )
             line += f" applied={base64.b64encode(packed).decode()}"
         return f"{line} id={self.id}" if self.id else line
 
     @staticmethod
     def site_in(text: str | None, identity: str = "") -> str | None:
-        """Whose mark is in `text`, of the object that has this id: the site alone, without unpacking what was applied."""
+        """Whose mark is in `text`, of the object that has this id: the site alone, without unpacking what was
+        applied.
+        """
         match = LINE.search(text or "")
         return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
 
@@ -74,15 +87,23 @@ class Mark:
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
         match = LINE.search(text) if isinstance(text, str) else None
-        return cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "") if match else None
+        return (
+            cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "")
+            if match
+            else None
+        )
 
 
 def common(marks: Sequence[Mark | None]) -> Mark | None:
-    """The mark that all of several objects bear; unfinished where they differ; None where one bears none: a stranger is never overwritten."""
+    """The mark that all of several objects bear; unfinished where they differ; None where one bears none: a
+    stranger is never overwritten.
+    """
     first = marks[0] if marks else None
     if first is None or None in marks:
         return None
-    foreign = next((mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None)
+    foreign = next(
+        (mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None
+    )
     return foreign or (first if all(mark == first for mark in marks) else first.open)
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-DNS_LABEL_RULE = "lower-case letters, digits and dashes, with a letter or digit at both ends, at most 63 characters"
+DNS_LABEL_RULE = (
+    "lower-case letters, digits and dashes, with a letter or digit at both ends, at most 63 characters"
+)
 DNS_NAME = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 DNS_NAME_RULE = "lower-case letters, digits, dashes and dots, at most 253 characters"
 LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-LABEL_VALUE_RULE = "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 characters"
+LABEL_VALUE_RULE = (
+    "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 "
+    "characters"
+)
 
 
 def storage_class(policy: str) -> str:
-    """The storage class that a supervisor makes of a storage policy: `vSAN Default Storage Policy` → `vsan-default-storage-policy`."""
+    """The storage class that a supervisor makes of a storage policy: `vSAN Default Storage Policy` →
+    `vsan-default-storage-policy`.
+    """
     return "".join(each if each.isalnum() or each in "-." else "-" for each in policy.lower()).strip("-.")

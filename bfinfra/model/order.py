@@ -1,4 +1,6 @@
-"""What resources of one site do for each other without naming each other: what one provides, another requires."""
+"""What resources of one site do for each other without naming each other: what one provides, another
+requires.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Before = Mapping[Key, Mapping[Key, str]]
 
 
 class Capability(NamedTuple):
-    """What resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`: a cluster, a machine, a host; "" where it is all one."""
+    """What resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`: a cluster, a
+    machine, a host; "" where it is all one.
+    """
 
     name: str
     where: str = ""
@@ -25,20 +29,30 @@ class Capability(NamedTuple):
 
 
 class Ordered:
-    """What a resource says of its place in the order, besides its references. Pure; `site`: the specs of the whole site."""
+    """What a resource says of its place in the order, besides its references. Pure; `site`: the specs of the
+    whole site.
+    """
 
     def provides(self, name: str, site: Specs) -> Iterable[Capability]:
         """What others may require and have once the resource `name` is ready."""
         return ()
 
     def requires(self, name: str, site: Specs) -> Iterable[Capability]:
-        """What must be there before the resource `name` is made. Where nobody in the site provides it, it is there anyway."""
+        """What must be there before the resource `name` is made. Where nobody in the site provides it, it is
+        there anyway.
+        """
         return ()
 
 
 def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
-    """For each resource that needs some: those of the same site that provide what it requires, and those that its `after` names, each with why."""
-    required = {key: tuple(spec.requires(key.name, specs)) for key, spec in specs.items() if type(spec).requires is not Ordered.requires}
+    """For each resource that needs some: those of the same site that provide what it requires, and those that
+    its `after` names, each with why.
+    """
+    required = {
+        key: tuple(spec.requires(key.name, specs))
+        for key, spec in specs.items()
+        if type(spec).requires is not Ordered.requires
+    }
     providers = _providers(specs) if any(required.values()) else {}
     found: dict[Key, dict[Key, str]] = {}
     for key, spec in specs.items():
@@ -48,7 +62,10 @@ def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
                 needed.setdefault(other, []).append(each)
         why = {other: _said(each) for other, each in needed.items()}
         if spec.after:
-            why = dict.fromkeys((other for each in spec.after if (other := Key.parse(each)) in specs), AFTER) | why
+            why = (
+                dict.fromkeys((other for each in spec.after if (other := Key.parse(each)) in specs), AFTER)
+                | why
+            )
         why.pop(key, None)
         if why:
             found[key] = why

@@ -12,7 +12,9 @@ from bfinfra.model.refs import Key
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an apply ended. `requests`: what went over the wire; `writes`: how many of them write, and what was written here; `endings` by key, in the order of the plan."""
+    """How an apply ended. `requests`: what went over the wire; `writes`: how many of them write, and what was
+    written here; `endings` by key, in the order of the plan.
+    """
 
     plan: Plan
     endings: Mapping[Key, Ended]

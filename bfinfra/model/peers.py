@@ -15,7 +15,9 @@ Pair = tuple[Any, Any]
 
 
 class Everyone(Mapping[str, Pair]):
-    """All of a kind by name: spec and state. It is gone through when somebody asks for more than single ones."""
+    """All of a kind by name: spec and state. It is gone through when somebody asks for more than single
+    ones.
+    """
 
     def __init__(self, kind: str, wanted: Specs, states: Specs) -> None:
         self._kind, self._wanted, self._states = kind, wanted, states
@@ -23,7 +25,9 @@ class Everyone(Mapping[str, Pair]):
     @functools.cached_property
     def _pairs(self) -> dict[str, Pair]:
         keys = dict.fromkeys((*self._states, *self._wanted))
-        return {key.name: (self._wanted.get(key), self._states.get(key)) for key in keys if key.kind == self._kind}
+        return {
+            key.name: (self._wanted.get(key), self._states.get(key)) for key in keys if key.kind == self._kind
+        }
 
     def __getitem__(self, name: str) -> Pair:
         if "_pairs" in vars(self):
@@ -47,7 +51,9 @@ class Everyone(Mapping[str, Pair]):
 class Peers(Mapping[str, Pair]):
     """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
 
-    def __init__(self, everyone: Mapping[str, Pair], name: str = "", known: dict[Hashable, Any] | None = None) -> None:
+    def __init__(
+        self, everyone: Mapping[str, Pair], name: str = "", known: dict[Hashable, Any] | None = None
+    ) -> None:
         self._everyone, self._name = everyone, name
         self._known: dict[Hashable, Any] = {} if known is None else known
 

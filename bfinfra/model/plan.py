@@ -27,11 +27,12 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion takes along.
+    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion
+    takes along.
 
-    `because`: why it waits for those of them that no field names; `follows`: fields that differ only because the file
-    changed others. `held`: why it waits for a file that a person is still to bring, or for a resource that does; it is
-    not run.
+    `because`: why it waits for those of them that no field names; `follows`: fields that differ only because
+    the file changed others. `held`: why it waits for a file that a person is still to bring, or for a
+    resource that does; it is not run.
     """
 
     key: Key
@@ -65,7 +66,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """`problems` stop an apply before its first write; `unreadable` says what could not be looked at, and why."""
+    """`problems` stop an apply before its first write; `unreadable` says what could not be looked at, and
+    why.
+    """
 
     site: str
     items: tuple[Item, ...]
@@ -98,7 +101,12 @@ def derive(spec: object | None, state: object | None, steps: Sequence[Step], *, 
 def step_data(step: Step) -> dict[str, Any]:
     """A step as plain data: its class, title and fields; what a saved plan and the journal hold."""
     fields = {f.name: plain(getattr(step, f.name)) for f in dataclasses.fields(step) if f.name != "changes"}
-    return {"step": type(step).__name__, "title": step.title(), "fields": fields, "changes": [plain(c) for c in step.changes]}
+    return {
+        "step": type(step).__name__,
+        "title": step.title(),
+        "fields": fields,
+        "changes": [plain(c) for c in step.changes],
+    }
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
@@ -124,7 +132,11 @@ def agrees(announced: Any, fresh: Any) -> bool:
     if isinstance(announced, Mapping):
         if set(announced) == {"later"}:
             return True
-        return isinstance(fresh, Mapping) and set(announced) == set(fresh) and all(agrees(v, fresh[k]) for k, v in announced.items())
+        return (
+            isinstance(fresh, Mapping)
+            and set(announced) == set(fresh)
+            and all(agrees(v, fresh[k]) for k, v in announced.items())
+        )
     if isinstance(announced, list):
         return isinstance(fresh, list) and len(announced) == len(fresh) and all(map(agrees, announced, fresh))
     return bool(announced == fresh)

@@ -1,4 +1,6 @@
-"""Files and folders that only their owner may read, whatever the umask, and never through a link that somebody else laid."""
+"""Files and folders that only their owner may read, whatever the umask, and never through a link that
+somebody else laid.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +17,45 @@ OTHERS = 0o077
 
 def home() -> Path:
     """The folder of bfinfra's own state on this machine; it needn't be there."""
-    return Path(os.environ.get("BFINFRA_STATE_HOME") or os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "bfinfra"
+    return (
+        Path(
+            os.environ.get("BFINFRA_STATE_HOME")
+            or os.environ.get("XDG_STATE_HOME")
+            or Path.home() / ".local/state"
+        )
+        / "bfinfra"
+    )
 
 
 def folder(path: Path) -> Path:
-    """Make a folder, 0700, and what is missing above it likewise. BfinfraError where it is a link, somebody else's, or open to others. OSError."""
+    """Make a folder, 0700, and what is missing above it likewise. BfinfraError where it is a link, somebody
+    else's, or open to others. OSError.
+    """
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         with contextlib.suppress(FileExistsError):  # another run was faster
             missing.mkdir(mode=0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise _refused(path, "it is no folder" if not path.is_symlink() else "it is a link", "remove it, or name another folder as BFINFRA_STATE_HOME")
+        raise _refused(
+            path,
+            "it is no folder" if not path.is_symlink() else "it is a link",
+            "remove it, or name another folder as BFINFRA_STATE_HOME",
+        )
     if found.st_uid != os.geteuid():
         raise _refused(path, "it belongs to somebody else", "name another folder as BFINFRA_STATE_HOME")
     if found.st_mode & OTHERS:
-        raise _refused(path, f"others may use it (mode {stat.S_IMODE(found.st_mode):04o})", f"look at what is in it, then: chmod 700 {path}")
+        raise _refused(
+            path,
+            f"others may use it (mode {stat.S_IMODE(found.st_mode):04o})",
+            f"look at what is in it, then: chmod 700 {path}",
+        )
     return path
 
 
 def opened(path: Path, flags: int) -> int:
-    """A file descriptor of a plain file, made 0600 where it wasn't there or was open to others. BfinfraError, OSError."""
+    """A file descriptor of a plain file, made 0600 where it wasn't there or was open to others. BfinfraError,
+    OSError.
+    """
     if path.is_symlink():
         raise _refused(path, "it is a link", "remove it")
     handle = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
@@ -48,12 +69,16 @@ def opened(path: Path, flags: int) -> int:
 
 
 def write(path: Path, content: str) -> None:
-    """Put a file there, whole or not at all, 0600; replaces a plain file, and refuses anything else. BfinfraError, OSError."""
+    """Put a file there, whole or not at all, 0600; replaces a plain file, and refuses anything else.
+    BfinfraError, OSError.
+    """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise _refused(path, "it is no plain file", "name another one, or remove it")
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as out:
+        with os.fdopen(
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w"
+        ) as out:
             os.fchmod(out.fileno(), 0o600)  # a umask takes away, and a file system may not
             out.write(content)
         fresh.replace(path)

@@ -18,7 +18,9 @@ def mine(who: str) -> bool:
 
 
 def ended(who: str) -> bool:
-    """Whether it surely works no more: a process of this machine that has ended. Of other machines nothing is known."""
+    """Whether it surely works no more: a process of this machine that has ended. Of other machines nothing is
+    known.
+    """
     machine, _, pid = who.rpartition("/")
     if machine != me().rpartition("/")[0] or not pid.isdigit():
         return False

@@ -1,7 +1,9 @@
-"""The standard library's dataclasses, whose methods are made for a class when its first record is: most classes that a command imports make none.
+"""The standard library's dataclasses, whose methods are made for a class when its first record is: most
+classes that a command imports make none.
 
-`dataclasses.dataclass` compiles up to six functions for each class while it is imported, which took a seventh of a drift's processor time. Type checkers see
-the standard decorator; `fields`, `replace` and `asdict` of the standard library take what this one makes.
+`dataclasses.dataclass` compiles up to six functions for each class while it is imported, which took a seventh
+of a drift's processor time. Type checkers see the standard decorator; `fields`, `replace` and `asdict` of the
+standard library take what this one makes.
 """
 
 from __future__ import annotations
@@ -18,14 +20,22 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(cls: type[Any] | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False) -> Any:
+    def dataclass(
+        cls: type[Any] | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False
+    ) -> Any:
         """As the standard one, with these of its switches; who needs another takes the standard one."""
 
         def make(cls: type[Any]) -> type[Any]:
             bases = [base for base in reversed(cls.__mro__[1:]) if dataclasses.is_dataclass(base)]
             if slots and bases:
                 return dataclasses.dataclass(cls, frozen=frozen, slots=slots, kw_only=kw_only)
-            made: Any = _derived(cls, bases, kw_only=kw_only) if bases else dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
+            made: Any = (
+                _derived(cls, bases, kw_only=kw_only)
+                if bases
+                else dataclasses.dataclass(
+                    cls, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+                )
+            )
             made.__dataclass_params__.frozen = frozen
             for name, method in _methods(made, frozen=frozen, slots=slots).items():
                 if vars(made).get(name) is None:  # else the class has its own
@@ -36,10 +46,16 @@ else:
 
 
 def _derived(cls: Any, bases: list[Any], *, kw_only: bool) -> Any:
-    """The class with its fields and those of its bases: off one without bases, as beside frozen bases the standard library compiles methods at once."""
+    """The class with its fields and those of its bases: off one without bases, as beside frozen bases the
+    standard library compiles methods at once.
+    """
     own = inspect.get_annotations(cls)
     given = {name: vars(cls)[name] for name in own if name in vars(cls)}
-    bare = type(cls.__name__, (), {"__module__": cls.__module__, "__doc__": "its own fields", "__annotations__": own, **given})
+    bare = type(
+        cls.__name__,
+        (),
+        {"__module__": cls.__module__, "__doc__": "its own fields", "__annotations__": own, **given},
+    )
     alone: Any = dataclasses.dataclass(bare, init=False, repr=False, eq=False, kw_only=kw_only)
     for name in given:
         if name in vars(alone):
@@ -48,7 +64,11 @@ def _derived(cls: Any, bases: list[Any], *, kw_only: bool) -> Any:
             delattr(cls, name)
     fields = {name: field for each in (*bases, alone) for name, field in each.__dataclass_fields__.items()}
     positional = tuple(name for name, field in fields.items() if not field.kw_only)
-    for name, found in {"__dataclass_fields__": fields, "__dataclass_params__": alone.__dataclass_params__, "__match_args__": positional}.items():
+    for name, found in {
+        "__dataclass_fields__": fields,
+        "__dataclass_params__": alone.__dataclass_params__,
+        "__match_args__": positional,
+    }.items():
         setattr(cls, name, found)
     return cls
 
@@ -69,9 +89,11 @@ def _methods(cls: Any, *, frozen: bool, slots: bool) -> dict[str, Any]:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     found: dict[str, Any] = {
-        "__init__": later("__init__", lambda: _init(cls, frozen=frozen)), "__repr__": said, "__eq__": later("__eq__", lambda: _eq(cls)),
+        "__init__": later("__init__", lambda: _init(cls, frozen=frozen)),
+        "__repr__": said,
+        "__eq__": later("__eq__", lambda: _eq(cls)),
         "__hash__": later("__hash__", lambda: _hash(cls)) if frozen else None,
-    }  # fmt: skip
+    }
     if frozen:
         found |= {"__setattr__": _refuse, "__delattr__": _refuse}
     if frozen and slots:
@@ -102,11 +124,20 @@ def _init(cls: Any, *, frozen: bool) -> Callable[..., Any]:
 def _eq(cls: Any) -> Callable[..., Any]:
     compared = [field.name for field in dataclasses.fields(cls) if field.compare]
     same = f"{_tuple('self', compared)} == {_tuple('other', compared)}"
-    return _written(cls, "__eq__(self, other)", [f"return {same} if other.__class__ is self.__class__ else NotImplemented"], {})
+    return _written(
+        cls,
+        "__eq__(self, other)",
+        [f"return {same} if other.__class__ is self.__class__ else NotImplemented"],
+        {},
+    )
 
 
 def _hash(cls: Any) -> Callable[..., Any]:
-    hashed = [field.name for field in dataclasses.fields(cls) if (field.compare if field.hash is None else field.hash)]
+    hashed = [
+        field.name
+        for field in dataclasses.fields(cls)
+        if (field.compare if field.hash is None else field.hash)
+    ]
     return _written(cls, "__hash__(self)", [f"return hash({_tuple('self', hashed)})"], {})
 
 

@@ -1,6 +1,8 @@
-"""Values that must not be shown: whoever reads a secret says so here, and whatever is to be shown goes through `redact`.
+"""Values that must not be shown: whoever reads a secret says so here, and whatever is to be shown goes
+through `redact`.
 
-A server may quote in its errors what it was sent: plain, escaped for JSON or XML, in a URL, in base64 at any offset, in hexadecimal.
+A server may quote in its errors what it was sent: plain, escaped for JSON or XML, in a URL, in base64 at any
+offset, in hexadecimal.
 """
 
 from __future__ import annotations
@@ -59,14 +61,28 @@ def clean(data: Any) -> Any:
 
 def forms(value: str) -> Iterator[str]:
     """How a value may stand in text: as it is, escaped, encoded."""
-    plain = dict.fromkeys((
-        value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1], escape(value), escape(value, {'"': "&quot;", "'": "&apos;"}),
-        escape(value, {'"': "&#34;", "'": "&#39;"}),
-        escape(value, {'"': "&quot;"}), escape(value, {'"': "&quot;", "'": "&#x27;"}), quote(value, safe=""), quote(value), quote_plus(value),
-    ))
+    plain = dict.fromkeys(
+        (
+            value,
+            json.dumps(value)[1:-1],
+            json.dumps(value, ensure_ascii=False)[1:-1],
+            repr(value)[1:-1],
+            escape(value),
+            escape(value, {'"': "&quot;", "'": "&apos;"}),
+            escape(value, {'"': "&#34;", "'": "&#39;"}),
+            escape(value, {'"': "&quot;"}),
+            escape(value, {'"': "&quot;", "'": "&#x27;"}),
+            quote(value, safe=""),
+            quote(value),
+            quote_plus(value),
+        )
+    )
     for each in plain:
         yield each
-        yield from (each.encode(errors="surrogatepass").hex(), each.encode(errors="surrogatepass").hex().upper())
+        yield from (
+            each.encode(errors="surrogatepass").hex(),
+            each.encode(errors="surrogatepass").hex().upper(),
+        )
         for core in cores(each.encode(errors="surrogatepass")):
             yield core
             yield core.replace("+", "-").replace("/", "_")
@@ -82,16 +98,24 @@ def escape(value: str, quotes: Mapping[str, str] = MappingProxyType({})) -> str:
 
 
 def cores(raw: bytes) -> Iterator[str]:
-    """What of a value's base64 doesn't depend on what stands before and after it, at each of the three offsets."""
+    """What of a value's base64 doesn't depend on what stands before and after it, at each of the three
+    offsets.
+    """
     for offset in range(3):
         first, last = -(-offset * 8 // 6), (offset + len(raw)) * 8 // 6
         yield base64.b64encode(bytes(offset) + raw).decode()[first:last]
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value and, of one with several lines, each long line: servers fold lines, and quote some. A line of several words is no secret's own."""
+    """The value and, of one with several lines, each long line: servers fold lines, and quote some. A line of
+    several words is no secret's own.
+    """
     yield value
     if value.strip() != value:
         yield value.strip()
     if "\n" in value.strip():
-        yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= LINE and len(line.split()) == 1)
+        yield from (
+            line.strip()
+            for line in value.splitlines()
+            if len(line.strip()) >= LINE and len(line.split()) == 1
+        )

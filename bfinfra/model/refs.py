@@ -34,15 +34,19 @@ class Key(NamedTuple):
         """`kind/name` → Key; ValueError where it isn't one."""
         kind, slash, name = text.partition("/")
         if not (slash and kind and name):
-            raise ValueError(f"{text!r} is not an address; addresses read kind/name, such as tanzu_cluster/cluster-01")
+            raise ValueError(
+                f"{text!r} is not an address; addresses read kind/name, such as tanzu_cluster/cluster-01"
+            )
         return cls(kind, name)
 
 
 @dataclass(frozen=True)
 class Ref:
-    """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these kinds.
+    """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these
+    kinds.
 
-    `optional`: it may as well be the name of something that this site doesn't describe (a namespace that is there anyway).
+    `optional`: it may as well be the name of something that this site doesn't describe (a namespace that is
+    there anyway).
     """
 
     kinds: tuple[str, ...]
@@ -56,12 +60,16 @@ class Ref:
         """The reference that `name` in this field is."""
         return Edge(field, tuple(Key(kind, name) for kind in self.kinds), self.optional)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {**handler(schema), "x-names": list(self.kinds)}
 
 
 class Edge(NamedTuple):
-    """A reference found in a value: the dotted field (`workers.pool-1.class`), and what it may name: one name, of one kind or another."""
+    """A reference found in a value: the dotted field (`workers.pool-1.class`), and what it may name: one
+    name, of one kind or another.
+    """
 
     field: str
     keys: tuple[Key, ...]
@@ -96,7 +104,9 @@ def kinds_named(cls: Any) -> frozenset[str]:
 
 @functools.cache
 def _referring(cls: Any) -> dict[str, tuple[Any, Ref | None]]:
-    """The fields in which a reference may stand, and the one that text there is: the others, such as all of a machine, needn't be looked through."""
+    """The fields in which a reference may stand, and the one that text there is: the others, such as all of a
+    machine, needn't be looked through.
+    """
     return {name: (hint, _ref(hint)) for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
 
 
@@ -148,7 +158,9 @@ def _of_keys(value: Mapping[Any, Any], hint: Any, path: str) -> Iterator[Edge]:
 
 
 def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterator[Edge]:
-    inner = [args for part in _parts(hint) if (args := [a for a in typing.get_args(part) if a is not Ellipsis])]
+    inner = [
+        args for part in _parts(hint) if (args := [a for a in typing.get_args(part) if a is not Ellipsis])
+    ]
     for name, item in items:
         for args in inner:
             yield from _of_hint(item, args[-1], f"{path}.{name}")
@@ -177,11 +189,15 @@ def _ref(hint: Any) -> Ref | None:
 @functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
     if issubclass(cls, BaseModel):
-        return {name: field.rebuild_annotation() for name, field in cls.model_fields.items()}  # pydantic has looked into them already
+        return {
+            name: field.rebuild_annotation() for name, field in cls.model_fields.items()
+        }  # pydantic has looked into them already
     fields = {field.name for field in dataclasses.fields(cls)}
     found = {}
     for base in reversed(cls.__mro__):
         for name, text in inspect.get_annotations(base).items():
             with contextlib.suppress(NameError):  # imported for the type checker only: no reference
-                found[name] = eval(text, vars(sys.modules[base.__module__])) if isinstance(text, str) else text  # noqa: S307 - our own source
+                found[name] = (
+                    eval(text, vars(sys.modules[base.__module__])) if isinstance(text, str) else text  # noqa: S307 - our own source
+                )
     return {name: hint for name, hint in found.items() if name in fields}

@@ -10,7 +10,9 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """An error: the pod won't run as it is meant to. A warning: it may not. `stops`: it is refused, or finds no node."""
+    """An error: the pod won't run as it is meant to. A warning: it may not. `stops`: it is refused, or finds
+    no node.
+    """
 
     level: Literal["error", "warning"]
     problem: Problem

@@ -1,4 +1,6 @@
-"""What it takes to do something: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and their steps state it (docs/privileges.md)."""
+"""What it takes to do something: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and their
+steps state it (docs/privileges.md).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Use(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Entity:
-    """An object of vCenter: its type, and its inventory path as govc writes it; `*` stands for what the site doesn't say."""
+    """An object of vCenter: its type, and its inventory path as govc writes it; `*` stands for what the site
+    doesn't say.
+    """
 
     path: str
     type: str
@@ -40,7 +44,9 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A Kubernetes API: the cluster's address in the site; one namespace, or "" for all; `names`: only these objects."""
+    """A Kubernetes API: the cluster's address in the site; one namespace, or "" for all; `names`: only these
+    objects.
+    """
 
     cluster: Key
     namespace: str = ""
@@ -63,7 +69,9 @@ class Privileges:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `spare`: what is lost without it, where the rest goes on."""
+    """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `spare`: what is lost without it,
+    where the rest goes on.
+    """
 
     on: str
     verbs: tuple[str, ...]

@@ -16,7 +16,9 @@ STEPS = MINUTES | HOURS | DAY
 
 @dataclass(frozen=True)
 class Schedule:
-    """Every so many minutes, or hours; `offset` minutes past, of its own for each site, so that many sites don't start at once."""
+    """Every so many minutes, or hours; `offset` minutes past, of its own for each site, so that many sites
+    don't start at once.
+    """
 
     minutes: int
     hours: int
@@ -26,10 +28,19 @@ class Schedule:
     def every(cls, text: str, site: str) -> Schedule:
         """`15m`, `1h`, `1d`. BfinfraError where it divides neither an hour nor a day."""
         if text not in STEPS:
-            raise BfinfraError(Problem(f"every {text}: no such interval", why="only what divides an hour or a day comes at the same times each day",
-                                       next=f"one of: {', '.join(STEPS)}"))
+            raise BfinfraError(
+                Problem(
+                    f"every {text}: no such interval",
+                    why="only what divides an hour or a day comes at the same times each day",
+                    next=f"one of: {', '.join(STEPS)}",
+                )
+            )
         minutes, hours = STEPS[text]
-        return cls(minutes, hours, int.from_bytes(hashlib.sha256(site.encode()).digest()[:4], "big") % (minutes or 60))
+        return cls(
+            minutes,
+            hours,
+            int.from_bytes(hashlib.sha256(site.encode()).digest()[:4], "big") % (minutes or 60),
+        )
 
     @property
     def seconds(self) -> int:
@@ -41,11 +52,17 @@ class Schedule:
         """The five fields of a crontab."""
         if self.minutes:
             return f"{self.offset}-59/{self.minutes} * * * *"
-        return f"{self.offset} {'*' if self.hours == 1 else '0' if self.hours == 24 else f'*/{self.hours}'} * * *"
+        return (
+            f"{self.offset} {'*' if self.hours == 1 else '0' if self.hours == 24 else f'*/{self.hours}'} * "
+            "* *"
+        )
 
     @property
     def calendar(self) -> str:
         """Systemd's OnCalendar, in UTC."""
         if self.minutes:
             return f"*-*-* *:{self.offset:02}/{self.minutes}:00 UTC"
-        return f"*-*-* {'*' if self.hours == 1 else '00' if self.hours == 24 else f'00/{self.hours}'}:{self.offset:02}:00 UTC"
+        return (
+            f"*-*-* {'*' if self.hours == 1 else '00' if self.hours == 24 else f'00/{self.hours}'}"
+            f":{self.offset:02}:00 UTC"
+        )

@@ -21,10 +21,20 @@ from bfinfra.model.redact import hide
 from bfinfra.model.sources import LocalFile, Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
-WITHHELD = {"BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD", "KUBECTL_VSPHERE_PASSWORD"}
-"""Variables that hold a secret: those that a site refers to, and the well-known ones. No program that bfinfra starts gets them."""
+WITHHELD = {
+    "BFINFRA_VCENTER_PASSWORD",
+    "GOVC_PASSWORD",
+    "VSPHERE_PASSWORD",
+    "VMWARE_PASSWORD",
+    "KUBECTL_VSPHERE_PASSWORD",
+}
+"""Variables that hold a secret: those that a site refers to, and the well-known ones. No program that bfinfra
+starts gets them.
+"""
 COMMAND_TIMEOUT = 30  # seconds
-_ONE_AT_A_TIME = threading.Lock()  # ten servers that begin at once would all compute the same digest, each with a salt of its own
+_ONE_AT_A_TIME = (
+    threading.Lock()
+)  # ten servers that begin at once would all compute the same digest, each with a salt of its own
 
 
 class LiteralSecret(ValueError):
@@ -33,7 +43,9 @@ class LiteralSecret(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. Prints as the reference."""
+    """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. Prints as the
+    reference.
+    """
 
     way: str
     target: str | tuple[str, ...]
@@ -43,25 +55,38 @@ class Secret:
         return f"{{{self.way}: {self.target if isinstance(self.target, str) else list(self.target)}}}"
 
     def reveal(self) -> str:
-        """The value. One trailing newline of a file or a command's output is dropped. SecretMissing where there is none."""
+        """The value. One trailing newline of a file or a command's output is dropped. SecretMissing where
+        there is none.
+        """
         return hide(self._read())
 
     def _read(self) -> str:
-        read = {"env": self._from_env, "file": self._from_file, "command": self._from_command, "keyring": self._from_keyring}
+        read = {
+            "env": self._from_env,
+            "file": self._from_file,
+            "command": self._from_command,
+            "keyring": self._from_keyring,
+        }
         return read[self.way]()
 
     @property
     def leads(self) -> tuple[object, ...]:
-        """Where to: alike for references that are read from the same place, so that what many servers share is looked at once."""
+        """Where to: alike for references that are read from the same place, so that what many servers share
+        is looked at once.
+        """
         return self.way, self.target, self.sources.base, self.sources.overlay
 
     @property
     def file(self) -> LocalFile | None:
         """The file that it is read from, where it is one."""
-        return LocalFile(str(self.target), self.sources.path(str(self.target))) if self.way == "file" else None
+        return (
+            LocalFile(str(self.target), self.sources.path(str(self.target))) if self.way == "file" else None
+        )
 
     def missing(self) -> str:
-        """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it may."""
+        """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it
+        may.
+        """
         if self.way == "env" and str(self.target) not in self.sources.env:
             return f"the environment variable {self.target} is not set"
         if self.way == "file" and not self.sources.path(str(self.target)).is_file():
@@ -78,7 +103,9 @@ class Secret:
         try:
             return small(path).removesuffix("\n")
         except OSError as error:
-            raise SecretMissing(Problem(f"the secret file {path} can't be read", why=error.strerror or "")) from None
+            raise SecretMissing(
+                Problem(f"the secret file {path} can't be read", why=error.strerror or "")
+            ) from None
 
     def _from_command(self) -> str:
         return _run(tuple(self.target), str(self.sources.base))
@@ -90,20 +117,33 @@ class Secret:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         def read(value: Any, info: core_schema.ValidationInfo) -> Secret:
-            return value if isinstance(value, Secret) else _parse(value, (info.context or {}).get("sources") or Sources())
+            return (
+                value
+                if isinstance(value, Secret)
+                else _parse(value, (info.context or {}).get("sources") or Sources())
+            )
 
         return core_schema.with_info_plain_validator_function(
             read, serialization=core_schema.plain_serializer_function_ser_schema(lambda s: s.reference())
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         text = {"type": "string", "minLength": 1}
-        forms: dict[str, Any] = dict.fromkeys(WAYS, text) | {"command": {"type": "array", "items": text, "minItems": 1}}
+        forms: dict[str, Any] = dict.fromkeys(WAYS, text) | {
+            "command": {"type": "array", "items": text, "minItems": 1}
+        }
         return {
             "description": "A secret, by reference only.",
             "oneOf": [
-                {"type": "object", "properties": {way: form}, "required": [way], "additionalProperties": False}
+                {
+                    "type": "object",
+                    "properties": {way: form},
+                    "required": [way],
+                    "additionalProperties": False,
+                }
                 for way, form in forms.items()
             ],
         }
@@ -115,9 +155,13 @@ class Secret:
 
 def _parse(value: Any, sources: Sources) -> Secret:
     if isinstance(value, str):
-        raise LiteralSecret("write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}")
+        raise LiteralSecret(
+            "write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}"
+        )
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in WAYS:
-        raise ValueError("expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}")
+        raise ValueError(
+            "expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}"
+        )
     way, target = next(iter(value.items()))
     if way == "command":
         if not isinstance(target, list) or not target or not all(isinstance(t, str) for t in target):
@@ -135,11 +179,26 @@ def _parse(value: Any, sources: Sources) -> Secret:
 @functools.lru_cache(maxsize=256)
 def _run(argv: tuple[str, ...], folder: str) -> str:
     try:
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=False, env=environment())  # noqa: S603 - the user's own command, no shell
+        done = subprocess.run(  # noqa: S603 - the user's own command, no shell
+            argv,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_TIMEOUT,
+            check=False,
+            env=environment(),
+        )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise SecretMissing(Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)) from None
+        raise SecretMissing(
+            Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)
+        ) from None
     if done.returncode:
-        raise SecretMissing(Problem(f"the secret's command {argv[0]} ended with {done.returncode}", next="run it by hand to see why"))
+        raise SecretMissing(
+            Problem(
+                f"the secret's command {argv[0]} ended with {done.returncode}",
+                next="run it by hand to see why",
+            )
+        )
     return done.stdout.removesuffix("\n")
 
 
@@ -149,13 +208,18 @@ def environment() -> dict[str, str]:
 
 
 def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
-    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both base64.
+    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both
+    base64.
 
-    Without a `salt` a random one, the same for this value as long as the process lives: what one run gives to many is computed once.
+    Without a `salt` a random one, the same for this value as long as the process lives: what one run gives to
+    many is computed once.
     """
     with _ONE_AT_A_TIME:
         salt = _salt(value, pepper) if salt is None else salt
-        return f"scrypt${base64.b64encode(salt).decode()}${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
+        return (
+            f"scrypt${base64.b64encode(salt).decode()}"
+            f"${base64.b64encode(_scrypt(value, salt, pepper)).decode()}"
+        )
 
 
 def matches(value: str, stored: str, pepper: str = "") -> bool:

@@ -27,7 +27,9 @@ class VCenterSettings(BaseModel):
     username: str | None = None
     """Else BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
     password: Secret | None = None
-    """Reference to the password; else BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or VMWARE_PASSWORD."""
+    """Reference to the password; else BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or
+    VMWARE_PASSWORD.
+    """
     trust: Trust = Field(default_factory=Trust)
     """Which certificate the server must show; the system's store where nothing is said."""
     datacenter: str | None = None

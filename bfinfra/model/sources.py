@@ -1,4 +1,6 @@
-"""Where a site's references lead: environment, files beside the site file, and the sandbox's stand-ins for both."""
+"""Where a site's references lead: environment, files beside the site file, and the sandbox's stand-ins for
+both.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
 
 @contextlib.contextmanager
 def plain_file(path: Path) -> Iterator[BinaryIO]:
-    """A plain file, open for reading. OSError says in its `strerror` also that it is a pipe or device: these may never end, or never begin."""
+    """A plain file, open for reading. OSError says in its `strerror` also that it is a pipe or device: these
+    may never end, or never begin.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
@@ -29,7 +33,9 @@ def plain_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def small(path: Path, largest: int = LARGEST) -> str:
-    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large, or no text."""
+    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large,
+    or no text.
+    """
     with plain_file(path) as stream:
         data = stream.read(largest + 1)
     if len(data) > largest:
@@ -57,10 +63,14 @@ class Sources:
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:
-        """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never outside of them."""
+        """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never
+        outside of them.
+        """
         if self.overlay is None:
             return (self.base / expanded(text)).absolute()
-        return self.overlay.joinpath(*(part for part in Path(text).parts if part not in ("..", "/", "~"))).absolute()
+        return self.overlay.joinpath(
+            *(part for part in Path(text).parts if part not in ("..", "/", "~"))
+        ).absolute()
 
 
 def expanded(text: str) -> Path:
@@ -97,13 +107,17 @@ class LocalFile:
         return sources.path(text)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class LocalOutput(LocalFile):
-    """A file or folder that bfinfra makes on this machine: it needn't be there. In the sandbox it is made among the stand-ins."""
+    """A file or folder that bfinfra makes on this machine: it needn't be there. In the sandbox it is made
+    among the stand-ins.
+    """
 
     @classmethod
     def _at(cls, text: str, sources: Sources) -> Path:

@@ -45,7 +45,8 @@ class HostTrust(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A Linux machine by SSH. `name`: as the site calls it; `root`: commands and plays run as root, by sudo where `user` isn't root.
+    """A Linux machine by SSH. `name`: as the site calls it; `root`: commands and plays run as root, by sudo
+    where `user` isn't root.
 
     `sudo_password`: where sudo asks for one; `python`: the interpreter there that Ansible's modules run in.
     """
@@ -74,11 +75,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Play:
-    """A role of Ansible and the machines that it runs on, each with its variables. `tasks`: file of the role; `roles`: its folder, where it isn't one of bfinfra's own.
+    """A role of Ansible and the machines that it runs on, each with its variables. `tasks`: file of the role;
+    `roles`: its folder, where it isn't one of bfinfra's own.
 
-    `texts`: secret texts by name, found as the secrets are.
-    `secrets`: for all of them; the role finds them as `bfinfra_secrets.NAME`, and its tasks that use them say `no_log: true`.
-    `limit`: seconds for the whole.
+    `texts`: secret texts by name, found as the secrets are. `secrets`: for all of them; the role finds them
+    as `bfinfra_secrets.NAME`, and its tasks that use them say `no_log: true`. `limit`: seconds for the whole.
     """
 
     role: str

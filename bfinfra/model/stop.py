@@ -1,4 +1,6 @@
-"""Whether somebody asked the run to end. Handlers of signals set nothing else; the run's own code looks at it."""
+"""Whether somebody asked the run to end. Handlers of signals set nothing else; the run's own code looks at
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,15 @@ from threading import Lock
 
 
 class Interrupted(BaseException):
-    """The run was asked to end before it began to write. Raised by bfinfra's own code only; no library takes it for an error of its own."""
+    """The run was asked to end before it began to write. Raised by bfinfra's own code only; no library takes
+    it for an error of its own.
+    """
 
 
 class Stop:
-    """`flag` is up once the run was asked to end; `number`: the signal that asked, 0 before; `serves`: a service, whose good end that is."""
+    """`flag` is up once the run was asked to end; `number`: the signal that asked, 0 before; `serves`: a
+    service, whose good end that is.
+    """
 
     def __init__(self) -> None:
         self.flag = Flag()
@@ -33,7 +39,9 @@ class Stop:
             return self._writing
 
     def begin_writing(self) -> None:
-        """From here on the run ends between two steps, and `check` holds nothing back. Interrupted where it was asked to end before."""
+        """From here on the run ends between two steps, and `check` holds nothing back. Interrupted where it
+        was asked to end before.
+        """
         with self._lock:
             self._check()
             self._writing = True

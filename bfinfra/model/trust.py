@@ -21,7 +21,9 @@ Fingerprint = Annotated[str, AfterValidator(_fingerprint)]
 
 
 class Trust(BaseModel):
-    """A CA bundle, or the SHA-256 of the server's own certificate; neither means the system's store. Never off."""
+    """A CA bundle, or the SHA-256 of the server's own certificate; neither means the system's store. Never
+    off.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -35,6 +37,9 @@ class Trust(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _one(cls, value: Any) -> Any:
-        if isinstance(value, dict) and sum(value.get(k) is not None for k in ("ca_file", "sha256", "ca_pem")) > 1:
+        if (
+            isinstance(value, dict)
+            and sum(value.get(k) is not None for k in ("ca_file", "sha256", "ca_pem")) > 1
+        ):
             raise ValueError("give ca_file or sha256, not both")
         return value

@@ -8,8 +8,23 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-BINARY = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50,
-          "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+BINARY = {
+    "": 1,
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "PiB": 2**50,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
 HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
 MIB, GIGAHERTZ = BINARY["MiB"], HERTZ["GHz"]
@@ -20,7 +35,8 @@ GRAIN = 4 << 20  # bytes; vSphere gives a machine memory in multiples of it
 def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[str, ...] = ()) -> Any:
     """A reader of `<number><unit>` into the smallest unit, exact; the example goes into the error.
 
-    Text without a unit is in the smallest one where it is `least` or more (or 0); less is a unit that was forgotten, most likely a `usual` one.
+    Text without a unit is in the smallest one where it is `least` or more (or 0); less is a unit that was
+    forgotten, most likely a `usual` one.
     """
     pattern = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
@@ -29,7 +45,9 @@ def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[s
             return value
         match = pattern.fullmatch(value) if isinstance(value, str) else None
         if not match or match[2] not in units:
-            raise ValueError(f"expected a quantity such as {example} (units: {', '.join(u for u in units if u)})")
+            raise ValueError(
+                f"expected a quantity such as {example} (units: {', '.join(u for u in units if u)})"
+            )
         whole, _, part = match[1].partition(".")
         if not match[2] and 0 < float(match[1]) < least:
             raise ValueError(f"{value} has no unit: write {' or '.join(value + unit for unit in usual)}")
@@ -43,7 +61,10 @@ def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[s
 
 def _schema(example: str, units: dict[str, int], least: int = 0) -> WithJsonSchema:
     pattern = rf"^\d+(\.\d+)?\s*({'|'.join(u for u in units if u)})?$"
-    bare: list[dict[str, Any]] = [{"type": "integer", "minimum": least}, *([{"type": "integer", "minimum": 0, "maximum": 0}] if least else [])]
+    bare: list[dict[str, Any]] = [
+        {"type": "integer", "minimum": least},
+        *([{"type": "integer", "minimum": 0, "maximum": 0}] if least else []),
+    ]
     return WithJsonSchema({"anyOf": [{"type": "string", "pattern": pattern}, *bare], "examples": [example]})
 
 
@@ -66,25 +87,45 @@ def megahertz_text(number: int) -> str:
 
 def seconds_text(number: int) -> str:
     """`600` → `10m`."""
-    return next((f"{number // TIME[unit]}{unit}" for unit in ("h", "m") if number and number % TIME[unit] == 0), f"{number}s")
+    return next(
+        (f"{number // TIME[unit]}{unit}" for unit in ("h", "m") if number and number % TIME[unit] == 0),
+        f"{number}s",
+    )
 
 
 def _granted(memory: int) -> int:
     if not memory or memory % GRAIN:
-        raise ValueError(f"vSphere gives a machine memory in multiples of {bytes_text(GRAIN)}, and {bytes_text(memory)} is none; write it with a binary unit, such as 128GiB")
+        raise ValueError(
+            f"vSphere gives a machine memory in multiples of {bytes_text(GRAIN)}, and "
+            f"{bytes_text(memory)} is none; write it with a binary unit, such as 128GiB"
+        )
     return memory
 
 
 def _limit(number: int) -> int:
     if number < MIB:
-        raise ValueError(f"vCenter counts it in MiB, and {bytes_text(number)} is less than one; write such as 128GiB")
+        raise ValueError(
+            f"vCenter counts it in MiB, and {bytes_text(number)} is less than one; write such as 128GiB"
+        )
     return number
 
 
-Bytes = Annotated[int, quantity(BINARY, "128GiB", MIB, ("MiB", "GiB")), Field(ge=0), _written(bytes_text), _schema("128GiB", BINARY, MIB)]
+Bytes = Annotated[
+    int,
+    quantity(BINARY, "128GiB", MIB, ("MiB", "GiB")),
+    Field(ge=0),
+    _written(bytes_text),
+    _schema("128GiB", BINARY, MIB),
+]
 Limit = Annotated[Bytes, AfterValidator(_limit)]
 MachineMemory = Annotated[Bytes, AfterValidator(_granted)]
-Megahertz = Annotated[int, quantity(HERTZ, "48GHz", GIGAHERTZ, ("MHz", "GHz")), Field(ge=0), _written(megahertz_text), _schema("48GHz", HERTZ, GIGAHERTZ)]
+Megahertz = Annotated[
+    int,
+    quantity(HERTZ, "48GHz", GIGAHERTZ, ("MHz", "GHz")),
+    Field(ge=0),
+    _written(megahertz_text),
+    _schema("48GHz", HERTZ, GIGAHERTZ),
+]
 Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
 
 
@@ -106,5 +147,10 @@ def _hex(value: Any) -> Any:
     return value
 
 
-PciId = Annotated[int, BeforeValidator(_hex), Field(ge=0, le=0xFFFF), _written(lambda n: f"0x{n:04x}"),
-                  WithJsonSchema({"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{1,4}$", "examples": ["0x10de"]})]
+PciId = Annotated[
+    int,
+    BeforeValidator(_hex),
+    Field(ge=0, le=0xFFFF),
+    _written(lambda n: f"0x{n:04x}"),
+    WithJsonSchema({"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{1,4}$", "examples": ["0x10de"]}),
+]

@@ -1,4 +1,6 @@
-"""YAML text → nodes with their places. Scalars stay text, nothing is ever constructed, everything is bounded."""
+"""YAML text → nodes with their places. Scalars stay text, nothing is ever constructed, everything is
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ DEEPEST = 64  # collections within collections
 MOST = 250_000  # nodes once every alias stands for what it names
 LONGEST_KEY = 512  # characters
 SHOWN = 160  # characters of a line, behind its place, that an error shows
-LITERAL = re.compile(r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*")  # a password typed in
-HINT = re.compile(r"pas|paw|pwd|_pw|secret|pepper")  # what LITERAL needs; nearly no line has it, and this is told far faster
+LITERAL = re.compile(
+    r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*"
+)  # a password typed in
+HINT = re.compile(
+    r"pas|paw|pwd|_pw|secret|pepper"
+)  # what LITERAL needs; nearly no line has it, and this is told far faster
 ZEROS = re.compile(r"(?<![\w.:/-])[-+]?0\d+(?![\w.:/-])")
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -54,18 +60,24 @@ class Source:
 
     @functools.cached_property
     def zeros(self) -> bool:
-        """Whether a number may stand in it that begins with a zero: seldom, so that nobody else has to look."""
+        """Whether a number may stand in it that begins with a zero: seldom, so that nobody else has to
+        look.
+        """
         return bool(ZEROS.search(self.text))
 
     def place(self, mark: Mark) -> Place:
-        """The place of a mark, with its line as an error shows it: no control characters, nothing that may be a password."""
+        """The place of a mark, with its line as an error shows it: no control characters, nothing that may be
+        a password.
+        """
         line, lines = mark.line, self.lines
         text = _shown(lines[line][: mark.column + SHOWN]) if line < len(lines) else ""
         return Place(self.file, line + 1, mark.column + 1, text)
 
 
 class Node(NamedTuple):
-    """A value and where it stands. `value`: text, None, a list of nodes, or a dict of text → Entry. `plainly`: text without quotes, of which YAML makes numbers and booleans."""
+    """A value and where it stands. `value`: text, None, a list of nodes, or a dict of text → Entry.
+    `plainly`: text without quotes, of which YAML makes numbers and booleans.
+    """
 
     source: Source
     mark: Mark
@@ -115,7 +127,9 @@ class Frame:
 
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
-    """The root of the one document in `text` (None where it is empty), and what is wrong with it. Unreadable."""
+    """The root of the one document in `text` (None where it is empty), and what is wrong with it.
+    Unreadable.
+    """
     composer = _composed(_Composer(file, text))
     return composer.root, composer.problems
 
@@ -128,7 +142,9 @@ def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
 
 def _composed(composer: _Composer) -> _Composer:
     try:
-        for event in iter(LOADER(composer.source.text).get_event, None):  # as `yaml.parse`, which asks for each of them twice
+        for event in iter(
+            LOADER(composer.source.text).get_event, None
+        ):  # as `yaml.parse`, which asks for each of them twice
             if take := _TAKES.get(type(event)):
                 take(composer, event)
     except yaml.MarkedYAMLError as error:
@@ -162,17 +178,31 @@ class _Composer:
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's words are good; its place is where it noticed, its context where the trouble began."""
-        began = f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
+        began = (
+            f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
+        )
         why = " ".join(part for part in (error.context, began) if part).strip()
-        tab = any("\t" in line[: len(line) - len(line.lstrip())] for line in self.source.text.splitlines()[: (error.problem_mark or _START).line + 1])
-        return Problem(f"this is not YAML: {error.problem}", self.source.place(error.problem_mark or _START), why,
-                       "indent with blanks, not tabs" if tab else "")
+        tab = any(
+            "\t" in line[: len(line) - len(line.lstrip())]
+            for line in self.source.text.splitlines()[: (error.problem_mark or _START).line + 1]
+        )
+        return Problem(
+            f"this is not YAML: {error.problem}",
+            self.source.place(error.problem_mark or _START),
+            why,
+            "indent with blanks, not tabs" if tab else "",
+        )
 
     def character(self, position: int) -> Problem:
         """A control character, which YAML doesn't allow."""
         before = self.source.text.encode()[:position].decode(errors="ignore")
         last = before.rpartition("\n")[2]
-        return Problem("a control character stands here", self.source.place(_Mark(before.count("\n"), len(last))), "YAML allows none", "delete it")
+        return Problem(
+            "a control character stands here",
+            self.source.place(_Mark(before.count("\n"), len(last))),
+            "YAML allows none",
+            "delete it",
+        )
 
     def _say(self, what: str, mark: Mark, why: str = "", next: str = "") -> None:
         self.problems.append(Problem(what, self.source.place(mark), why, next))
@@ -185,7 +215,12 @@ class _Composer:
         self.documents += 1
         self.anchors.clear()
         if self.documents > 1 and not self.several:
-            self._refuse("a second document begins here", event.start_mark, "a site file is one document", "delete the line ---, or make it a file of its own")
+            self._refuse(
+                "a second document begins here",
+                event.start_mark,
+                "a site file is one document",
+                "delete the line ---, or make it a file of its own",
+            )
 
     def alias(self, event: Any) -> None:
         """What an anchor names, once more."""
@@ -235,7 +270,11 @@ class _Composer:
         for mark, merged in frame.merges:
             for source in _mappings(merged):
                 if source is None:
-                    self._say("<<: takes a mapping, or a list of mappings", mark, next="name an anchor of a mapping, such as <<: *defaults")
+                    self._say(
+                        "<<: takes a mapping, or a list of mappings",
+                        mark,
+                        next="name an anchor of a mapping, such as <<: *defaults",
+                    )
                     continue
                 for key, entry in source.items():
                     frame.value.setdefault(key, entry)
@@ -272,23 +311,38 @@ class _Composer:
             return
         key = key.removeprefix("\0")
         if (first := frame.value.get(key)) is not None:
-            self._say(f"the key {key} stands twice", mark, f"first in line {first.at.line}", "keep one of them")
+            self._say(
+                f"the key {key} stands twice", mark, f"first in line {first.at.line}", "keep one of them"
+            )
             return
         frame.value[key] = _entry((mark, node))
 
     def _count(self, values: int, mark: Mark) -> None:
         self.total += values
         if self.total > MOST:
-            self._refuse(f"the file holds more than {MOST:,} values up to here", mark, "its aliases are counted as what they stand for")
+            self._refuse(
+                f"the file holds more than {MOST:,} values up to here",
+                mark,
+                "its aliases are counted as what they stand for",
+            )
 
     def _check_key(self, key: str, mark: Mark) -> None:
         if len(key) > LONGEST_KEY or not key.isprintable():
-            what = f"a key has {len(key)} characters" if key.isprintable() else "a key holds a character that can't be seen"
+            what = (
+                f"a key has {len(key)} characters"
+                if key.isprintable()
+                else "a key holds a character that can't be seen"
+            )
             self._refuse(what, mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
 
     def _no_tag(self, event: Any) -> None:
         if event.tag not in (None, "!"):
-            self._say(f"the tag {event.tag} is not allowed", event.start_mark, "a site holds plain values only", "write the value itself, or a reference such as {env: NAME}")
+            self._say(
+                f"the tag {event.tag} is not allowed",
+                event.start_mark,
+                "a site holds plain values only",
+                "write the value itself, or a reference such as {env: NAME}",
+            )
 
 
 def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
@@ -296,7 +350,9 @@ def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
         yield source.value if isinstance(source.value, dict) else None
 
 
-_node: Callable[[tuple[Any, ...]], Node] = functools.partial(tuple.__new__, Node)  # most of reading a site is the making of these, twice as fast so
+_node: Callable[[tuple[Any, ...]], Node] = functools.partial(
+    tuple.__new__, Node
+)  # most of reading a site is the making of these, twice as fast so
 _entry: Callable[[tuple[Any, ...]], Entry] = functools.partial(tuple.__new__, Entry)
 
 
@@ -308,7 +364,11 @@ class _Mark:
 _START = _Mark(0, 0)
 
 _TAKES: Mapping[type[yaml.Event], Callable[[_Composer, Any], None]] = {
-    yaml.DocumentStartEvent: _Composer.begin, yaml.AliasEvent: _Composer.alias, yaml.ScalarEvent: _Composer.scalar,
-    yaml.MappingStartEvent: _Composer.mapping, yaml.MappingEndEvent: _Composer.mapping_end,
-    yaml.SequenceStartEvent: _Composer.sequence, yaml.SequenceEndEvent: _Composer.sequence_end,
+    yaml.DocumentStartEvent: _Composer.begin,
+    yaml.AliasEvent: _Composer.alias,
+    yaml.ScalarEvent: _Composer.scalar,
+    yaml.MappingStartEvent: _Composer.mapping,
+    yaml.MappingEndEvent: _Composer.mapping_end,
+    yaml.SequenceStartEvent: _Composer.sequence,
+    yaml.SequenceEndEvent: _Composer.sequence_end,
 }

@@ -24,14 +24,17 @@ class Approval(enum.StrEnum):
 
 
 def digest(plan: Plan) -> str:
-    """The same for the same steps on the same objects, whatever the machine and the day; also of what a deletion would take along."""
+    """The same for the same steps on the same objects, whatever the machine and the day; also of what a
+    deletion would take along.
+    """
     contents = {str(item.key): list(item.contents) for item in plan.pending if item.contents}
     whole = json.dumps([plan.site, items_data(plan), contents], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(whole.encode()).hexdigest()[:DIGITS]
 
 
 def allowed(plan: Plan, rule: Approval, approved: str = "", *, expected: bool = False) -> Allow | None:
-    """What the plan may do; None: it waits. `expected`: it would undo what the site says may differ for a while, so somebody decides.
+    """What the plan may do; None: it waits. `expected`: it would undo what the site says may differ for a
+    while, so somebody decides.
 
     A plan with problems or blind spots waits for nobody: the apply says why it can't be carried out.
     """

@@ -10,14 +10,23 @@ GROUP, VERSION, KIND, PLURAL = "bfinfra.io", "v1alpha1", "Site", "sites"
 INTERVAL = r"^([1-9][0-9]*)(m|h|d)$"
 FILE = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$"
 KEY_OF: Schema = {
-    "type": "object", "required": ["name", "key"],
-    "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 253}, "key": {"type": "string", "minLength": 1, "maxLength": 253}},
+    "type": "object",
+    "required": ["name", "key"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 253},
+        "key": {"type": "string", "minLength": 1, "maxLength": 253},
+    },
 }
 CONDITION: Schema = {
-    "type": "object", "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+    "type": "object",
+    "required": ["type", "status", "reason", "message", "lastTransitionTime"],
     "properties": {
-        "type": {"type": "string"}, "status": {"type": "string", "enum": ["True", "False", "Unknown"]}, "reason": {"type": "string"}, "message": {"type": "string"},
-        "observedGeneration": {"type": "integer", "format": "int64"}, "lastTransitionTime": {"type": "string", "format": "date-time"},
+        "type": {"type": "string"},
+        "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+        "reason": {"type": "string"},
+        "message": {"type": "string"},
+        "observedGeneration": {"type": "integer", "format": "int64"},
+        "lastTransitionTime": {"type": "string", "format": "date-time"},
     },
 }
 COLUMNS = [
@@ -31,17 +40,42 @@ COLUMNS = [
 
 def definition(language: Schema) -> dict[str, Any]:
     """The manifest. `language`: as bfinfra.spec.schema.schema makes it."""
-    whole = {"type": "object", "required": ["spec"], "description": "A GPU site that bfinfra keeps as it is described.",
-             "properties": {"spec": _spec(language), "status": _status()}}
-    version = {"name": VERSION, "served": True, "storage": True, "subresources": {"status": {}}, "additionalPrinterColumns": COLUMNS, "schema": {"openAPIV3Schema": whole}}
-    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": KIND.lower(), "categories": ["bfinfra"]}
-    made: dict[str, Any] = copied({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{PLURAL}.{GROUP}"},
-            "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}})
+    whole = {
+        "type": "object",
+        "required": ["spec"],
+        "description": "A GPU site that bfinfra keeps as it is described.",
+        "properties": {"spec": _spec(language), "status": _status()},
+    }
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": COLUMNS,
+        "schema": {"openAPIV3Schema": whole},
+    }
+    names = {
+        "kind": KIND,
+        "listKind": f"{KIND}List",
+        "plural": PLURAL,
+        "singular": KIND.lower(),
+        "categories": ["bfinfra"],
+    }
+    made: dict[str, Any] = copied(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{PLURAL}.{GROUP}"},
+            "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
+        }
+    )
     return made
 
 
 def copied(node: Any) -> Any:
-    """The same without anything shared: YAML would write anchors, and a reader of manifests stumbles over them."""
+    """The same without anything shared: YAML would write anchors, and a reader of manifests stumbles over
+    them.
+    """
     if isinstance(node, dict):
         return {key: copied(value) for key, value in node.items()}
     return [copied(each) for each in node] if isinstance(node, list | tuple) else node
@@ -51,22 +85,70 @@ def _spec(language: Schema) -> Schema:
     only = "exactly one of " + " and ".join(ways := ("secretKeyRef", "configMapKeyRef"))
     one = {"oneOf": [{"required": [way]} for way in ways]}
     return {
-        "type": "object", "required": ["site"],
+        "type": "object",
+        "required": ["site"],
         "properties": {
             "site": _site(language),
-            "interval": {"type": "string", "pattern": INTERVAL, "maxLength": 6, "default": "1h", "description": "How often it is looked at: 15m, 1h, 1d."},
-            "approval": {"type": "string", "enum": ["Always", "Disruptive", "Never"], "default": "Disruptive",
-                         "description": "Which plans wait for the annotation bfinfra.io/approve with their digest: all, what deletes or disrupts, or none."},
-            "deletion": {"type": "string", "enum": ["Destroy", "Keep"], "default": "Destroy",
-                         "description": "What becomes of the things that the site made when this object is deleted."},
-            "suspend": {"type": "boolean", "default": False, "description": "Nothing is looked at and nothing done while this is true."},
-            "claim": {"type": "string", "maxLength": 253, "description": "A PersistentVolumeClaim for the journal and for what drift checks remember."},
-            "env": {"type": "object", "maxProperties": 100, "description": "Variables that {env: NAME} in the site names.",
-                    "additionalProperties": {"type": "object", "description": only, "properties": dict.fromkeys(ways, KEY_OF), **one}},
-            "files": {"type": "object", "maxProperties": 100, "description": "Files that the site names, by their path; site.yaml is the site's own.",
-                      "x-kubernetes-validations": [{"rule": f"self.all(path, path.matches('{FILE}') && path != 'site.yaml')",
-                                                    "message": "a file's path is relative, without .. in it, and not site.yaml"}],
-                      "additionalProperties": {"type": "object", "description": only, "properties": dict.fromkeys(ways, KEY_OF), **one}},
+            "interval": {
+                "type": "string",
+                "pattern": INTERVAL,
+                "maxLength": 6,
+                "default": "1h",
+                "description": "How often it is looked at: 15m, 1h, 1d.",
+            },
+            "approval": {
+                "type": "string",
+                "enum": ["Always", "Disruptive", "Never"],
+                "default": "Disruptive",
+                "description": (
+                    "Which plans wait for the annotation bfinfra.io/approve with their digest: all, what "
+                    "deletes or disrupts, or none."
+                ),
+            },
+            "deletion": {
+                "type": "string",
+                "enum": ["Destroy", "Keep"],
+                "default": "Destroy",
+                "description": "What becomes of the things that the site made when this object is deleted.",
+            },
+            "suspend": {
+                "type": "boolean",
+                "default": False,
+                "description": "Nothing is looked at and nothing done while this is true.",
+            },
+            "claim": {
+                "type": "string",
+                "maxLength": 253,
+                "description": "A PersistentVolumeClaim for the journal and for what drift checks remember.",
+            },
+            "env": {
+                "type": "object",
+                "maxProperties": 100,
+                "description": "Variables that {env: NAME} in the site names.",
+                "additionalProperties": {
+                    "type": "object",
+                    "description": only,
+                    "properties": dict.fromkeys(ways, KEY_OF),
+                    **one,
+                },
+            },
+            "files": {
+                "type": "object",
+                "maxProperties": 100,
+                "description": "Files that the site names, by their path; site.yaml is the site's own.",
+                "x-kubernetes-validations": [
+                    {
+                        "rule": f"self.all(path, path.matches('{FILE}') && path != 'site.yaml')",
+                        "message": "a file's path is relative, without .. in it, and not site.yaml",
+                    }
+                ],
+                "additionalProperties": {
+                    "type": "object",
+                    "description": only,
+                    "properties": dict.fromkeys(ways, KEY_OF),
+                    **one,
+                },
+            },
         },
     }
 
@@ -74,9 +156,22 @@ def _spec(language: Schema) -> Schema:
 def _site(language: Schema) -> Schema:
     definitions = language["definitions"]
     made = {name: structural(each, definitions) for name, each in language["properties"].items()}
-    fixed = {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a site keeps its name: everything that was made carries it"}], "maxLength": 63}
+    fixed = {
+        "x-kubernetes-validations": [
+            {
+                "rule": "self == oldSelf",
+                "message": "a site keeps its name: everything that was made carries it",
+            }
+        ],
+        "maxLength": 63,
+    }
     made["site"] |= fixed
-    return {"type": "object", "required": ["site"], "description": "The site language, as in a site's file.", "properties": made}
+    return {
+        "type": "object",
+        "required": ["site"],
+        "description": "The site language, as in a site's file.",
+        "properties": made,
+    }
 
 
 def _status() -> Schema:
@@ -88,10 +183,26 @@ def _status() -> Schema:
         "properties": {
             "observedGeneration": {"type": "integer", "format": "int64"},
             "resources": {"type": "integer", "description": "How many the site has."},
-            "plan": {"type": "object", "description": "What waits to be approved.",
-                     "properties": {"digest": text, "count": {"type": "integer"}, "destroy": {"type": "boolean"}, "changes": {"type": "array", "items": change}}},
-            "drift": {"type": "object", "description": "What the world moved.",
-                      "properties": {"count": {"type": "integer"}, "found": {"type": "array", "items": drifted}}},
-            "conditions": {"type": "array", "items": CONDITION, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+            "plan": {
+                "type": "object",
+                "description": "What waits to be approved.",
+                "properties": {
+                    "digest": text,
+                    "count": {"type": "integer"},
+                    "destroy": {"type": "boolean"},
+                    "changes": {"type": "array", "items": change},
+                },
+            },
+            "drift": {
+                "type": "object",
+                "description": "What the world moved.",
+                "properties": {"count": {"type": "integer"}, "found": {"type": "array", "items": drifted}},
+            },
+            "conditions": {
+                "type": "array",
+                "items": CONDITION,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+            },
         },
     }

@@ -1,4 +1,6 @@
-"""What to do about a Site now. Pure: the same site, Jobs and time give the same answer, whoever leads and however often it began anew."""
+"""What to do about a Site now. Pure: the same site, Jobs and time give the same answer, whoever leads and
+however often it began anew.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ GRACE = 20  # seconds that a pod's last words may come after its Job ended
 
 @dataclass(frozen=True)
 class Look:
-    """A Job of a Site. `key`: what it was made for; times in seconds since the epoch; `ended`: 0 while it runs; `why`: as the Job says it failed."""
+    """A Job of a Site. `key`: what it was made for; times in seconds since the epoch; `ended`: 0 while it
+    runs; `why`: as the Job says it failed.
+    """
 
     name: str
     key: str
@@ -73,8 +77,12 @@ Decision = Hold | Release | Refuse | Stamp | Wait
 NEVER = Wait(float("inf"))
 
 
-def decide(wanted: Wanted, looks: Sequence[Look], now: float, *, taken: str = "", unfit: str = "") -> Decision:
-    """One thing at a time. `taken`: whose the site's name is already, so that what stands in the world is not this Site's; `unfit`: why no Job can carry it."""
+def decide(
+    wanted: Wanted, looks: Sequence[Look], now: float, *, taken: str = "", unfit: str = ""
+) -> Decision:
+    """One thing at a time. `taken`: whose the site's name is already, so that what stands in the world is not
+    this Site's; `unfit`: why no Job can carry it.
+    """
     if wanted.deleting and (leaves := _leaving(wanted, looks, now, taken)):
         return leaves
     if wanted.suspend:
@@ -119,7 +127,9 @@ def period(wanted: Wanted, last: Look | None) -> int:
 
 
 def opened(uid: str, every: int, now: float) -> float:
-    """When the span began that `now` is in. Each site's spans begin at a time of its own, so that a thousand sites don't start together."""
+    """When the span began that `now` is in. Each site's spans begin at a time of its own, so that a thousand
+    sites don't start together.
+    """
     offset = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big") % every
     return (int(now) - offset) // every * every + offset
 

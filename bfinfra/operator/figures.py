@@ -22,9 +22,22 @@ class Figures:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._waited = Histogram("bfinfra_look_wait_seconds", "From when a look at a Site was due to when its Job was made.", buckets=SECONDS, registry=self.registry)
-        self._seconds = Histogram("bfinfra_look_seconds", "How long looks and applies took.", ["phase"], buckets=SECONDS, registry=self.registry)
-        self._looks = Counter("bfinfra_looks", "Looks by how they ended.", ["outcome"], registry=self.registry)
+        self._waited = Histogram(
+            "bfinfra_look_wait_seconds",
+            "From when a look at a Site was due to when its Job was made.",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "bfinfra_look_seconds",
+            "How long looks and applies took.",
+            ["phase"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._looks = Counter(
+            "bfinfra_looks", "Looks by how they ended.", ["outcome"], registry=self.registry
+        )
 
     def waited(self, seconds: float) -> None:
         """A Job was made so long after it was due."""
@@ -37,7 +50,9 @@ class Figures:
             if seconds:
                 self._seconds.labels(phase).observe(seconds)
 
-    def show(self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]) -> None:
+    def show(
+        self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]
+    ) -> None:
         """Called once; `rows` and the others each time that somebody asks."""
         self.registry.register(_Sites(rows, running, leading))
 
@@ -45,7 +60,9 @@ class Figures:
 class _Sites(Collector):
     """Read when asked: a Site that is gone has no figures."""
 
-    def __init__(self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]) -> None:
+    def __init__(
+        self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]
+    ) -> None:
         self._rows, self._running, self._leading = rows, running, leading
 
     def collect(self) -> Iterator[Metric]:
@@ -74,9 +91,14 @@ def _of_status(rows: list[Row]) -> Iterator[Metric]:
 
 
 def _of_looks(rows: list[Row]) -> Iterator[Metric]:
-    last = _family("bfinfra_site_last_look_timestamp_seconds", "When the last look that left a result began; not of suspended Sites.")
+    last = _family(
+        "bfinfra_site_last_look_timestamp_seconds",
+        "When the last look that left a result began; not of suspended Sites.",
+    )
     seconds = _family("bfinfra_site_look_seconds", "How long it took.")
-    certificates = _family("bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate ends.", "server")
+    certificates = _family(
+        "bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate ends.", "server"
+    )
     tokens = _family("bfinfra_token_expiry_timestamp_seconds", "When a Bitfusion token ends.", "token")
     for wanted, result, began in rows:
         if result is None:

@@ -1,4 +1,6 @@
-"""The Job for one look at one Site. Its pod holds no right in the cluster: the site comes in an annotation, the result goes in the termination message."""
+"""The Job for one look at one Site. Its pod holds no right in the cluster: the site comes in an annotation,
+the result goes in the termination message.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ from bfinfra.operator.manifest import API
 from bfinfra.operator.wanted import Wanted
 from bfinfra.render.schedule import MOUNT, SAFE, STATE
 
-LABELS = {"app.kubernetes.io/name": "bfinfra", "app.kubernetes.io/component": "look", "app.kubernetes.io/managed-by": "bfinfra-operator"}
+LABELS = {
+    "app.kubernetes.io/name": "bfinfra",
+    "app.kubernetes.io/component": "look",
+    "app.kubernetes.io/managed-by": "bfinfra-operator",
+}
 UID, KEY, ORDER = f"{GROUP}/site-uid", f"{GROUP}/key", f"{GROUP}/order"
 SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
 RESULT = "/dev/termination-log"
 LONGEST = 4 * 3600  # seconds of a look: an appliance may have to be uploaded
-KEPT = 600  # seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
+# seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
+KEPT = 600
 LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations hold 256 KiB in all
 
 
@@ -39,19 +46,42 @@ def text(wanted: Wanted) -> str:
 
 def unfit(wanted: Wanted) -> str:
     """Why no Job can carry the site; "" where one can."""
-    return f"the site has {wanted.size} bytes, and a Job carries at most {LARGEST}; make several of it" if wanted.size > LARGEST else ""
+    return (
+        f"the site has {wanted.size} bytes, and a Job carries at most {LARGEST}; make several of it"
+        if wanted.size > LARGEST
+        else ""
+    )
 
 
 def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
     """The Job `name`."""
     labels = {**LABELS, UID: wanted.uid, KEY: wanted.key, ORDER: "destroy" if wanted.deleting else "keep"}
-    owner = {"apiVersion": API, "kind": "Site", "name": wanted.name, "uid": wanted.uid, "controller": True, "blockOwnerDeletion": False}
+    owner = {
+        "apiVersion": API,
+        "kind": "Site",
+        "name": wanted.name,
+        "uid": wanted.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
     return {
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "namespace": wanted.namespace, "labels": labels, "annotations": {GENERATION: str(wanted.generation)}, "ownerReferences": [owner]},
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": wanted.namespace,
+            "labels": labels,
+            "annotations": {GENERATION: str(wanted.generation)},
+            "ownerReferences": [owner],
+        },
         "spec": {
-            "backoffLimit": 1, "activeDeadlineSeconds": LONGEST, "ttlSecondsAfterFinished": wanted.interval + KEPT,
-            "template": {"metadata": {"labels": labels, "annotations": {SITE: text(wanted)}}, "spec": _pod(wanted, mould)},
+            "backoffLimit": 1,
+            "activeDeadlineSeconds": LONGEST,
+            "ttlSecondsAfterFinished": wanted.interval + KEPT,
+            "template": {
+                "metadata": {"labels": labels, "annotations": {SITE: text(wanted)}},
+                "spec": _pod(wanted, mould),
+            },
         },
     }
 
@@ -59,22 +89,58 @@ def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
 def _pod(wanted: Wanted, mould: Mould) -> dict[str, Any]:
     state = {"persistentVolumeClaim": {"claimName": wanted.claim}} if wanted.claim else {"emptyDir": {}}
     container = {
-        "name": "look", "image": mould.image, "args": _args(wanted), "terminationMessagePath": RESULT, "terminationMessagePolicy": "FallbackToLogsOnError",
-        "env": [{"name": "BFINFRA_STATE_HOME", "value": STATE}, {"name": "HOME", "value": STATE}, {"name": "TMPDIR", "value": STATE}, *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items())],
-        "volumeMounts": [{"name": "site", "mountPath": MOUNT, "readOnly": True}, {"name": "state", "mountPath": STATE}],
-        "resources": {"requests": {"cpu": mould.cpu, "memory": mould.memory}, "limits": {"memory": mould.most}}, "securityContext": SAFE,
+        "name": "look",
+        "image": mould.image,
+        "args": _args(wanted),
+        "terminationMessagePath": RESULT,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "env": [
+            {"name": "BFINFRA_STATE_HOME", "value": STATE},
+            {"name": "HOME", "value": STATE},
+            {"name": "TMPDIR", "value": STATE},
+            *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items()),
+        ],
+        "volumeMounts": [
+            {"name": "site", "mountPath": MOUNT, "readOnly": True},
+            {"name": "state", "mountPath": STATE},
+        ],
+        "resources": {
+            "requests": {"cpu": mould.cpu, "memory": mould.memory},
+            "limits": {"memory": mould.most},
+        },
+        "securityContext": SAFE,
     }
     return {
-        "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         **({"imagePullSecrets": [{"name": name} for name in mould.pull]} if mould.pull else {}),
         "containers": [container],
-        "volumes": [{"name": "site", "projected": {"defaultMode": 0o440, "sources": _sources(wanted)}}, {"name": "state", **state}],
+        "volumes": [
+            {"name": "site", "projected": {"defaultMode": 0o440, "sources": _sources(wanted)}},
+            {"name": "state", **state},
+        ],
     }
 
 
 def _args(wanted: Wanted) -> list[str]:
-    args = ["operator", "job", "--site", f"{MOUNT}/site.yaml", "--result", RESULT, "--approval", str(wanted.approval)]
+    args = [
+        "operator",
+        "job",
+        "--site",
+        f"{MOUNT}/site.yaml",
+        "--result",
+        RESULT,
+        "--approval",
+        str(wanted.approval),
+    ]
     if wanted.approved:
         args += ["--approved", wanted.approved]
     if wanted.deleting:
@@ -83,11 +149,21 @@ def _args(wanted: Wanted) -> list[str]:
 
 
 def _sources(wanted: Wanted) -> list[dict[str, Any]]:
-    """The site, and one source a file: the kubelet puts them into one folder, and a Secret that isn't there keeps the pod waiting."""
-    own = {"downwardAPI": {"items": [{"path": "site.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]}}
+    """The site, and one source a file: the kubelet puts them into one folder, and a Secret that isn't there
+    keeps the pod waiting.
+    """
+    own = {
+        "downwardAPI": {
+            "items": [{"path": "site.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]
+        }
+    }
     return [own, *(_source(path, given) for path, given in wanted.files.items())]
 
 
 def _source(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    way, ref = ("secret", given["secretKeyRef"]) if "secretKeyRef" in given else ("configMap", given["configMapKeyRef"])
+    way, ref = (
+        ("secret", given["secretKeyRef"])
+        if "secretKeyRef" in given
+        else ("configMap", given["configMapKeyRef"])
+    )
     return {way: {"name": ref["name"], "items": [{"key": ref["key"], "path": path}]}}

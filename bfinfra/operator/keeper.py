@@ -1,4 +1,6 @@
-"""Keeps the Sites of a cluster: knows what is there, decides about each, and writes what was decided. One leads at a time."""
+"""Keeps the Sites of a cluster: knows what is there, decides about each, and writes what was decided. One
+leads at a time.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster
 
 WRITERS = 8  # threads that speak to the API server
-AGAIN, DOUBLED, TOLD = 5.0, 6, 3  # seconds after which what the API server refused is tried again, how often that doubles, and with which refusal it is told
+AGAIN, DOUBLED, TOLD = (
+    5.0,
+    6,
+    3,
+    # seconds after which what the API server refused is tried again, how often that doubles, and with which
+    # refusal it is told
+)
 RENEWED = 300.0  # seconds between two readings of everything
 SETTLED = 60.0  # seconds that a Job just made may be missing in a list
 TICK = 0.05  # seconds: what comes in a burst is looked at together
@@ -40,9 +48,9 @@ log = logging.getLogger("bfinfra.operator")
 
 @dataclass
 class Held:
-    """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the status; `misses`: passing failures in a row;
-    `result`: the last that there was, of the look that began at `looked`;
-    `refusals`: how often in a row the API server did not take what was to be written;
+    """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the
+    status; `misses`: passing failures in a row; `result`: the last that there was, of the look that began
+    at `looked`; `refusals`: how often in a row the API server did not take what was to be written;
     `stuck`: why the pod of its look does not start.
     """
 
@@ -59,9 +67,10 @@ class Held:
 
 @dataclass
 class Keeper:
-    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `spaces`: namespaces, "" = all; `old`: names of looks that were over before this process began;
-    `queue`: whose Job waits for another's end, and since when it could have begun;
-    `names`: a site's name → uids of the Sites that are called so.
+    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `spaces`: namespaces,
+    "" = all; `old`: names of looks that were over before this process began; `queue`: whose Job waits for
+    another's end, and since when it could have begun; `names`: a site's name → uids of the Sites that are
+    called so.
     """
 
     api: Cluster
@@ -79,7 +88,9 @@ class Keeper:
     _wake: threading.Event = field(default_factory=threading.Event)
 
     def site(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
-        """A Site was made, changed, or is gone. Its status is what this process wrote last, whatever an older event says."""
+        """A Site was made, changed, or is gone. Its status is what this process wrote last, whatever an older
+        event says.
+        """
         wanted = Wanted.of(body)
         with self._lock:
             if gone:
@@ -130,7 +141,9 @@ class Keeper:
             self.old = {look.name for _, look in self.looks if look.ended}
 
     def renew(self) -> None:
-        """All Jobs and pods anew: an event that was lost with its watch would keep a Site waiting for ever. RemoteError."""
+        """All Jobs and pods anew: an event that was lost with its watch would keep a Site waiting for ever.
+        RemoteError.
+        """
         began = self.clock()
         jobs = [body for space in self.spaces for body in self.api.list("batch/v1", "Job", space, SELECTOR)]
         there = {(seen.uid(body), body["metadata"]["name"]) for body in jobs}
@@ -178,7 +191,9 @@ class Keeper:
         """Whose turn it is, those first that wait longest; from now on they are busy."""
         with self._lock:
             now = self.clock()
-            found = sorted((held.due, uid) for uid, held in self.sites.items() if not held.busy and held.due <= now)
+            found = sorted(
+                (held.due, uid) for uid, held in self.sites.items() if not held.busy and held.due <= now
+            )
             for _, uid in found:
                 self.sites[uid].busy = True
             return [uid for _, uid in found]
@@ -209,7 +224,12 @@ class Keeper:
             last = latest(looks)
             if last and last.over(now) and last.name != held.recorded:
                 return partial(self._record, held, last)
-            if held.stuck and last and not last.ended and (act := self._says(held, Result(Outcome.LOST, held.stuck))):
+            if (
+                held.stuck
+                and last
+                and not last.ended
+                and (act := self._says(held, Result(Outcome.LOST, held.stuck)))
+            ):
                 return act
             made = decide(held.wanted, looks, now, taken=self._taken(held.wanted), unfit=unfit(held.wanted))
             if isinstance(made, Stamp) and self.active() >= self.limit:
@@ -231,7 +251,10 @@ class Keeper:
                 return None
             case Stamp(name, due):
                 self.figures.waited(max(0.0, self.clock() - self.queue.pop(held.wanted.uid, due)))
-                self.looks.put(held.wanted.uid, Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting))
+                self.looks.put(
+                    held.wanted.uid,
+                    Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting),
+                )
                 return partial(self._stamp, held, name)
             case Refuse(why):
                 held.due = float("inf")
@@ -239,13 +262,21 @@ class Keeper:
             case Hold():
                 return partial(self._finalizers, held, (*held.wanted.finalizers, FINALIZER))
             case Release():
-                return partial(self._finalizers, held, tuple(each for each in held.wanted.finalizers if each != FINALIZER))
+                return partial(
+                    self._finalizers,
+                    held,
+                    tuple(each for each in held.wanted.finalizers if each != FINALIZER),
+                )
         raise AssertionError(made)
 
     def _says(self, held: Held, found: Result) -> Callable[[], None] | None:
         """Put into the status what no look found; None where it stands there already."""
         said = Look("", "", 0, held.wanted.generation, result=found)
-        return partial(self._write, held, said) if difference(held.wanted.status, after(held.wanted, said, "")) else None
+        return (
+            partial(self._write, held, said)
+            if difference(held.wanted.status, after(held.wanted, said, ""))
+            else None
+        )
 
     def active(self) -> int:
         """How many Jobs run."""
@@ -259,9 +290,14 @@ class Keeper:
     def _taken(self, wanted: Wanted) -> str:
         """Two Sites of one name would each take what the other made for its own."""
         rivals = [self.sites[uid].wanted for uid in self.names.get(wanted.called, ()) if uid != wanted.uid]
-        first = min(((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2])
+        first = min(
+            ((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2]
+        )
         if first and first[:2] < (wanted.created, wanted.uid):
-            return f"the Site {first[2].namespace}/{first[2].name} is called {wanted.called}, too; write another name under site:"
+            return (
+                f"the Site {first[2].namespace}/{first[2].name} is called {wanted.called}, too; write "
+                "another name under site:"
+            )
         return ""
 
     def _stamp(self, held: Held, name: str) -> None:
@@ -275,7 +311,9 @@ class Keeper:
             raise
 
     def _record(self, held: Held, look: Look) -> None:
-        """A look's result; one failure that may pass is no news where all was well. An approval that was made use of goes first: it must not be there for the next plan."""
+        """A look's result; one failure that may pass is no news where all was well. An approval that was made
+        use of goes first: it must not be there for the next plan.
+        """
         found = look.found
         if found.approved and held.wanted.approve == found.approved:
             self._patched(held, {"metadata": {"annotations": {APPROVE: None}}})
@@ -290,33 +328,60 @@ class Keeper:
 
     def _write(self, held: Held, look: Look) -> None:
         wanted, before = held.wanted, held.wanted.status
-        new = after(wanted, look, dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        new = after(
+            wanted, look, dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        )
         changed = difference(before, new)
         version = wanted.version
         with contextlib.suppress(Missing):  # it was deleted meanwhile
             if changed:
-                version = str(self.api.patch_status(API, KIND, wanted.name, changed, wanted.namespace)["metadata"]["resourceVersion"])
+                version = str(
+                    self.api.patch_status(API, KIND, wanted.name, changed, wanted.namespace)["metadata"][
+                        "resourceVersion"
+                    ]
+                )
             for each in news(before, new, look.found) if changed or look.name not in self.old else ():
                 self._tell(wanted, each)
         with self._lock:
-            held.wanted = replace(held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version)
+            held.wanted = replace(
+                held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version
+            )
 
     def _tell(self, wanted: Wanted, said: News) -> None:
         """An Event, and a line of the log. An Event that can't be made stops nothing."""
         log.info("%s/%s %s: %s", wanted.namespace, wanted.name, said.reason, said.message)
-        about = {"apiVersion": API, "kind": KIND, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
+        about = {
+            "apiVersion": API,
+            "kind": KIND,
+            "namespace": wanted.namespace,
+            "name": wanted.name,
+            "uid": wanted.uid,
+        }
         now = dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         with contextlib.suppress(BfinfraError):
-            self.api.create({
-                "apiVersion": "v1", "kind": "Event", "metadata": {"generateName": f"{wanted.name[:200]}.", "namespace": wanted.namespace}, "involvedObject": about,
-                "type": said.kind, "reason": said.reason, "message": said.message[:1024], "source": {"component": "bfinfra-operator"},
-                "reportingComponent": "bfinfra.io/operator", "firstTimestamp": now, "lastTimestamp": now, "count": 1,
-            })
+            self.api.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {"generateName": f"{wanted.name[:200]}.", "namespace": wanted.namespace},
+                    "involvedObject": about,
+                    "type": said.kind,
+                    "reason": said.reason,
+                    "message": said.message[:1024],
+                    "source": {"component": "bfinfra-operator"},
+                    "reportingComponent": "bfinfra.io/operator",
+                    "firstTimestamp": now,
+                    "lastTimestamp": now,
+                    "count": 1,
+                }
+            )
 
     def _finalizers(self, held: Held, finalizers: tuple[str, ...]) -> None:
         """Only on what was seen: somebody else's finalizer must not get lost."""
         with contextlib.suppress(Missing):
-            self._patched(held, {"metadata": {"finalizers": list(finalizers), "resourceVersion": held.wanted.version}})
+            self._patched(
+                held, {"metadata": {"finalizers": list(finalizers), "resourceVersion": held.wanted.version}}
+            )
 
     def _patched(self, held: Held, body: Mapping[str, Any]) -> None:
         wanted = held.wanted
@@ -341,7 +406,9 @@ class Keeper:
         self._later(uid, self.clock() + AGAIN * 2 ** min(held.refusals - 1, DOUBLED))
         if held.refusals == TOLD:
             with contextlib.suppress(BfinfraError):
-                self._write(held, Look("", "", 0, held.wanted.generation, result=Result(Outcome.LOST, str(error))))
+                self._write(
+                    held, Look("", "", 0, held.wanted.generation, result=Result(Outcome.LOST, str(error)))
+                )
 
     def _later(self, uid: str, at: float) -> None:
         with self._lock:

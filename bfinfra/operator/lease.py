@@ -1,4 +1,6 @@
-"""One of several replicas leads: a Lease that the leader renews, and that another takes once it was not renewed for its whole time."""
+"""One of several replicas leads: a Lease that the leader renews, and that another takes once it was not
+renewed for its whole time.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,21 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster
 
 API, KIND = "coordination.k8s.io/v1", "Lease"
-LASTS, EVERY = 15.0, 4.0  # seconds: a leader that was silent for so long is none; how often it is renewed, and looked at
-GIVEN_UP = 10.0  # seconds without a renewal after which a leader stops by itself, before anybody else may begin
+LASTS, EVERY = (
+    15.0,
+    4.0,
+)  # seconds: a leader that was silent for so long is none; how often it is renewed, and looked at
+GIVEN_UP = (
+    10.0  # seconds without a renewal after which a leader stops by itself, before anybody else may begin
+)
 log = logging.getLogger("bfinfra.operator")
 
 
 @dataclass
 class Lease:
-    """`me`: who asks, different for each replica. Clocks of machines are not compared: what counts is how long ago this process saw the Lease change."""
+    """`me`: who asks, different for each replica. Clocks of machines are not compared: what counts is how
+    long ago this process saw the Lease change.
+    """
 
     api: Cluster
     namespace: str
@@ -74,15 +83,30 @@ class Lease:
     def _taken(self) -> bool:
         found = self.api.get(API, KIND, self.name, self.namespace)
         if found is None:
-            made = self.api.create({"apiVersion": API, "kind": KIND, "metadata": {"name": self.name, "namespace": self.namespace}, "spec": self._spec(0)})
+            made = self.api.create(
+                {
+                    "apiVersion": API,
+                    "kind": KIND,
+                    "metadata": {"name": self.name, "namespace": self.namespace},
+                    "spec": self._spec(0),
+                }
+            )
             return self._own(made)
         spec, now = found.get("spec") or {}, self.clock()
-        holder, seen = str(spec.get("holderIdentity") or ""), (str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or ""))
+        holder, seen = (
+            str(spec.get("holderIdentity") or ""),
+            (str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")),
+        )
         if seen != self._seen:
             self._seen, self._since = seen, now
         if holder not in ("", self.me) and now - self._since < LASTS:
             return False
-        return self._own(self._write(self._spec(int(spec.get("leaseTransitions") or 0) + (holder != self.me)), found["metadata"]["resourceVersion"]))
+        return self._own(
+            self._write(
+                self._spec(int(spec.get("leaseTransitions") or 0) + (holder != self.me)),
+                found["metadata"]["resourceVersion"],
+            )
+        )
 
     def _renewed(self) -> bool:
         return self._own(self._write({"renewTime": _now()}, self._version))
@@ -93,11 +117,23 @@ class Lease:
 
     def _write(self, spec: Mapping[str, Any], version: str) -> dict[str, Any]:
         """Only on what was seen: of two that take it at once, one gets a Conflict."""
-        return self.api.patch(API, KIND, self.name, {"metadata": {"resourceVersion": version}, "spec": dict(spec)}, self.namespace)
+        return self.api.patch(
+            API,
+            KIND,
+            self.name,
+            {"metadata": {"resourceVersion": version}, "spec": dict(spec)},
+            self.namespace,
+        )
 
     def _spec(self, transitions: int) -> dict[str, Any]:
         now = _now()
-        return {"holderIdentity": self.me, "leaseDurationSeconds": int(LASTS), "acquireTime": now, "renewTime": now, "leaseTransitions": transitions}
+        return {
+            "holderIdentity": self.me,
+            "leaseDurationSeconds": int(LASTS),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
 
 
 def _now() -> str:

@@ -1,4 +1,6 @@
-"""All looks that are known, by the Site's uid; how many run is counted as they come and go, for it is asked at every turn."""
+"""All looks that are known, by the Site's uid; how many run is counted as they come and go, for it is asked
+at every turn.
+"""
 
 from __future__ import annotations
 

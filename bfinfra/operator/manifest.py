@@ -16,14 +16,18 @@ API = f"{GROUP}/{VERSION}"
 
 @dataclass(frozen=True)
 class Given:
-    """What a site names outside of itself. `env`: variables; `secrets`: paths → keys of the Secret; `files`: paths → contents for the ConfigMap."""
+    """What a site names outside of itself. `env`: variables; `secrets`: paths → keys of the Secret; `files`:
+    paths → contents for the ConfigMap.
+    """
 
     env: tuple[str, ...]
     secrets: Mapping[str, str]
     files: Mapping[str, bytes]
 
 
-def manifests(name: str, site: Mapping[str, Any], given: Given, *, namespace: str = "", interval: str = "1h") -> list[dict[str, Any]]:
+def manifests(
+    name: str, site: Mapping[str, Any], given: Given, *, namespace: str = "", interval: str = "1h"
+) -> list[dict[str, Any]]:
     """The ConfigMap, where there are files, and the Site; both and the Secret are called `name`."""
     home = {"namespace": namespace} if namespace else {}
     keys = {path: f"file-{number}" for number, path in enumerate(given.files)}
@@ -34,7 +38,12 @@ def manifests(name: str, site: Mapping[str, Any], given: Given, *, namespace: st
         spec["env"] = {each: {"secretKeyRef": {"name": name, "key": each}} for each in given.env}
     if secret or plain:
         spec["files"] = secret | plain
-    made = {"apiVersion": API, "kind": KIND, "metadata": {"name": name, **home}, "spec": {**spec, "site": dict(site)}}
+    made = {
+        "apiVersion": API,
+        "kind": KIND,
+        "metadata": {"name": name, **home},
+        "spec": {**spec, "site": dict(site)},
+    }
     if not keys:
         return [made]
     held = contents({keys[path]: content for path, content in given.files.items()})

@@ -1,4 +1,6 @@
-"""What one look at a site found, as the text that a Job leaves behind: a container's termination message, which Kubernetes keeps up to 4,096 bytes of."""
+"""What one look at a site found, as the text that a Job leaves behind: a container's termination message,
+which Kubernetes keeps up to 4,096 bytes of.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +65,11 @@ class Planned:
 
 @dataclass(frozen=True)
 class Result:
-    """`drifted`, `planned`: how many, of which `moved` and `changes` are as many as fit. `approved`: the digest that was made use of.
+    """`drifted`, `planned`: how many, of which `moved` and `changes` are as many as fit. `approved`: the
+    digest that was made use of.
 
-    `seconds`: how long the look took, and the apply; `certificates`, `tokens`: server or name → when it ends, seconds since the epoch.
+    `seconds`: how long the look took, and the apply; `certificates`, `tokens`: server or name → when it ends,
+    seconds since the epoch.
     """
 
     outcome: Outcome
@@ -87,9 +91,16 @@ class Result:
         """Compact JSON that fits: what is cut are the lists, the longest first, then the dates."""
         found = replace(self, why=self.why[:LONGEST])
         while len(text := _dumped(found)) > LARGEST:
-            longest = max(("moved", "changes", "certificates", "tokens"), key=lambda name: len(_json(getattr(found, name))))
+            longest = max(
+                ("moved", "changes", "certificates", "tokens"),
+                key=lambda name: len(_json(getattr(found, name))),
+            )
             held = getattr(found, longest)
-            rest: dict[str, Any] = {longest: dict(list(held.items())[: len(held) // 2]) if isinstance(held, Mapping) else held[: len(held) // 2]}
+            rest: dict[str, Any] = {
+                longest: dict(list(held.items())[: len(held) // 2])
+                if isinstance(held, Mapping)
+                else held[: len(held) // 2]
+            }
             found = replace(found, **rest)
         return text
 
@@ -101,10 +112,16 @@ class Result:
             if found.pop("v") != VERSION:
                 return None
             read: dict[str, Any] = {
-                "outcome": Outcome(found["outcome"]), "seconds": (float(found["seconds"][0]), float(found["seconds"][1])),
-                "moved": tuple(Moved(*map(str, each)) for each in found["moved"][:MANY]), "changes": tuple(Planned(*map(str, each)) for each in found["changes"][:MANY]),
-                **{name: _dates(found[name]) for name in ("certificates", "tokens")}, **{name: str(found[name]) for name in ("why", "digest", "approved")},
-                **{name: int(found[name]) for name in ("resources", "drifted", "corrected", "planned", "writes")},
+                "outcome": Outcome(found["outcome"]),
+                "seconds": (float(found["seconds"][0]), float(found["seconds"][1])),
+                "moved": tuple(Moved(*map(str, each)) for each in found["moved"][:MANY]),
+                "changes": tuple(Planned(*map(str, each)) for each in found["changes"][:MANY]),
+                **{name: _dates(found[name]) for name in ("certificates", "tokens")},
+                **{name: str(found[name]) for name in ("why", "digest", "approved")},
+                **{
+                    name: int(found[name])
+                    for name in ("resources", "drifted", "corrected", "planned", "writes")
+                },
             }
             return cls(**read)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
@@ -112,7 +129,10 @@ class Result:
 
 
 def _dumped(found: Result) -> str:
-    return json.dumps({"v": VERSION, **{each.name: _plain(getattr(found, each.name)) for each in fields(found)}}, separators=(",", ":"))
+    return json.dumps(
+        {"v": VERSION, **{each.name: _plain(getattr(found, each.name)) for each in fields(found)}},
+        separators=(",", ":"),
+    )
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""The operator as a process: leads or waits, watches, keeps, shows its figures, and lets go when it is stopped."""
+"""The operator as a process: leads or waits, watches, keeps, shows its figures, and lets go when it is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ log = logging.getLogger("bfinfra.operator")
 
 @dataclass(frozen=True)
 class How:
-    """`mould`: without an image it is the pod's own. `namespaces`: those alone; none means all. `lease`: its namespace ("" = the pod's own) and name. `metrics`: address and port."""
+    """`mould`: without an image it is the pod's own. `namespaces`: those alone; none means all. `lease`: its
+    namespace ("" = the pod's own) and name. `metrics`: address and port.
+    """
 
     mould: Mould
     metrics: tuple[str, int]
@@ -42,22 +46,39 @@ class How:
     @property
     def enter(self) -> Callable[[], Access]:
         """Who this is to the API server: read anew for each login."""
-        return (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute())))) if self.kubeconfig else incluster.enter
+        return (
+            (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute()))))
+            if self.kubeconfig
+            else incluster.enter
+        )
 
 
 def run(how: How, stop: threading.Event) -> int:
-    """Until `stop`, or a signal that kopf takes: 0; 1 where it can't go on, as somebody else leads by now, so that whoever watches over it starts it anew. BfinfraError."""
+    """Until `stop`, or a signal that kopf takes: 0; 1 where it can't go on, as somebody else leads by now, so
+    that whoever watches over it starts it anew. BfinfraError.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     namespace = how.lease[0] or incluster.namespace()
     if not namespace:
-        raise BfinfraError(Problem("where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"))
+        raise BfinfraError(
+            Problem(
+                "where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"
+            )
+        )
     how.enter()  # what can't be read now will not be there later
     seam = Seam()
     cluster = Cluster(seam, "the operator's cluster", how.enter)
-    lease = Lease(cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
-    keeper = Keeper(cluster, replace(how.mould, image=how.mould.image or _own_image(cluster, namespace)), how.jobs, how.namespaces or ("",))
+    lease = Lease(
+        cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    )
+    keeper = Keeper(
+        cluster,
+        replace(how.mould, image=how.mould.image or _own_image(cluster, namespace)),
+        how.jobs,
+        how.namespaces or ("",),
+    )
     keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
     server = _served(how, keeper)
     try:
@@ -112,11 +133,24 @@ def _own_image(cluster: Cluster, namespace: str) -> str:
     pod = cluster.get("v1", "Pod", os.environ.get("HOSTNAME") or "nowhere", namespace) or {}
     for container in (pod.get("spec") or {}).get("containers") or ():
         return str(container["image"])
-    raise BfinfraError(Problem("which image do the Jobs run?", why="this is no pod that could be asked for its own", next="name it with --image IMAGE"))
+    raise BfinfraError(
+        Problem(
+            "which image do the Jobs run?",
+            why="this is no pod that could be asked for its own",
+            next="name it with --image IMAGE",
+        )
+    )
 
 
 def _served(how: How, keeper: Keeper) -> WSGIServer:
     try:
         return start_http_server(how.metrics[1], how.metrics[0], keeper.figures.registry)[0]
     except OSError as error:
-        raise BfinfraError(Problem("the figures can't be served", f"{how.metrics[0]}:{how.metrics[1]}", error.strerror or "", "name another --metrics ADDRESS:PORT")) from None
+        raise BfinfraError(
+            Problem(
+                "the figures can't be served",
+                f"{how.metrics[0]}:{how.metrics[1]}",
+                error.strerror or "",
+                "name another --metrics ADDRESS:PORT",
+            )
+        ) from None

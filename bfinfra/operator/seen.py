@@ -24,18 +24,41 @@ def uid(body: Mapping[str, Any]) -> str:
 def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
     """From a Job; `before`: what is known of it already, from its pod."""
     meta, status = body["metadata"], body.get("status") or {}
-    ended = next((each for each in status.get("conditions") or () if each.get("type") in ("Complete", "Failed") and each.get("status") == "True"), None)
+    ended = next(
+        (
+            each
+            for each in status.get("conditions") or ()
+            if each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
+        ),
+        None,
+    )
     labels, number = meta.get("labels") or {}, str((meta.get("annotations") or {}).get(GENERATION, ""))
-    why = f"{ended.get('reason', '')}: {ended.get('message', '')}" if ended and ended["type"] == "Failed" else ""
-    made = Look(meta["name"], str(labels.get(KEY, "")), seconds(meta.get("creationTimestamp")), int(number) if number.isdecimal() else 0, labels.get(ORDER) == "destroy",
-                seconds(ended.get("lastTransitionTime")) if ended else 0, why)
+    why = (
+        f"{ended.get('reason', '')}: {ended.get('message', '')}"
+        if ended and ended["type"] == "Failed"
+        else ""
+    )
+    made = Look(
+        meta["name"],
+        str(labels.get(KEY, "")),
+        seconds(meta.get("creationTimestamp")),
+        int(number) if number.isdecimal() else 0,
+        labels.get(ORDER) == "destroy",
+        seconds(ended.get("lastTransitionTime")) if ended else 0,
+        why,
+    )
     return replace(made, result=before.result, why=made.why or before.why) if before else made
 
 
 def early(pod: Mapping[str, Any]) -> Look:
     """A look of which the pod was heard of before the Job."""
     labels = pod["metadata"].get("labels") or {}
-    return Look(job_of(pod), str(labels.get(KEY, "")), seconds(pod["metadata"].get("creationTimestamp")), destroy=labels.get(ORDER) == "destroy")
+    return Look(
+        job_of(pod),
+        str(labels.get(KEY, "")),
+        seconds(pod["metadata"].get("creationTimestamp")),
+        destroy=labels.get(ORDER) == "destroy",
+    )
 
 
 def job_of(pod: Mapping[str, Any]) -> str:
@@ -50,7 +73,13 @@ def said(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
             text = str(ended.get("message", ""))
             if found := Result.read(text):
                 return found, ""
-            return None, f"{ended.get('reason', 'Error')} (exit {ended.get('exitCode', '?')}) {' '.join(text.split())[-WORDS:]}".strip()
+            return (
+                None,
+                (
+                    f"{ended.get('reason', 'Error')} (exit {ended.get('exitCode', '?')}) "
+                    f"{' '.join(text.split())[-WORDS:]}"
+                ).strip(),
+            )
     return None, ""
 
 
@@ -59,9 +88,18 @@ def stuck(pod: Mapping[str, Any], now: float) -> str:
     status = pod.get("status") or {}
     if status.get("phase") != "Pending" or now < seconds(pod["metadata"].get("creationTimestamp")) + STARTS:
         return ""
-    waiting = [(each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or ()]
-    refused = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled" and each.get("status") == "False"]
-    said = [": ".join(filter(None, (str(each.get("reason", "")), str(each.get("message", ""))))) for each in (*refused, *waiting)]
+    waiting = [
+        (each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or ()
+    ]
+    refused = [
+        each
+        for each in status.get("conditions") or ()
+        if each.get("type") == "PodScheduled" and each.get("status") == "False"
+    ]
+    said = [
+        ": ".join(filter(None, (str(each.get("reason", "")), str(each.get("message", "")))))
+        for each in (*refused, *waiting)
+    ]
     why = next(filter(None, said), "nobody says why")
     hint = "; is each Secret and ConfigMap of spec.files there?" if why == "ContainerCreating" else ""
     return f"the pod {pod['metadata']['name']} does not start: {' '.join(why.split())[:WORDS]}{hint}"

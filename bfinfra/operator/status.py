@@ -1,4 +1,6 @@
-"""What a look found as the status of its Site, and which of it is news. Pure; no times stand there but when a condition last turned."""
+"""What a look found as the status of its Site, and which of it is news. Pure; no times stand there but when a
+condition last turned.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,26 @@ def after(wanted: Wanted, look: Look, now: str) -> Status:
     """The whole status after a look. `now`: ISO 8601, for conditions that turn."""
     found, before = look.found, wanted.status
     blind = found.outcome in BLIND or (found.outcome is Outcome.FAILED and not found.drifted)
-    turned = [_ready(wanted, found), *([] if blind and not found.drifted else [_drifted(found)]), *([] if found.outcome in PASSING else [_approval(found)])]
+    turned = [
+        _ready(wanted, found),
+        *([] if blind and not found.drifted else [_drifted(found)]),
+        *([] if found.outcome in PASSING else [_approval(found)]),
+    ]
     conditions = {each["type"]: dict(each) for each in before.get("conditions") or ()}
     for each in turned:
         old = conditions.get(each["type"], {})
         since = old["lastTransitionTime"] if old.get("status") == each["status"] else now
-        conditions[each["type"]] = {**each, "observedGeneration": look.generation, "lastTransitionTime": since}
+        conditions[each["type"]] = {
+            **each,
+            "observedGeneration": look.generation,
+            "lastTransitionTime": since,
+        }
     made: Status = {"observedGeneration": look.generation, "conditions": list(conditions.values())}
     made["resources"] = before.get("resources", 0) if found.outcome in BLIND else found.resources
-    plan, drift = (before.get("plan") if found.outcome in PASSING else _plan(found, look)), (before.get("drift") if blind and not found.drifted else _drift(found))
+    plan, drift = (
+        (before.get("plan") if found.outcome in PASSING else _plan(found, look)),
+        (before.get("drift") if blind and not found.drifted else _drift(found)),
+    )
     return made | ({"plan": plan} if plan else {}) | ({"drift": drift} if drift else {})
 
 
@@ -59,7 +72,10 @@ def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News
     if found.outcome is Outcome.APPLIED and found.writes:
         yield News("Normal", "Applied", f"everything is as the site says; {found.writes} requests wrote")
     ready = _of(new, "Ready")
-    if ready.get("status") == "False" and ready.get("reason") not in (Outcome.APPROVAL, _of(before, "Ready").get("reason")):
+    if ready.get("status") == "False" and ready.get("reason") not in (
+        Outcome.APPROVAL,
+        _of(before, "Ready").get("reason"),
+    ):
         yield News("Warning", str(ready["reason"]), _message(new, "Ready"))
 
 
@@ -67,16 +83,29 @@ def _ready(wanted: Wanted, found: Result) -> dict[str, str]:
     if found.outcome in GOOD:
         return _condition("Ready", "True", "AsWanted", f"{found.resources} resources are as the site says")
     if found.outcome is Outcome.APPROVAL:
-        say = f"kubectl annotate site {wanted.name} --namespace {wanted.namespace} --overwrite {APPROVE}={found.digest}"
-        return _condition("Ready", "False", found.outcome, f"{_changes(found)}; to approve exactly this: {say}")
+        say = (
+            f"kubectl annotate site {wanted.name} --namespace {wanted.namespace} --overwrite {APPROVE}"
+            f"={found.digest}"
+        )
+        return _condition(
+            "Ready", "False", found.outcome, f"{_changes(found)}; to approve exactly this: {say}"
+        )
     return _condition("Ready", "False", found.outcome, found.why or "the look says nothing more")
 
 
 def _drifted(found: Result) -> dict[str, str]:
     if not found.drifted:
         return _condition("Drifted", "False", "AsApplied", "the world moved nothing")
-    shown = [" ".join(filter(None, (each.address, each.field, each.cause, f"by {each.by}" if each.by else ""))) for each in found.moved[:SHOWN]]
-    return _condition("Drifted", "True", "WorldMoved", f"{found.drifted}: {'; '.join(shown)}{', …' if found.drifted > len(shown) else ''}")
+    shown = [
+        " ".join(filter(None, (each.address, each.field, each.cause, f"by {each.by}" if each.by else "")))
+        for each in found.moved[:SHOWN]
+    ]
+    return _condition(
+        "Drifted",
+        "True",
+        "WorldMoved",
+        f"{found.drifted}: {'; '.join(shown)}{', …' if found.drifted > len(shown) else ''}",
+    )
 
 
 def _approval(found: Result) -> dict[str, str]:
@@ -86,18 +115,31 @@ def _approval(found: Result) -> dict[str, str]:
 
 
 def _changes(found: Result) -> str:
-    shown = [f"{each.action} {each.address}{f' ({each.disruption})' if each.disruption not in ('', 'none') else ''}" for each in found.changes[:SHOWN]]
+    shown = [
+        (
+            f"{each.action} {each.address}"
+            f"{f' ({each.disruption})' if each.disruption not in ('', 'none') else ''}"
+        )
+        for each in found.changes[:SHOWN]
+    ]
     return f"{found.planned} changes wait: {', '.join(shown)}{', …' if found.planned > len(shown) else ''}"
 
 
 def _plan(found: Result, look: Look) -> Status | None:
     if found.outcome is not Outcome.APPROVAL:
         return None
-    return {"digest": found.digest, "count": found.planned, "destroy": look.destroy, "changes": [asdict(each) for each in found.changes]}
+    return {
+        "digest": found.digest,
+        "count": found.planned,
+        "destroy": look.destroy,
+        "changes": [asdict(each) for each in found.changes],
+    }
 
 
 def _drift(found: Result) -> Status | None:
-    return {"count": found.drifted, "found": [asdict(each) for each in found.moved]} if found.drifted else None
+    return (
+        {"count": found.drifted, "found": [asdict(each) for each in found.moved]} if found.drifted else None
+    )
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The site language's JSON Schema as a structural schema, which is what a custom resource definition takes.
 
-No references, no patterns for names, one type a field. What such a schema can't say, loading the site says all the same.
+No references, no patterns for names, one type a field. What such a schema can't say, loading the site says
+all the same.
 """
 
 from __future__ import annotations
@@ -12,13 +13,31 @@ from typing import Any
 from bfinfra.model.secret import WAYS
 
 Schema = dict[str, Any]
-KEPT = ("description", "type", "enum", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "minProperties", "maxProperties",
-        "required")
+KEPT = (
+    "description",
+    "type",
+    "enum",
+    "format",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+)
 LEFT = {"anything": {"x-kubernetes-preserve-unknown-fields": True}}
 TEXT = ["string", "number", "boolean"]
-NUMBER_OR_TEXT: Schema = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+NUMBER_OR_TEXT: Schema = {
+    "x-kubernetes-int-or-string": True,
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+}
 SECRET: Schema = {
-    "type": "object", "description": "A secret, by reference only: a variable of spec.env, or a file of spec.files.",
+    "type": "object",
+    "description": "A secret, by reference only: a variable of spec.env, or a file of spec.files.",
     "properties": {"env": {"type": "string", "minLength": 1}, "file": {"type": "string", "minLength": 1}},
     "oneOf": [{"required": ["env"]}, {"required": ["file"]}],
 }
@@ -26,7 +45,9 @@ SECRET: Schema = {
 
 
 def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """One schema of draft-07 as a structural one. Documentation stays, defaults don't: what bfinfra adds by itself is not the user's word."""
+    """One schema of draft-07 as a structural one. Documentation stays, defaults don't: what bfinfra adds by
+    itself is not the user's word.
+    """
     whole = _inlined(node, definitions)
     if "anyOf" in whole:
         return _one_of(whole, definitions)
@@ -55,12 +76,20 @@ def _inner(whole: Mapping[str, Any], kind: str, definitions: Mapping[str, Any]) 
         return {}
     if named := {name: turn(each) for name, each in (whole.get("properties") or {}).items()}:
         return {"properties": named}
-    values = whole.get("additionalProperties") or next(iter((whole.get("patternProperties") or {}).values()), None)
-    return {"additionalProperties": turn(values)} if isinstance(values, dict) and values else dict(LEFT["anything"])
+    values = whole.get("additionalProperties") or next(
+        iter((whole.get("patternProperties") or {}).values()), None
+    )
+    return (
+        {"additionalProperties": turn(values)}
+        if isinstance(values, dict) and values
+        else dict(LEFT["anything"])
+    )
 
 
 def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """A field that may be left empty, a number with or without its unit; of any other choice the server checks nothing."""
+    """A field that may be left empty, a number with or without its unit; of any other choice the server
+    checks nothing.
+    """
     forms = [_inlined(each, definitions) for each in whole["anyOf"]]
     real = [each for each in forms if each.get("type") != "null"]
     empty: Schema = {"nullable": True} if len(real) < len(forms) else {}
@@ -72,7 +101,9 @@ def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
 
 
 def _types(whole: Mapping[str, Any]) -> list[str]:
-    """The types that a field may have. Text is text: `0x10de` and `1.20` would be other numbers by the time that the server has them."""
+    """The types that a field may have. Text is text: `0x10de` and `1.20` would be other numbers by the time
+    that the server has them.
+    """
     given = whole.get("type", [])
     found = [given] if isinstance(given, str) else list(given)
     return ["string", *(["null"] if "null" in found else [])] if set(TEXT) <= set(found) else found
@@ -83,7 +114,10 @@ def _inlined(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping
     if "$ref" in node:
         return _inlined(definitions[node["$ref"].rpartition("/")[2]], definitions)
     if len(node.get("allOf", ())) == 1:
-        return {**_inlined(node["allOf"][0], definitions), **{key: value for key, value in node.items() if key != "allOf"}}
+        return {
+            **_inlined(node["allOf"][0], definitions),
+            **{key: value for key, value in node.items() if key != "allOf"},
+        }
     return node
 
 

@@ -21,7 +21,9 @@ SHORTEST, LONGEST = 60, 7 * 86400  # seconds
 
 @dataclass(frozen=True)
 class Wanted:
-    """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status` as it stands in the cluster."""
+    """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status`
+    as it stands in the cluster.
+    """
 
     namespace: str
     name: str
@@ -51,23 +53,44 @@ class Wanted:
         seconds = int(found[1]) * UNITS[found[2]] if found else 3600
         approve = str((meta.get("annotations") or {}).get(APPROVE, ""))
         return cls(
-            meta.get("namespace", ""), meta["name"], meta["uid"], int(meta.get("generation", 0)), spec.get("site") or {}, min(max(seconds, SHORTEST), LONGEST),
-            Approval(spec.get("approval", Approval.DISRUPTIVE)), spec.get("deletion", "Destroy") == "Destroy", bool(spec.get("suspend")), str(spec.get("claim") or ""),
-            spec.get("env") or {}, spec.get("files") or {}, approve if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", approve) else "", "deletionTimestamp" in meta,
-            tuple(meta.get("finalizers") or ()), str(meta.get("resourceVersion", "")),
-            len(json.dumps(spec.get("site"), ensure_ascii=False).encode()), str(meta.get("creationTimestamp", "")),
+            meta.get("namespace", ""),
+            meta["name"],
+            meta["uid"],
+            int(meta.get("generation", 0)),
+            spec.get("site") or {},
+            min(max(seconds, SHORTEST), LONGEST),
+            Approval(spec.get("approval", Approval.DISRUPTIVE)),
+            spec.get("deletion", "Destroy") == "Destroy",
+            bool(spec.get("suspend")),
+            str(spec.get("claim") or ""),
+            spec.get("env") or {},
+            spec.get("files") or {},
+            approve if re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", approve) else "",
+            "deletionTimestamp" in meta,
+            tuple(meta.get("finalizers") or ()),
+            str(meta.get("resourceVersion", "")),
+            len(json.dumps(spec.get("site"), ensure_ascii=False).encode()),
+            str(meta.get("creationTimestamp", "")),
             body.get("status") or {},
         )
 
     @property
     def approved(self) -> str:
-        """The digest, where it is that of the plan that waits: what was approved once isn't approved for ever."""
-        return self.approve if self.approve and self.approve == (self.status.get("plan") or {}).get("digest") else ""
+        """The digest, where it is that of the plan that waits: what was approved once isn't approved for
+        ever.
+        """
+        return (
+            self.approve
+            if self.approve and self.approve == (self.status.get("plan") or {}).get("digest")
+            else ""
+        )
 
     @property
     def key(self) -> str:
         """What a Job is made for: it changes with all that makes another look worth while at once."""
-        return hashlib.sha256(f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()).hexdigest()[:12]
+        return hashlib.sha256(
+            f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()
+        ).hexdigest()[:12]
 
     @property
     def called(self) -> str:
@@ -87,4 +110,7 @@ class Wanted:
     @property
     def known(self) -> tuple[str, ...]:
         """Identities of the drift that the last look found."""
-        return tuple(f"{each.get('address', '')} {each.get('field', '')} {each.get('cause', '')}" for each in (self.status.get("drift") or {}).get("found") or ())
+        return tuple(
+            f"{each.get('address', '')} {each.get('field', '')} {each.get('cause', '')}"
+            for each in (self.status.get("drift") or {}).get("found") or ()
+        )

@@ -18,7 +18,9 @@ CHUNK = 500  # objects a list request
 ENDED = "status.phase!=Pending,status.phase!=Running"  # of pods only the last words matter
 
 
-def watch(keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str], stop: threading.Event) -> None:
+def watch(
+    keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str], stop: threading.Event
+) -> None:
     """Tell `keeper` of every change, until `stop`. `namespaces`: those alone; none means all."""
     registry = kopf.OperatorRegistry()
 
@@ -53,11 +55,19 @@ def watch(keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str]
         if event["type"] != "DELETED" and ours(event["object"]):
             keeper.pod(event["object"])
 
-    kopf.run(registry=registry, standalone=True, clusterwide=not namespaces, namespaces=tuple(namespaces), stop_flag=stop)
+    kopf.run(
+        registry=registry,
+        standalone=True,
+        clusterwide=not namespaces,
+        namespaces=tuple(namespaces),
+        stop_flag=stop,
+    )
 
 
 def ours(body: Mapping[str, Any]) -> bool:
-    """Whether it carries the label of a Site's Jobs; the server has filtered by it already, where it could."""
+    """Whether it carries the label of a Site's Jobs; the server has filtered by it already, where it
+    could.
+    """
     return (body["metadata"].get("labels") or {}).get("app.kubernetes.io/managed-by") == "bfinfra-operator"
 
 
@@ -65,4 +75,11 @@ def connection(access: Access) -> kopf.ConnectionInfo:
     """The same account for kopf's own client."""
     pem = access.trust.ca_pem or access.extra_pem or None
     certificate, key = access.identity or (None, None)
-    return kopf.ConnectionInfo(server=access.url, ca_data=pem, token=access.token or None, scheme="Bearer" if access.token else None, certificate_data=certificate, private_key_data=key)
+    return kopf.ConnectionInfo(
+        server=access.url,
+        ca_data=pem,
+        token=access.token or None,
+        scheme="Bearer" if access.token else None,
+        certificate_data=certificate,
+        private_key_data=key,
+    )

@@ -1,4 +1,6 @@
-"""What a Job does: look at one site, apply what may be applied, say what was found. Once, from the first step to the last."""
+"""What a Job does: look at one site, apply what may be applied, say what was found. Once, from the first step
+to the last.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from bfinfra.operator.result import Moved, Outcome, Planned, Result
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted of a Job. `approved`: a plan's digest; `known`: identities of the drift that the last look found; `stood`: it was all there, as it is written now."""
+    """What is wanted of a Job. `approved`: a plan's digest; `known`: identities of the drift that the last
+    look found; `stood`: it was all there, as it is written now.
+    """
 
     approval: Approval = Approval.DISRUPTIVE
     approved: str = ""
@@ -48,18 +52,37 @@ def work(path: Path, order: Order, around: Setting = app.THE_WORLD) -> Result:
     except BfinfraError as error:
         found = Result(Outcome.FAILED, _said(error.problems))
     whole = time.monotonic() - began
-    return replace(found, resources=len(site.resources), seconds=(round(whole - found.seconds[1], 3), found.seconds[1]),
-                   certificates=_certificates(site, around), tokens={name: int(each.not_after.timestamp()) for name, each in app.tokens(site).items() if not isinstance(each, Problem)})
+    return replace(
+        found,
+        resources=len(site.resources),
+        seconds=(round(whole - found.seconds[1], 3), found.seconds[1]),
+        certificates=_certificates(site, around),
+        tokens={
+            name: int(each.not_after.timestamp())
+            for name, each in app.tokens(site).items()
+            if not isinstance(each, Problem)
+        },
+    )
 
 
 def _kept(site: Site, order: Order, around: Setting) -> Result:
     """Look first; what needs a change gets it, or waits."""
     report = _looked(site, order, around)
     _tell(site, report, around)
-    drifted, moved = len(report.alarming), tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming)
+    drifted, moved = (
+        len(report.alarming),
+        tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming),
+    )
     if report.blind:
-        why = _said([*report.problems, *(Problem(f"{where} can't be read", why=why) for where, why in report.unreadable.items())])
-        return Result(Outcome.UNREADABLE if report.unreadable else Outcome.FAILED, why, drifted=drifted, moved=moved)
+        why = _said(
+            [
+                *report.problems,
+                *(Problem(f"{where} can't be read", why=why) for where, why in report.unreadable.items()),
+            ]
+        )
+        return Result(
+            Outcome.UNREADABLE if report.unreadable else Outcome.FAILED, why, drifted=drifted, moved=moved
+        )
     if all(each.ignored for each in report.found):
         return Result(Outcome.AGREED)
     done = _applied(site, order, around, expected=any(each.ignored for each in report.found))
@@ -76,7 +99,9 @@ def _looked(site: Site, order: Order, around: Setting) -> Report:
     if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
         checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
     report = app.drift(site, around=around)
-    found = tuple(replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found)
+    found = tuple(
+        replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found
+    )
     return replace(report, found=found, new=report.new & {each.identity for each in found})
 
 
@@ -92,10 +117,14 @@ def _tell(site: Site, report: Report, around: Setting) -> None:
 
 def _destroyed(site: Site, order: Order, around: Setting) -> Result:
     done = _applied(site, order, around, destroy=True)
-    return replace(done, outcome=Outcome.AGREED) if done.outcome is Outcome.APPLIED and not done.writes else done
+    return (
+        replace(done, outcome=Outcome.AGREED) if done.outcome is Outcome.APPLIED and not done.writes else done
+    )
 
 
-def _applied(site: Site, order: Order, around: Setting, *, destroy: bool = False, expected: bool = False) -> Result:
+def _applied(
+    site: Site, order: Order, around: Setting, *, destroy: bool = False, expected: bool = False
+) -> Result:
     plans: list[Plan] = []
 
     def approve(plan: Plan) -> Allow | None:
@@ -103,27 +132,46 @@ def _applied(site: Site, order: Order, around: Setting, *, destroy: bool = False
         return allowed(plan, order.approval, order.approved, expected=expected)
 
     began = time.monotonic()
-    outcome = app.apply(site, approve=approve, destroy=destroy, options=Options(stop=order.stop, patience=around.patience), around=around)
+    outcome = app.apply(
+        site,
+        approve=approve,
+        destroy=destroy,
+        options=Options(stop=order.stop, patience=around.patience),
+        around=around,
+    )
     seconds = (0.0, round(time.monotonic() - began, 3))
     if outcome.declined:
-        changes = tuple(Planned(str(item.key), str(item.action), str(item.disruption)) for item in plans[0].pending)
-        return Result(Outcome.APPROVAL, digest=digest(plans[0]), planned=len(changes), changes=changes, seconds=seconds)
-    used = order.approved if order.approved and plans[0].pending and order.approved == digest(plans[0]) else ""
-    return Result(*_ended(outcome.endings, outcome.ending), approved=used, writes=outcome.writes, seconds=seconds)
+        changes = tuple(
+            Planned(str(item.key), str(item.action), str(item.disruption)) for item in plans[0].pending
+        )
+        return Result(
+            Outcome.APPROVAL, digest=digest(plans[0]), planned=len(changes), changes=changes, seconds=seconds
+        )
+    used = (
+        order.approved if order.approved and plans[0].pending and order.approved == digest(plans[0]) else ""
+    )
+    return Result(
+        *_ended(outcome.endings, outcome.ending), approved=used, writes=outcome.writes, seconds=seconds
+    )
 
 
 def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
     if ending is Ending.DONE:
         return Outcome.APPLIED, ""
     bad = [each for each in endings.values() if each.ending not in (Ending.DONE, Ending.KEPT, Ending.BLOCKED)]
-    why = _said([each.problem for each in bad if each.problem]) or f"{', '.join(str(each.key) for each in bad)}: {ending}"
+    why = (
+        _said([each.problem for each in bad if each.problem])
+        or f"{', '.join(str(each.key) for each in bad)}: {ending}"
+    )
     return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
 
 
 def _certificates(site: Site, around: Setting) -> dict[str, int]:
     """When each server's certificate ends; of none where one can't be asked: the look itself has said so."""
     try:
-        return {found.server: int(found.not_after.timestamp()) for found in app.certificates(site, around=around)}
+        return {
+            found.server: int(found.not_after.timestamp()) for found in app.certificates(site, around=around)
+        }
     except BfinfraError:
         return {}
 

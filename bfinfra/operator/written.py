@@ -1,4 +1,6 @@
-"""A site's files as the object that a Site holds: what a field reads as a number is one, and all else is text, as it was written."""
+"""A site's files as the object that a Site holds: what a field reads as a number is one, and all else is
+text, as it was written.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 
 def written(paths: Sequence[Path], schema: Schema) -> dict[str, Any]:
-    """The files merged. `schema`: the structural one of the site language. SiteError for what can't be read."""
+    """The files merged. `schema`: the structural one of the site language. SiteError for what can't be
+    read.
+    """
     problems: list[Problem] = []
     blocks = merge(files.read(list(paths), problems), registry.names(), problems)
     if problems:
@@ -28,7 +32,9 @@ def written(paths: Sequence[Path], schema: Schema) -> dict[str, Any]:
 
 
 def shaped(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Text from a file as the type that the schema has there; what it can't be stays text, and the server says so."""
+    """Text from a file as the type that the schema has there; what it can't be stays text, and the server
+    says so.
+    """
     if isinstance(value, dict):
         inner, other = schema.get("properties", {}), schema.get("additionalProperties", {})
         return {name: shaped(each, inner.get(name, other)) for name, each in value.items()}

@@ -11,8 +11,11 @@ from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.values import utc
 
-COMPARE = ("Compare the SHA-256 with what the server itself says, on its own console: openssl x509 -noout -fingerprint -sha256 -in its certificate "
-           "(vCenter: /etc/vmware-vpx/ssl/rui.crt).")
+COMPARE = (
+    "Compare the SHA-256 with what the server itself says, on its own console: openssl x509 -noout "
+    "-fingerprint -sha256 -in its certificate "
+    "(vCenter: /etc/vmware-vpx/ssl/rui.crt)."
+)
 
 
 class Shown(Protocol):
@@ -21,30 +24,39 @@ class Shown(Protocol):
     @property
     def server(self) -> str:
         """Its host:port."""
+
     @property
     def what(self) -> str:
         """The server's part in the site."""
+
     @property
     def subject(self) -> str:
         """Whose it is."""
+
     @property
     def issuer(self) -> str:
         """Who signed it."""
+
     @property
     def not_before(self) -> datetime:
         """Valid from."""
+
     @property
     def not_after(self) -> datetime:
         """Valid until."""
+
     @property
     def names(self) -> tuple[str, ...]:
         """What it is for."""
+
     @property
     def sha256(self) -> str:
         """Its fingerprint."""
+
     @property
     def by(self) -> str:
         """What it was held against."""
+
     @property
     def objection(self) -> str:
         """Why it is not trusted."""
@@ -61,21 +73,38 @@ def data(found: Iterable[Shown]) -> dict[str, Any]:
 
 
 def _one(found: Shown, style: Style) -> str:
-    verdict = style.paint(f"no: {safe(found.objection)}", "red") if found.objection else style.paint("yes", "green")
+    verdict = (
+        style.paint(f"no: {safe(found.objection)}", "red") if found.objection else style.paint("yes", "green")
+    )
     lines = [
         style.paint(safe(found.server), "bold") + (f" ({safe(found.what)})" if found.what else ""),
-        f"  subject  {safe(found.subject)}", f"  issuer   {safe(found.issuer)}", f"  names    {safe(', '.join(found.names)) or '(none)'}",
-        f"  valid    {utc(found.not_before.timestamp())} to {utc(found.not_after.timestamp())}", f"  SHA-256  {found.sha256}",
+        f"  subject  {safe(found.subject)}",
+        f"  issuer   {safe(found.issuer)}",
+        f"  names    {safe(', '.join(found.names)) or '(none)'}",
+        f"  valid    {utc(found.not_before.timestamp())} to {utc(found.not_after.timestamp())}",
+        f"  SHA-256  {found.sha256}",
         f"  trusted by {safe(found.by)}: {verdict}",
     ]
     if found.objection:
-        lines += [f"  {COMPARE}", "  If it is the same, this line in the site trusts this one certificate:", f'    trust: {{sha256: "{found.sha256}"}}']
+        lines += [
+            f"  {COMPARE}",
+            "  If it is the same, this line in the site trusts this one certificate:",
+            f'    trust: {{sha256: "{found.sha256}"}}',
+        ]
     return "\n".join(lines)
 
 
 def _data(found: Shown) -> Mapping[str, Any]:
     return {
-        "server": found.server, "what": found.what, "subject": found.subject, "issuer": found.issuer, "names": list(found.names),
-        "not_before": utc(found.not_before.timestamp()), "not_after": utc(found.not_after.timestamp()), "sha256": found.sha256,
-        "trusted": not found.objection, "trusted_by": found.by, "objection": found.objection,
+        "server": found.server,
+        "what": found.what,
+        "subject": found.subject,
+        "issuer": found.issuer,
+        "names": list(found.names),
+        "not_before": utc(found.not_before.timestamp()),
+        "not_after": utc(found.not_after.timestamp()),
+        "sha256": found.sha256,
+        "trusted": not found.objection,
+        "trusted_by": found.by,
+        "objection": found.objection,
     }

@@ -1,4 +1,6 @@
-"""The same for programs: JSON with a `format_version`, times in ISO 8601 UTC, sizes in bytes, addresses as `kind/name`."""
+"""The same for programs: JSON with a `format_version`, times in ISO 8601 UTC, sizes in bytes, addresses as
+`kind/name`.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,23 @@ class Outcome(Protocol):
     @property
     def plan(self) -> Plan:
         """What was to be done."""
+
     @property
     def endings(self) -> Mapping[Key, Ended]:
         """By key, how each item ended."""
+
     @property
     def seconds(self) -> float:
         """How long it took."""
+
     @property
     def requests(self) -> int:
         """How many went over the wire."""
+
     @property
     def writes(self) -> int:
         """How many of them write."""
+
     @property
     def ending(self) -> Ending:
         """How the whole ended."""
@@ -59,8 +66,11 @@ def line(data: Mapping[str, Any]) -> str:
 def plan(found: Plan) -> dict[str, Any]:
     """A plan."""
     return document(
-        "plan", site=found.site, summary={str(a): sum(i.action is a for i in found.items) for a in Action},
-        items=[item(each) for each in found.items], problems=[problem(p) for p in found.problems],
+        "plan",
+        site=found.site,
+        summary={str(a): sum(i.action is a for i in found.items) for a in Action},
+        items=[item(each) for each in found.items],
+        problems=[problem(p) for p in found.problems],
         unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
         warnings=[problem(w.problem) for w in found.warnings],
     )
@@ -77,11 +87,20 @@ def plan_lines(found: Plan) -> Iterable[dict[str, Any]]:
 def item(found: Item) -> dict[str, Any]:
     """One resource of a plan."""
     return {
-        "address": str(found.key), "kind": found.key.kind, "name": found.key.name, "action": str(found.action),
-        "disruption": str(found.disruption), "changes": [plain(c) for c in found.changes], "follows": sorted(found.follows),
-        "steps": [{**step_data(s), "disruption": str(s.disruption), "destructive": s.destructive, "why": s.why} for s in found.steps],
+        "address": str(found.key),
+        "kind": found.key.kind,
+        "name": found.key.name,
+        "action": str(found.action),
+        "disruption": str(found.disruption),
+        "changes": [plain(c) for c in found.changes],
+        "follows": sorted(found.follows),
+        "steps": [
+            {**step_data(s), "disruption": str(s.disruption), "destructive": s.destructive, "why": s.why}
+            for s in found.steps
+        ],
         "waits_for": [str(key) for key in found.waits_for],
-        "because": {str(key): why for key, why in found.because.items()}, "contents": list(found.contents),
+        "because": {str(key): why for key, why in found.because.items()},
+        "contents": list(found.contents),
         "held": problem(found.held),
     }
 
@@ -115,8 +134,12 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
     """How an apply ended: each resource with its ending, note, problem and the steps that ran."""
     ran = steps_run(events)
     return document(
-        "outcome", site=found.plan.site, ending=str(found.ending), seconds=round(found.seconds, 3),
-        requests=found.requests, writes=found.writes,
+        "outcome",
+        site=found.plan.site,
+        ending=str(found.ending),
+        seconds=round(found.seconds, 3),
+        requests=found.requests,
+        writes=found.writes,
         resources=[_ended(ended, ran.get(key, ())) for key, ended in found.endings.items()],
     )
 
@@ -132,7 +155,19 @@ def steps_run(events: Iterable[Event]) -> dict[Key, list[StepEnded]]:
 
 def _ended(ended: Ended, steps: Sequence[StepEnded]) -> dict[str, Any]:
     return {
-        "address": str(ended.key), "action": str(ended.action), "ending": str(ended.ending), "seconds": round(ended.seconds, 3),
-        "note": ended.note, "problem": problem(ended.problem),
-        "steps": [{"title": s.title, "number": s.number, "seconds": round(s.seconds, 3), "problem": problem(s.problem)} for s in steps],
+        "address": str(ended.key),
+        "action": str(ended.action),
+        "ending": str(ended.ending),
+        "seconds": round(ended.seconds, 3),
+        "note": ended.note,
+        "problem": problem(ended.problem),
+        "steps": [
+            {
+                "title": s.title,
+                "number": s.number,
+                "seconds": round(s.seconds, 3),
+                "problem": problem(s.problem),
+            }
+            for s in steps
+        ],
     }

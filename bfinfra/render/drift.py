@@ -20,25 +20,50 @@ from bfinfra.render.text import blind_count, unreadable
 from bfinfra.render.values import count, minute, shown, utc
 
 SAYS = {
-    Cause.DRIFT: ("~", "red", "drifted: the world changed"), Cause.CONFLICT: ("≠", "magenta", "conflict: the world and the file both changed"),
-    Cause.VANISHED: ("-", "red", "has vanished"), Cause.MISSING: ("?", "red", "is not there"),
+    Cause.DRIFT: ("~", "red", "drifted: the world changed"),
+    Cause.CONFLICT: ("≠", "magenta", "conflict: the world and the file both changed"),
+    Cause.VANISHED: ("-", "red", "has vanished"),
+    Cause.MISSING: ("?", "red", "is not there"),
     Cause.UNMARKED: ("!", "yellow", "has somebody else's object in its place"),
-    Cause.UNAPPLIED: ("+", "blue", "is not applied yet: the file changed"), Cause.UNFINISHED: ("…", "yellow", "is unfinished"),
+    Cause.UNAPPLIED: ("+", "blue", "is not applied yet: the file changed"),
+    Cause.UNFINISHED: ("…", "yellow", "is unfinished"),
 }
 
 
 def text(found: Report, style: Style = PLAIN) -> str:
     """Each resource that does not agree, with its fields; what has ended; what stands in the way; the sum."""
-    blocks = ["\n".join(_block(group, style)) for group in _groups(found.found) if style.verbose or not group[0].ignored]
+    blocks = [
+        "\n".join(_block(group, style))
+        for group in _groups(found.found)
+        if style.verbose or not group[0].ignored
+    ]
     over = [f"no longer: {safe(each)}" for each in found.ended]
-    blocks += ["\n".join(over), problems.warnings(found.warnings, style), unreadable(found, style), problems.problems(found.problems, style)]
-    return "\n\n".join([*filter(None, blocks), style.paint(total(found), "bold", *(["red"] if found.blind or found.alarming else []))])
+    blocks += [
+        "\n".join(over),
+        problems.warnings(found.warnings, style),
+        unreadable(found, style),
+        problems.problems(found.problems, style),
+    ]
+    return "\n\n".join(
+        [
+            *filter(None, blocks),
+            style.paint(total(found), "bold", *(["red"] if found.blind or found.alarming else [])),
+        ]
+    )
 
 
 def news(found: Report, style: Style = PLAIN) -> str:
     """Only what began or ended since the last check; "" where nothing did."""
     begun = _groups(each for each in found.alarming if each.identity in found.new)
-    return "\n\n".join(filter(None, ["\n\n".join("\n".join(_block(group, style)) for group in begun), "\n".join(f"no longer: {safe(each)}" for each in found.ended)]))
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                "\n\n".join("\n".join(_block(group, style)) for group in begun),
+                "\n".join(f"no longer: {safe(each)}" for each in found.ended),
+            ],
+        )
+    )
 
 
 def total(found: Report) -> str:
@@ -46,7 +71,10 @@ def total(found: Report) -> str:
     head = safe(found.site)
     words = ", ".join(_counted(found))
     if found.blind:
-        return f"{head}: {', '.join(filter(None, (words, f'{found.agreed} as wanted')))}. What could not be read or decided may have drifted as well."
+        return (
+            f"{head}: {', '.join(filter(None, (words, f'{found.agreed} as wanted')))}. What could not be "
+            "read or decided may have drifted as well."
+        )
     if not found.alarming:
         rest = f", {words}" if words else ""
         return f"{head}: no drift: {count(found.agreed, 'resource')} as wanted{rest}."
@@ -55,35 +83,86 @@ def total(found: Report) -> str:
 
 def markdown(found: Report, style: Style = PLAIN) -> str:
     """For a ticket: a table of what does not agree, what has ended, problems and warnings as lists."""
-    rows = [f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | {_cell(d, style)} | {prose(who(d))} | {prose(_since(d))} |"
-            for d in found.found]
-    table = ["| cause | resource | field | change | by | since |", "| --- | --- | --- | --- | --- | --- |", *rows, ""] if rows else []
+    rows = [
+        (
+            f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | "
+            f"{_cell(d, style)} | {prose(who(d))} | {prose(_since(d))} |"
+        )
+        for d in found.found
+    ]
+    table = (
+        [
+            "| cause | resource | field | change | by | since |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+        if rows
+        else []
+    )
     over = [f"- {prose(each)}" for each in found.ended]
-    return "\n".join([
-        f"### bfinfra drift: {prose(found.site)}", "", f"**{prose(total(found))}**", "", *table,
-        *(["#### No longer", *over, ""] if over else []), *listed("Problems", list(found.problems)),
-        *listed("Warnings", [warned.problem for warned in found.warnings]), *blind(found.unreadable),
-    ]).rstrip() + "\n"
+    return (
+        "\n".join(
+            [
+                f"### bfinfra drift: {prose(found.site)}",
+                "",
+                f"**{prose(total(found))}**",
+                "",
+                *table,
+                *(["#### No longer", *over, ""] if over else []),
+                *listed("Problems", list(found.problems)),
+                *listed("Warnings", [warned.problem for warned in found.warnings]),
+                *blind(found.unreadable),
+            ]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def data(found: Report) -> dict[str, Any]:
     """For programs; its schema is specs/drift.schema.json."""
     return document(
-        "drift", site=found.site, at=utc(found.at), drifted=bool(found.alarming), agreed=found.agreed,
-        summary={str(cause): sum(d.cause is cause and not d.ignored for d in found.found) for cause in Cause} | {"ignored": sum(bool(d.ignored) for d in found.found)},
-        findings=[finding(each, new=each.identity in found.new) for each in found.found], ended=list(found.ended),
-        problems=[problem(p) for p in found.problems], unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
+        "drift",
+        site=found.site,
+        at=utc(found.at),
+        drifted=bool(found.alarming),
+        agreed=found.agreed,
+        summary={str(cause): sum(d.cause is cause and not d.ignored for d in found.found) for cause in Cause}
+        | {"ignored": sum(bool(d.ignored) for d in found.found)},
+        findings=[finding(each, new=each.identity in found.new) for each in found.found],
+        ended=list(found.ended),
+        problems=[problem(p) for p in found.problems],
+        unreadable=[{"address": where, "why": why} for where, why in found.unreadable.items()],
         warnings=[problem(warned.problem) for warned in found.warnings],
     )
 
 
 def message(found: Report) -> dict[str, Any]:
-    """What a webhook is told: what began and what ended, without values that the files or servers hold. The same news has the same `id`."""
+    """What a webhook is told: what began and what ended, without values that the files or servers hold. The
+    same news has the same `id`.
+    """
     new = [each for each in found.alarming if each.identity in found.new]
-    began = [{"address": str(each.key), "field": each.field, "cause": str(each.cause), "by": each.by, "since": utc(each.since or found.at)} for each in new]
+    began = [
+        {
+            "address": str(each.key),
+            "field": each.field,
+            "cause": str(each.cause),
+            "by": each.by,
+            "since": utc(each.since or found.at),
+        }
+        for each in new
+    ]
     identity = hashlib.sha256(json.dumps([found.site, began, list(found.ended)]).encode()).hexdigest()
-    return document("drift_news", id=identity[:32], site=found.site, at=utc(found.at), drifted=bool(found.alarming), lasting=len(found.alarming) - len(began), began=began,
-                    ended=list(found.ended))
+    return document(
+        "drift_news",
+        id=identity[:32],
+        site=found.site,
+        at=utc(found.at),
+        drifted=bool(found.alarming),
+        lasting=len(found.alarming) - len(began),
+        began=began,
+        ended=list(found.ended),
+    )
 
 
 def lines(found: Report) -> Iterable[dict[str, Any]]:
@@ -97,21 +176,38 @@ def lines(found: Report) -> Iterable[dict[str, Any]]:
 def finding(found: Drifted, *, new: bool = False) -> dict[str, Any]:
     """One of them."""
     return {
-        "address": str(found.key), "cause": str(found.cause), "field": found.field, "applied": plain(found.applied), "now": plain(found.now),
-        "wanted": plain(found.wanted), "why": found.why, "by": found.by, "at": None if found.at is None else utc(found.at),
-        "since": None if found.since is None else utc(found.since), "new": new, "ignored": found.ignored,
+        "address": str(found.key),
+        "cause": str(found.cause),
+        "field": found.field,
+        "applied": plain(found.applied),
+        "now": plain(found.now),
+        "wanted": plain(found.wanted),
+        "why": found.why,
+        "by": found.by,
+        "at": None if found.at is None else utc(found.at),
+        "since": None if found.since is None else utc(found.since),
+        "new": new,
+        "ignored": found.ignored,
     }
 
 
 def _groups(found: Iterable[Drifted]) -> list[list[Drifted]]:
     """By resource, cause and whether it is ignored, in the order of the plan."""
-    return [list(group) for _, group in itertools.groupby(sorted(found, key=lambda d: bool(d.ignored)), key=lambda d: (d.key, d.cause, d.ignored))]
+    return [
+        list(group)
+        for _, group in itertools.groupby(
+            sorted(found, key=lambda d: bool(d.ignored)), key=lambda d: (d.key, d.cause, d.ignored)
+        )
+    ]
 
 
 def _block(group: list[Drifted], style: Style) -> Iterator[str]:
     first = group[0]
     symbol, colour, words = SAYS[first.cause]
-    yield f"{style.paint(symbol, colour)} {style.paint(safe(first.key), 'bold')} {words}{f' (ignored: {safe(first.ignored)})' if first.ignored else ''}"
+    yield (
+        f"{style.paint(symbol, colour)} {style.paint(safe(first.key), 'bold')} {words}"
+        f"{f' (ignored: {safe(first.ignored)})' if first.ignored else ''}"
+    )
     for each in group:
         change = f"{safe(each.field)}: {_values(each, style)}" if each.field else safe(each.why)
         told = ", ".join(filter(None, (who(each), _since(each))))
@@ -121,7 +217,9 @@ def _block(group: list[Drifted], style: Style) -> Iterator[str]:
 def _values(found: Drifted, style: Style) -> str:
     unit = style.units(found.key.kind, found.field)
     now, wanted = style.paint(shown(found.now, unit), "red"), style.paint(shown(found.wanted, unit), "green")
-    return f"is {now}, should be {wanted}" + (f", was applied as {shown(found.applied, unit)}" if found.cause is Cause.CONFLICT else "")
+    return f"is {now}, should be {wanted}" + (
+        f", was applied as {shown(found.applied, unit)}" if found.cause is Cause.CONFLICT else ""
+    )
 
 
 def _cell(found: Drifted, style: Style) -> str:
@@ -143,8 +241,15 @@ def _since(found: Drifted) -> str:
 
 def _counted(found: Report) -> Iterator[str]:
     per = Counter(d.cause for group in _groups(found.found) for d in group[:1] if not d.ignored)
-    words = {Cause.DRIFT: "drifted", Cause.CONFLICT: "in conflict", Cause.VANISHED: "vanished", Cause.MISSING: "not there", Cause.UNMARKED: "unmarked",
-             Cause.UNAPPLIED: "not applied", Cause.UNFINISHED: "unfinished"}
+    words = {
+        Cause.DRIFT: "drifted",
+        Cause.CONFLICT: "in conflict",
+        Cause.VANISHED: "vanished",
+        Cause.MISSING: "not there",
+        Cause.UNMARKED: "unmarked",
+        Cause.UNAPPLIED: "not applied",
+        Cause.UNFINISHED: "unfinished",
+    }
     yield from (f"{per[cause]} {word}" for cause, word in words.items() if per[cause])
     if ignored := sum(bool(group[0].ignored) for group in _groups(found.found)):
         yield f"{ignored} ignored"

@@ -21,15 +21,25 @@ from bfinfra.render.style import Units
 
 UNITS = ((Bytes, "bytes"), (Megahertz, "MHz"), (Seconds, "seconds"))
 NAMES = (
-    (Bytes, "size, such as 128GiB"), (Megahertz, "frequency, such as 48GHz"), (Seconds, "time, such as 10m"),
-    (PciId, "PCI id, such as 0x10de"), (str, "text"), (int, "number"), (float, "number"), (bool, "true or false"),
-    (Secret, "secret reference"), (LocalFile, "file"), (Any, "anything"),
+    (Bytes, "size, such as 128GiB"),
+    (Megahertz, "frequency, such as 48GHz"),
+    (Seconds, "time, such as 10m"),
+    (PciId, "PCI id, such as 0x10de"),
+    (str, "text"),
+    (int, "number"),
+    (float, "number"),
+    (bool, "true or false"),
+    (Secret, "secret reference"),
+    (LocalFile, "file"),
+    (Any, "anything"),
 )
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a Spec: its dotted path (`*` for any name, `[]` for any element), type and meaning for people."""
+    """One field of a Spec: its dotted path (`*` for any name, `[]` for any element), type and meaning for
+    people.
+    """
 
     path: str
     type: str
@@ -43,7 +53,13 @@ def fields(spec: type[BaseModel], prefix: str = "") -> Iterator[Field]:
     hints, documented = _hints(spec), documentation(spec)
     for name, info in spec.model_fields.items():
         path, hint = f"{prefix}{info.alias or name}", hints.get(name, info.annotation)
-        yield Field(path, type_text(hint), info.is_required(), _default(info), " ".join(documented.get(name, "").split()))
+        yield Field(
+            path,
+            type_text(hint),
+            info.is_required(),
+            _default(info),
+            " ".join(documented.get(name, "").split()),
+        )
         for part, suffix in _nested(hint):
             if part is not spec:
                 yield from fields(part, f"{path}{suffix}.")
@@ -77,11 +93,16 @@ def type_text(hint: Any) -> str:
 def _is(hint: object, known: object) -> bool:
     """Whether a hint is a known type, or a narrower one: `Annotated[Bytes, Field(gt=0)]`."""
     parts = typing.get_args(known)
-    return hint == known or bool(parts and typing.get_origin(hint) is typing.Annotated and typing.get_args(hint)[: len(parts)] == parts)
+    return hint == known or bool(
+        parts and typing.get_origin(hint) is typing.Annotated and typing.get_args(hint)[: len(parts)] == parts
+    )
 
 
 def _composed(hint: Any) -> str:
-    origin, args = typing.get_origin(hint), [a for a in typing.get_args(hint) if a not in (type(None), Ellipsis)]
+    origin, args = (
+        typing.get_origin(hint),
+        [a for a in typing.get_args(hint) if a not in (type(None), Ellipsis)],
+    )
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(map(type_text, args)))
     if origin in (list, tuple, frozenset, set) and args:
@@ -92,7 +113,9 @@ def _composed(hint: Any) -> str:
 
 
 def _default(info: FieldInfo) -> Any:
-    known = not info.is_required() and info.default_factory is None and not isinstance(info.default, BaseModel)
+    known = (
+        not info.is_required() and info.default_factory is None and not isinstance(info.default, BaseModel)
+    )
     return info.default if known else None
 
 
@@ -126,7 +149,9 @@ def _unit(hint: Any, path: tuple[str, ...]) -> str:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return _unit(_hints(hint).get(path[0]), path[1:]) if path else ""
     if args:
-        return _unit(args[-1] if isinstance(origin, type) and issubclass(origin, Mapping) else args[0], path[1:])
+        return _unit(
+            args[-1] if isinstance(origin, type) and issubclass(origin, Mapping) else args[0], path[1:]
+        )
     return ""
 
 

@@ -12,13 +12,20 @@ from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.values import count
 
-SYMBOLS = {Health.GOOD: ("✓", "green"), Health.WARNING: ("!", "yellow"), Health.BAD: ("✗", "red"), Health.SKIPPED: ("?", "dim")}
+SYMBOLS = {
+    Health.GOOD: ("✓", "green"),
+    Health.WARNING: ("!", "yellow"),
+    Health.BAD: ("✗", "red"),
+    Health.SKIPPED: ("?", "dim"),
+}
 ORDER = (Health.GOOD, Health.SKIPPED, Health.WARNING, Health.BAD)
 
 
 def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
     """A line a finding, what needs attention last, each with what to do; then the sum."""
-    lines = [line for each in sorted(found, key=lambda f: ORDER.index(f.health)) for line in _one(each, style)]
+    lines = [
+        line for each in sorted(found, key=lambda f: ORDER.index(f.health)) for line in _one(each, style)
+    ]
     counted = Counter(each.health for each in found)
     bad, warned = counted[Health.BAD], counted[Health.WARNING]
     more = f", {count(warned, 'warning')}" if warned else ""
@@ -28,9 +35,22 @@ def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
 
 def data(site: str, found: Sequence[Finding]) -> dict[str, Any]:
     """For programs."""
-    return document("doctor", site=site, good=not any(each.health is Health.BAD for each in found), findings=[
-        {"check": each.check, "about": each.about, "health": str(each.health), "what": each.what, "why": each.why, "next": each.next} for each in found
-    ])
+    return document(
+        "doctor",
+        site=site,
+        good=not any(each.health is Health.BAD for each in found),
+        findings=[
+            {
+                "check": each.check,
+                "about": each.about,
+                "health": str(each.health),
+                "what": each.what,
+                "why": each.why,
+                "next": each.next,
+            }
+            for each in found
+        ],
+    )
 
 
 def _one(found: Finding, style: Style) -> Iterator[str]:

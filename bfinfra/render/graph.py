@@ -12,7 +12,8 @@ from bfinfra.render.safe import safe
 
 
 def tree(before: Before) -> str:
-    """What can start at once stands at the left, below each what waits for it; `(*)` stands above with all that follows.
+    """What can start at once stands at the left, below each what waits for it; `(*)` stands above with all
+    that follows.
 
     A broken line and words say why where no field names it.
     """
@@ -37,18 +38,29 @@ def _below(key: Key, after: Before, seen: set[Key], indent: str) -> Iterator[str
 
 
 def dot(before: Before, name: str = "site") -> str:
-    """For Graphviz: an arrow from what must be done first to what waits for it, broken and with words where no field names it."""
+    """For Graphviz: an arrow from what must be done first to what waits for it, broken and with words where
+    no field names it.
+    """
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;", "  node [shape=box, fontname=monospace];"]
     lines += [f"  {_quoted(key)};" for key in before]
-    lines += [f"  {_quoted(other)} -> {_quoted(key)}{f' [style=dashed, label={_quoted(why)}]' if why else ''};"
-              for key, first in before.items() for other, why in first.items()]
+    lines += [
+        f"  {_quoted(other)} -> {_quoted(key)}{f' [style=dashed, label={_quoted(why)}]' if why else ''};"
+        for key, first in before.items()
+        for other, why in first.items()
+    ]
     return "\n".join([*lines, "}"])
 
 
 def data(before: Before, site: str = "") -> dict[str, object]:
     """For programs."""
-    resources = [{"address": str(key), "waits_for": [str(other) for other in first], "because": {str(other): why for other, why in first.items() if why}}
-                 for key, first in before.items()]
+    resources = [
+        {
+            "address": str(key),
+            "waits_for": [str(other) for other in first],
+            "because": {str(other): why for other, why in first.items() if why},
+        }
+        for key, first in before.items()
+    ]
     return document("graph", site=site, resources=resources)
 
 

@@ -13,33 +13,69 @@ from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 
 SHOWN = (Status.PASS, Status.MARGINAL, Status.FATAL, Status.SKIPPED)
-COLOURS = {Status.PASS: "green", Status.SKIPPED: "dim", Status.MARGINAL: "yellow", Status.FATAL: "red", Status.UNCLEAR: "red"}
+COLOURS = {
+    Status.PASS: "green",
+    Status.SKIPPED: "dim",
+    Status.MARGINAL: "yellow",
+    Status.FATAL: "red",
+    Status.UNCLEAR: "red",
+}
 
 
 def text(found: Sequence[Examined], style: Style = PLAIN) -> str:
     """A line a report, then whatever isn't a pass, then the verdict."""
     if not found:
         return "the site has no flexdirect_host"
-    rows = [("MACHINE", "REPORT OF", *map(str, SHOWN), "VERDICT"), *(row for each in found for row in _rows(each))]
+    rows = [
+        ("MACHINE", "REPORT OF", *map(str, SHOWN), "VERDICT"),
+        *(row for each in found for row in _rows(each)),
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     lines += ["", *(line for each in found for line in _details(each, style))]
     bad = [each.machine for each in found if not each.good]
-    return "\n".join([*lines, f"{len(found) - len(bad)} of {len(found)} machines are healthy enough" + (f"; not {', '.join(bad)}" if bad else "")])
+    return "\n".join(
+        [
+            *lines,
+            f"{len(found) - len(bad)} of {len(found)} machines are healthy enough"
+            + (f"; not {', '.join(bad)}" if bad else ""),
+        ]
+    )
 
 
 def data(site: str, found: Sequence[Examined]) -> dict[str, Any]:
     """For programs."""
-    return document("health", site=site, good=all(each.good for each in found), machines=[
-        {"machine": each.machine, "resource": str(each.key), "good": each.good, "worst": str(each.health.worst), "accepted": str(each.limit), "problem": each.problem,
-         "notes": list(each.health.notes), "reports": [_data(report) for report in each.health.reports]} for each in found
-    ])
+    return document(
+        "health",
+        site=site,
+        good=all(each.good for each in found),
+        machines=[
+            {
+                "machine": each.machine,
+                "resource": str(each.key),
+                "good": each.good,
+                "worst": str(each.health.worst),
+                "accepted": str(each.limit),
+                "problem": each.problem,
+                "notes": list(each.health.notes),
+                "reports": [_data(report) for report in each.health.reports],
+            }
+            for each in found
+        ],
+    )
 
 
 def _data(report: Report) -> dict[str, Any]:
     checks = [{"status": str(check.status), "text": check.text} for check in report.checks]
-    return {"server": report.server or "localhost", "worst": str(report.worst), "totals": {str(status): count for status, count in report.totals.items()},
-            "objections": list(report.objections), "checks": checks}
+    return {
+        "server": report.server or "localhost",
+        "worst": str(report.worst),
+        "totals": {str(status): count for status, count in report.totals.items()},
+        "objections": list(report.objections),
+        "checks": checks,
+    }
 
 
 def _rows(found: Examined) -> Iterator[tuple[str, ...]]:
@@ -47,7 +83,12 @@ def _rows(found: Examined) -> Iterator[tuple[str, ...]]:
         yield (found.machine, "-", "-", "-", "-", "-", "no report")
     for report in found.health.reports:
         counted = Counter(check.status for check in report.checks)
-        yield (found.machine, safe(report.server) or "localhost", *(str(counted[status]) for status in SHOWN), str(report.worst))
+        yield (
+            found.machine,
+            safe(report.server) or "localhost",
+            *(str(counted[status]) for status in SHOWN),
+            str(report.worst),
+        )
 
 
 def _details(found: Examined, style: Style) -> Iterator[str]:

@@ -37,12 +37,20 @@ class Run:
 
     def ended(self) -> list[Line]:
         """How each resource ended that was not as wanted anyway."""
-        return [line for line in self.lines if line.get("event") == "Ended" and line.get("ending") != Ending.KEPT]
+        return [
+            line for line in self.lines if line.get("event") == "Ended" and line.get("ending") != Ending.KEPT
+        ]
 
     def unfinished(self) -> list[Line]:
         """Steps that began and never ended: the process died while they ran."""
-        over = {(line.get("key"), line.get("number")) for line in self.lines if line.get("event") == "StepEnded"}
-        return [line for line in self.lines if line.get("event") == "StepBegun" and (line.get("key"), line.get("number")) not in over]
+        over = {
+            (line.get("key"), line.get("number")) for line in self.lines if line.get("event") == "StepEnded"
+        }
+        return [
+            line
+            for line in self.lines
+            if line.get("event") == "StepBegun" and (line.get("key"), line.get("number")) not in over
+        ]
 
 
 def runs(lines: Iterable[Line]) -> list[Run]:
@@ -55,34 +63,54 @@ def runs(lines: Iterable[Line]) -> list[Run]:
 
 def history(lines: Iterable[Line], style: Style = PLAIN) -> str:
     """Run by run: when, how long, what changed; with `verbose` also each step."""
-    return "\n\n".join("\n".join(_run(run, style)) for run in runs(lines)) or "Nothing was applied from this machine yet."
+    return (
+        "\n\n".join("\n".join(_run(run, style)) for run in runs(lines))
+        or "Nothing was applied from this machine yet."
+    )
 
 
 def data(site: str, lines: Iterable[Line]) -> dict[str, Any]:
     """For programs; every line with its time in ISO 8601."""
-    return document("history", site=site, runs=[
-        {"run": run.run, "began": utc(run.began), "seconds": round(run.seconds, 3),
-         "events": [{**line, "at": utc(float(line.get("at", 0)))} for line in run.lines]} for run in runs(lines)
-    ])
+    return document(
+        "history",
+        site=site,
+        runs=[
+            {
+                "run": run.run,
+                "began": utc(run.began),
+                "seconds": round(run.seconds, 3),
+                "events": [{**line, "at": utc(float(line.get("at", 0)))} for line in run.lines],
+            }
+            for run in runs(lines)
+        ],
+    )
 
 
 def _run(run: Run, style: Style) -> Iterator[str]:
     per = Counter(_word(line) for line in run.ended())
     words = ", ".join(f"{number} {word}" for word, number in per.items()) or "nothing changed"
-    yield f"{style.paint(utc(run.began)[:19] + 'Z', 'bold')}  run {safe(run.run)}  {duration(run.seconds)}: {words}"
+    yield (
+        f"{style.paint(utc(run.began)[:19] + 'Z', 'bold')}  run {safe(run.run)}  {duration(run.seconds)}: "
+        f"{words}"
+    )
     for line in run.ended():
         yield from _ended(line, style)
         if style.verbose:
             yield from _steps(run, line.get("key"))
     for line in run.unfinished():
-        yield f"  {style.paint('■', 'yellow')} {safe(line.get('key'))}: never ended: {safe(line.get('title'))}"
+        yield (
+            f"  {style.paint('■', 'yellow')} {safe(line.get('key'))}: never ended: {safe(line.get('title'))}"
+        )
 
 
 def _ended(line: Line, style: Style) -> Iterator[str]:
     symbol, colour = ENDINGS.get(line.get("ending", ""), ("?", "dim"))
     why = (line.get("problem") or {}).get("what", "")
     took = duration(float(line.get("seconds", 0)))
-    yield f"  {style.paint(symbol, colour)} {safe(line.get('key'))}: {_word(line)} after {took}{': ' + safe(why) if why else ''}"
+    yield (
+        f"  {style.paint(symbol, colour)} {safe(line.get('key'))}: {_word(line)} after {took}"
+        f"{': ' + safe(why) if why else ''}"
+    )
 
 
 def _steps(run: Run, key: Any) -> Iterator[str]:

@@ -8,7 +8,10 @@ from typing import Any, Protocol
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 
-COMPARE = "Compare with what the machine itself says, on its own console: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+COMPARE = (
+    "Compare with what the machine itself says, on its own console: ssh-keygen -lf "
+    "/etc/ssh/ssh_host_ed25519_key.pub"
+)
 
 
 class Shown(Protocol):
@@ -17,12 +20,15 @@ class Shown(Protocol):
     @property
     def server(self) -> str:
         """Its host:port."""
+
     @property
     def what(self) -> str:
         """Its address in the site."""
+
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:
         """Type and fingerprint of each."""
+
     @property
     def objection(self) -> str:
         """Why it is not trusted."""
@@ -35,13 +41,31 @@ def text(found: Iterable[Shown], style: Style = PLAIN) -> str:
 
 def data(found: Iterable[Shown]) -> list[dict[str, Any]]:
     """The same for programs."""
-    return [{"server": each.server, "what": each.what, "keys": [{"type": kind, "sha256": sha256} for kind, sha256 in each.keys],
-             "trusted": not each.objection, "objection": each.objection} for each in found]
+    return [
+        {
+            "server": each.server,
+            "what": each.what,
+            "keys": [{"type": kind, "sha256": sha256} for kind, sha256 in each.keys],
+            "trusted": not each.objection,
+            "objection": each.objection,
+        }
+        for each in found
+    ]
 
 
 def _one(found: Shown, style: Style) -> str:
-    verdict = style.paint(f"no: {safe(found.objection)}", "red") if found.objection else style.paint("yes", "green")
-    lines = [f"{style.paint(safe(found.server), 'bold')} ({safe(found.what)}), SSH", *(f"  {sha256}  {safe(kind)}" for kind, sha256 in found.keys), f"  trusted: {verdict}"]
+    verdict = (
+        style.paint(f"no: {safe(found.objection)}", "red") if found.objection else style.paint("yes", "green")
+    )
+    lines = [
+        f"{style.paint(safe(found.server), 'bold')} ({safe(found.what)}), SSH",
+        *(f"  {sha256}  {safe(kind)}" for kind, sha256 in found.keys),
+        f"  trusted: {verdict}",
+    ]
     if found.objection:
-        lines += [f"  {COMPARE}", "  If one is the same, this line in the site trusts it:", f"    trust: {{sha256: {found.keys[0][1]}}}"]
+        lines += [
+            f"  {COMPARE}",
+            "  If one is the same, this line in the site trusts it:",
+            f"    trust: {{sha256: {found.keys[0][1]}}}",
+        ]
     return "\n".join(lines)

@@ -14,7 +14,9 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(found: Report) -> str:
-    """Drift fails a case, what is ignored or not applied skips it, what can't be read or decided is an error."""
+    """Drift fails a case, what is ignored or not applied skips it, what can't be read or decided is an
+    error.
+    """
     by: dict[str, list[Drifted]] = {address: [] for address in found.standing}
     for each in found.found:
         by.setdefault(str(each.key), []).append(each)
@@ -26,10 +28,15 @@ def junit(found: Report) -> str:
     for where, why in blind.items():
         ET.SubElement(_new(suite, where), "error", message=_text(f"can't be read: {why}"))
     for number, problem in enumerate(found.problems, 1):
-        ET.SubElement(_new(suite, f"problem {number}"), "error", message=_text(problem.what)).text = _text("\n".join(filter(None, (str(problem.where), problem.why, problem.next))))
+        ET.SubElement(_new(suite, f"problem {number}"), "error", message=_text(problem.what)).text = _text(
+            "\n".join(filter(None, (str(problem.where), problem.why, problem.next)))
+        )
     ET.SubElement(suite, "system-out").text = _text(total(found))
     cases = suite.findall("testcase")
-    counted = {name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))}
+    counted = {
+        name: str(sum(case.find(tag) is not None for case in cases))
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+    }
     suite.attrib |= {"tests": str(len(cases)), **counted}
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
@@ -39,9 +46,20 @@ def _case(suite: ET.Element, address: str, those: list[Drifted]) -> None:
     case = _new(suite, address)
     bad = [each for each in those if each.cause in ALARMING and not each.ignored]
     if bad:
-        ET.SubElement(case, "failure", type=str(bad[0].cause), message=_text(f"{address} {SAYS[bad[0].cause][2]}")).text = _text("\n".join(map(_said, bad)))
+        ET.SubElement(
+            case, "failure", type=str(bad[0].cause), message=_text(f"{address} {SAYS[bad[0].cause][2]}")
+        ).text = _text("\n".join(map(_said, bad)))
     elif those:
-        ET.SubElement(case, "skipped", message=_text("; ".join(f"{SAYS[each.cause][2]}{f' (ignored: {each.ignored})' if each.ignored else ''}" for each in those)))
+        ET.SubElement(
+            case,
+            "skipped",
+            message=_text(
+                "; ".join(
+                    f"{SAYS[each.cause][2]}{f' (ignored: {each.ignored})' if each.ignored else ''}"
+                    for each in those
+                )
+            ),
+        )
 
 
 def _new(suite: ET.Element, address: str) -> ET.Element:
@@ -50,9 +68,13 @@ def _new(suite: ET.Element, address: str) -> ET.Element:
 
 
 def _said(found: Drifted) -> str:
-    values = f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
+    values = (
+        f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
+    )
     return values + (f" ({told})" if (told := who(found)) else "")
 
 
 def _text(words: str) -> str:
-    return NOT_XML.sub("\ufffd", safe(words) if "\n" not in words else "\n".join(map(safe, words.splitlines())))
+    return NOT_XML.sub(
+        "\ufffd", safe(words) if "\n" not in words else "\n".join(map(safe, words.splitlines()))
+    )

@@ -24,8 +24,17 @@ WIDTH = 110  # columns of running text
 
 def table(kinds: Kinds, style: Style = PLAIN) -> str:
     """One line a kind: its name, the site in specs/ whose source document it is from, and what it is."""
-    longest, place = max(map(len, kinds), default=0), max((len(kind.document) for kind in kinds.values()), default=0)
-    lines = [f"{style.paint(name.ljust(longest), 'bold')}  {style.paint(kind.document.ljust(place), 'dim')}  {summary(kind)}" for name, kind in kinds.items()]
+    longest, place = (
+        max(map(len, kinds), default=0),
+        max((len(kind.document) for kind in kinds.values()), default=0),
+    )
+    lines = [
+        (
+            f"{style.paint(name.ljust(longest), 'bold')}  {style.paint(kind.document.ljust(place), 'dim')}  "
+            f"{summary(kind)}"
+        )
+        for name, kind in kinds.items()
+    ]
     return "\n".join([*lines, "", "The fields of one: bfinfra kinds KIND"])
 
 
@@ -33,19 +42,39 @@ def one(name: str, kind: OneKind, style: Style = PLAIN) -> str:
     """What a kind is, what it refers to, and every field with its type, default and meaning."""
     unit = units({name: kind.Spec})
     refers = ", ".join(sorted(kinds_named(kind.Spec)))
-    head = [f"{style.paint(name, 'bold')}: {summary(kind)}", f"from: {kind.document.heading} (specs/{kind.document}.yaml)", *([f"refers to: {refers}"] if refers else []),
-            *(f"{word}: {words}" for word, words in order(kind).items()), f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting", ""]
-    return "\n".join([*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))])
+    head = [
+        f"{style.paint(name, 'bold')}: {summary(kind)}",
+        f"from: {kind.document.heading} (specs/{kind.document}.yaml)",
+        *([f"refers to: {refers}"] if refers else []),
+        *(f"{word}: {words}" for word, words in order(kind).items()),
+        f"becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting",
+        "",
+    ]
+    return "\n".join(
+        [*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))]
+    )
 
 
 def page(name: str, kind: OneKind, example: str) -> str:
     """One kind as a page of Markdown, with the smallest site that has it."""
     unit = units({name: kind.Spec})
     refers = ", ".join(f"[{each}]({each}.md)" for each in sorted(kinds_named(kind.Spec)))
-    head = [f"# {name}", "", summary(kind), "", f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
-            *([f"Refers to: {refers}."] if refers else []), *(f"{word.capitalize()}: {words}" for word, words in order(kind).items()),
-            f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.", ""]
-    rows = ["| field | type | default | meaning |", "|---|---|---|---|", *(_row(each, unit(name, each.path)) for each in _own_first(kind))]
+    head = [
+        f"# {name}",
+        "",
+        summary(kind),
+        "",
+        f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
+        *([f"Refers to: {refers}."] if refers else []),
+        *(f"{word.capitalize()}: {words}" for word, words in order(kind).items()),
+        f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.",
+        "",
+    ]
+    rows = [
+        "| field | type | default | meaning |",
+        "|---|---|---|---|",
+        *(_row(each, unit(name, each.path)) for each in _own_first(kind)),
+    ]
     return "\n".join([*head, *rows, "", "## Example", "", "```yaml", example.rstrip(), "```", ""])
 
 
@@ -54,23 +83,47 @@ def index(kinds: Kinds) -> str:
     lines = ["# Kinds", "", "Made by `script/pages`: what `bfinfra kinds` says, with an example of each."]
     for each in Document:
         lines += ["", f"## {each.heading}", ""]
-        lines += [f"- [{name}]({name}.md): {summary(kind)}" for name, kind in kinds.items() if kind.document is each]
+        lines += [
+            f"- [{name}]({name}.md): {summary(kind)}" for name, kind in kinds.items() if kind.document is each
+        ]
     return "\n".join([*lines, ""])
 
 
 def data(kinds: Kinds) -> dict[str, Any]:
     """For programs: every kind with its fields; sizes in bytes, frequencies in MHz, times in seconds."""
-    return document("kinds", kinds=[{
-        "kind": name, "about": summary(kind), "document": kind.document, "refers_to": sorted(kinds_named(kind.Spec)), "deadline": kind.deadline,
-        "fields": [{"field": f.path, "type": f.type, "required": f.required, "default": plain(f.default), "about": f.about}
-                   for f in _own_first(kind)],
-    } for name, kind in kinds.items()])
+    return document(
+        "kinds",
+        kinds=[
+            {
+                "kind": name,
+                "about": summary(kind),
+                "document": kind.document,
+                "refers_to": sorted(kinds_named(kind.Spec)),
+                "deadline": kind.deadline,
+                "fields": [
+                    {
+                        "field": f.path,
+                        "type": f.type,
+                        "required": f.required,
+                        "default": plain(f.default),
+                        "about": f.about,
+                    }
+                    for f in _own_first(kind)
+                ],
+            }
+            for name, kind in kinds.items()
+        ],
+    )
 
 
 def order(kind: OneKind) -> dict[str, str]:
-    """What its resources provide to others of a site, and what they come after where the site provides it; from the docstrings of what says so."""
+    """What its resources provide to others of a site, and what they come after where the site provides it;
+    from the docstrings of what says so.
+    """
     said = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
-    own = {word: method for word, method in said.items() if method not in (Ordered.provides, Ordered.requires)}
+    own = {
+        word: method for word, method in said.items() if method not in (Ordered.provides, Ordered.requires)
+    }
     return {word: _running_on(summary(method)) for word, method in own.items()}
 
 
@@ -85,8 +138,21 @@ def _own_first(kind: OneKind) -> list[Field]:
 
 
 def _row(found: Field, unit: str) -> str:
-    default = "required" if found.required else "" if found.default in (None, (), {}, "") else f"`{shown(found.default, unit)}`"
-    return " | ".join(("", f"`{found.path}`", *(each.replace("|", "\\|") for each in (found.type, default, found.about)), "")).strip()
+    default = (
+        "required"
+        if found.required
+        else ""
+        if found.default in (None, (), {}, "")
+        else f"`{shown(found.default, unit)}`"
+    )
+    return " | ".join(
+        (
+            "",
+            f"`{found.path}`",
+            *(each.replace("|", "\\|") for each in (found.type, default, found.about)),
+            "",
+        )
+    ).strip()
 
 
 def _field(found: Field, unit: str, style: Style) -> list[str]:
@@ -94,4 +160,7 @@ def _field(found: Field, unit: str, style: Style) -> list[str]:
     rest = ", required" if found.required else default
     indent = "  " * (1 + found.path.count("."))
     head = f"{indent}{style.paint(found.path, 'bold')}: {style.paint(found.type + rest, 'dim')}"
-    return [head, *textwrap.wrap(found.about, WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ")]
+    return [
+        head,
+        *textwrap.wrap(found.about, WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    "),
+    ]

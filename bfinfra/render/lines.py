@@ -35,9 +35,14 @@ class Lines:
         if isinstance(event, StepBegun):
             self._said[event.key] = event.at
             self._marks.pop(event.key, None)
-            yield f"{safe(event.key)}: step {event.number} of {max(event.number, self._steps.get(event.key, 0))}: {safe(event.title)}"
+            yield (
+                f"{safe(event.key)}: step {event.number} of "
+                f"{max(event.number, self._steps.get(event.key, 0))}: {safe(event.title)}"
+            )
         elif isinstance(event, StepEnded) and event.problem:
-            yield f"{safe(event.key)}: {'looks again' if event.again else 'failed'}: {safe(event.problem.what)}"
+            yield (
+                f"{safe(event.key)}: {'looks again' if event.again else 'failed'}: {safe(event.problem.what)}"
+            )
         elif isinstance(event, Settling):
             yield f"{safe(event.key)}: waits: {safe(event.why)}"
         elif isinstance(event, Progressed):

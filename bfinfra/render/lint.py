@@ -25,4 +25,9 @@ def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:
 def data(found: Sequence[Remark], version: str) -> dict[str, Any]:
     """For programs."""
     good = not any(each.level == "error" for each in found)
-    return document("lint", plugin_version=version, good=good, remarks=[{"level": each.level, **(problem(each.problem) or {})} for each in found])
+    return document(
+        "lint",
+        plugin_version=version,
+        good=good,
+        remarks=[{"level": each.level, **(problem(each.problem) or {})} for each in found],
+    )

@@ -1,4 +1,6 @@
-"""Progress on a terminal: what runs, how far, how fast, and what waits for what. Only a terminal imports this."""
+"""Progress on a terminal: what runs, how far, how fast, and what waits for what. Only a terminal imports
+this.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,28 @@ BAR = 24  # columns
 class Board:
     """A sink of events that keeps a board at the foot of the terminal; what ended scrolls above it."""
 
-    def __init__(self, plan: Plan, file: IO[str], *, colour: bool = True, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, plan: Plan, file: IO[str], *, colour: bool = True, now: Callable[[], float] = time.time
+    ) -> None:
         self._progress, self._lock, self._now = Progress(plan), Lock(), now
         self._console = Console(file=file, no_color=not colour, highlight=False, markup=False, emoji=False)
         self._spinner = Spinner("dots")
-        self._live = Live(self, console=self._console, refresh_per_second=8, transient=True, redirect_stdout=False, redirect_stderr=False)
+        self._live = Live(
+            self,
+            console=self._console,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
     def __enter__(self) -> Self:
         self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
@@ -64,15 +77,29 @@ class Board:
         table = Table.grid(padding=(0, 1))
         for row in rows:
             doing = Text(row.doing, no_wrap=True, overflow="ellipsis")
-            table.add_row(self._spinner, Text(safe(row.key), style="bold"), doing, Text(duration(row.since), style="dim"))
+            table.add_row(
+                self._spinner,
+                Text(safe(row.key), style="bold"),
+                doing,
+                Text(duration(row.since), style="dim"),
+            )
             if row.amount:
-                bar = ProgressBar(total=1.0, completed=row.share, width=BAR) if row.share is not None else Text("")
+                bar = (
+                    ProgressBar(total=1.0, completed=row.share, width=BAR)
+                    if row.share is not None
+                    else Text("")
+                )
                 table.add_row("", bar, Text(row.amount, no_wrap=True, overflow="ellipsis"))
         return table
 
 
 def _waits(waiting: tuple[tuple[object, tuple[str, ...]], ...]) -> Iterator[Text]:
     for key, others in waiting[:MOST]:
-        yield Text(f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'its turn'}", style="dim", no_wrap=True, overflow="ellipsis")
+        yield Text(
+            f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'its turn'}",
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
     if len(waiting) > MOST:
         yield Text(f"  and {len(waiting) - MOST} more wait", style="dim")

@@ -20,15 +20,32 @@ MENTION = "@\u200b"  # a backslash does not stop a mention: it is looked for aft
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
-    """A table of what would change; each item's steps and fields folded below; problems and warnings as a list."""
+    """A table of what would change; each item's steps and fields folded below; problems and warnings as a
+    list.
+    """
     rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
     waiting = [item.held for item in found.held if item.held]
-    lists = [*listed("Problems", list(found.problems)), *listed("Waiting", waiting), *listed("Warnings", [w.problem for w in text.warned(found)])]
-    return "\n".join([
-        f"### bfinfra plan: {prose(found.site)}", "", f"**{prose(text.counts(found))}**", "", *table, *lists,
-        *blind(found.unreadable), *(_details(found.pending, style) if rows else []),
-    ]).rstrip() + "\n"
+    lists = [
+        *listed("Problems", list(found.problems)),
+        *listed("Waiting", waiting),
+        *listed("Warnings", [w.problem for w in text.warned(found)]),
+    ]
+    return (
+        "\n".join(
+            [
+                f"### bfinfra plan: {prose(found.site)}",
+                "",
+                f"**{prose(text.counts(found))}**",
+                "",
+                *table,
+                *lists,
+                *blind(found.unreadable),
+                *(_details(found.pending, style) if rows else []),
+            ]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
@@ -36,9 +53,25 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
     ran = steps_run(events)
     rows = [_row(e, len(ran.get(e.key, ()))) for e in found.endings.values()]
     failed = [e.problem for e in found.endings.values() if e.problem]
-    table = ["| ending | resource | took | steps | note |", "| --- | --- | --- | --- | --- |", *rows, ""] if rows else []
-    return "\n".join([f"### bfinfra apply: {prose(found.plan.site)}", "", f"**{prose(sum_of(found))}**", "", *table,
-                      *listed("Problems", failed), prose(advice(found))]).rstrip() + "\n"
+    table = (
+        ["| ending | resource | took | steps | note |", "| --- | --- | --- | --- | --- |", *rows, ""]
+        if rows
+        else []
+    )
+    return (
+        "\n".join(
+            [
+                f"### bfinfra apply: {prose(found.plan.site)}",
+                "",
+                f"**{prose(sum_of(found))}**",
+                "",
+                *table,
+                *listed("Problems", failed),
+                prose(advice(found)),
+            ]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def problems(found: Sequence[Problem]) -> str:
@@ -65,7 +98,10 @@ def _disrupts(item: Item) -> str:
 def _row(ended: Ended, steps: int) -> str:
     word = WORDS.get(ended.ending) or DONE[ended.action]
     note = "<br>".join(prose(line) for line in ended.note.splitlines())
-    return f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | {note} |"
+    return (
+        f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | "
+        f"{note} |"
+    )
 
 
 def blind(found: Mapping[str, str]) -> list[str]:
@@ -76,8 +112,13 @@ def blind(found: Mapping[str, str]) -> list[str]:
 
 def listed(title: str, found: Sequence[Problem]) -> list[str]:
     """Problems as a list under a heading; nothing where there are none."""
-    lines = [f"- {f'{code(p.where)}: ' if p.where else ''}{prose(p.what)}"
-             + "".join(f"<br>{label}: {prose(words)}" for label, words in (("why", p.why), ("next", p.next)) if words) for p in found]
+    lines = [
+        f"- {f'{code(p.where)}: ' if p.where else ''}{prose(p.what)}"
+        + "".join(
+            f"<br>{label}: {prose(words)}" for label, words in (("why", p.why), ("next", p.next)) if words
+        )
+        for p in found
+    ]
     return [f"#### {title}", *lines, ""] if lines else []
 
 

@@ -1,4 +1,6 @@
-"""What is in an OVA, for people: its product, what must be filled in, networks, disks, and whether it is whole."""
+"""What is in an OVA, for people: its product, what must be filled in, networks, disks, and whether it is
+whole.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,26 @@ from bfinfra.render.values import count, shown
 
 Found = Mapping[str, Any]
 WHOLE = {
-    "verified": "every file agrees with the manifest", "present": "has a manifest; --verify checks it",
+    "verified": "every file agrees with the manifest",
+    "present": "has a manifest; --verify checks it",
     "absent": "has no manifest: only the SHA-256 of the whole file can say whether it is whole",
 }
 
 
 def text(found: Found, style: Style = PLAIN) -> str:
     """One paragraph a topic; what has to be filled in is marked."""
-    blocks = [_head(found, style), *(_block(title, lines, style) for title, lines in (
-        ("properties", _properties(found, style)), ("networks", _networks(found)), ("disks", _disks(found)),
-        ("deployment options", _options(found)),
-    ))]
+    blocks = [
+        _head(found, style),
+        *(
+            _block(title, lines, style)
+            for title, lines in (
+                ("properties", _properties(found, style)),
+                ("networks", _networks(found)),
+                ("disks", _disks(found)),
+                ("deployment options", _options(found)),
+            )
+        ),
+    ]
     return "\n\n".join(filter(None, blocks))
 
 
@@ -33,14 +44,24 @@ def _block(title: str, lines: Iterator[str], style: Style) -> str:
 
 def _head(found: Found, style: Style) -> str:
     product, hardware, manifest = found["product"], found["hardware"], found["manifest"]
-    name = " ".join(filter(None, (product["vendor"], product["name"], product["full_version"] or product["version"])))
-    return "\n".join([
-        f"{style.paint(safe(name) or 'a product without a name', 'bold')}",
-        f"  {safe(found['file'])}, {bytes_short(found['size'])}, {WHOLE[manifest['state']]}{_algorithms(manifest)}",
-        *_signature(found, style),
-        f"  {count(hardware['cpus'], 'CPU')}, {bytes_text(hardware['memory'])} memory, {safe(hardware['version'])}, {safe(hardware['firmware'])}",
-        *([f"  {count(len(found['licences']), 'licence')} to accept"] if found["licences"] else []),
-    ])
+    name = " ".join(
+        filter(None, (product["vendor"], product["name"], product["full_version"] or product["version"]))
+    )
+    return "\n".join(
+        [
+            f"{style.paint(safe(name) or 'a product without a name', 'bold')}",
+            (
+                f"  {safe(found['file'])}, {bytes_short(found['size'])}, {WHOLE[manifest['state']]}"
+                f"{_algorithms(manifest)}"
+            ),
+            *_signature(found, style),
+            (
+                f"  {count(hardware['cpus'], 'CPU')}, {bytes_text(hardware['memory'])} memory, "
+                f"{safe(hardware['version'])}, {safe(hardware['firmware'])}"
+            ),
+            *([f"  {count(len(found['licences']), 'licence')} to accept"] if found["licences"] else []),
+        ]
+    )
 
 
 def _algorithms(manifest: Found) -> str:
@@ -52,18 +73,33 @@ def _signature(found: Found, style: Style) -> Iterator[str]:
     if signature is None:
         return
     by = "by itself" if signature["own"] else f"by {safe(signature['issuer'])}"
-    until = f"until {signature['not_after'][:10]}" + (f", {style.paint('which is over', 'yellow')}" if signature["expired"] else "")
-    yield f"  its manifest is signed ({safe(signature['algorithm'])}) by {safe(signature['subject'])}, certified {by}, {until}"
+    until = f"until {signature['not_after'][:10]}" + (
+        f", {style.paint('which is over', 'yellow')}" if signature["expired"] else ""
+    )
+    yield (
+        f"  its manifest is signed ({safe(signature['algorithm'])}) by {safe(signature['subject'])}, "
+        f"certified {by}, {until}"
+    )
     yield f"  compare the certificate's SHA-256: {signature['sha256']}"
 
 
 def _properties(found: Found, style: Style) -> Iterator[str]:
     for each in found["properties"]:
-        marks = [word for word, there in (("required", each["required"] and not each["default"]), ("secret", each["password"])) if there]
+        marks = [
+            word
+            for word, there in (
+                ("required", each["required"] and not each["default"]),
+                ("secret", each["password"]),
+            )
+            if there
+        ]
         default = f", default {shown(each['default'])}" if each["default"] and not each["password"] else ""
         fixed = "" if each["user_configurable"] else ", can't be set"
         kind = " ".join(filter(None, (each["type"], each["qualifiers"])))
-        yield f"  {safe(each['key'])}: {safe(kind)}{default}{fixed}{''.join(', ' + style.paint(mark, 'yellow') for mark in marks)}"
+        yield (
+            f"  {safe(each['key'])}: {safe(kind)}{default}{fixed}"
+            f"{''.join(', ' + style.paint(mark, 'yellow') for mark in marks)}"
+        )
         if about := each["label"] or each["description"]:
             yield f"      {safe(about)}"
 
@@ -75,7 +111,10 @@ def _networks(found: Found) -> Iterator[str]:
 
 def _disks(found: Found) -> Iterator[str]:
     for each in found["disks"]:
-        yield f"  {safe(each['id'])}: {bytes_short(each['capacity'])}, {bytes_short(each['size'])} in {safe(each['href'])}"
+        yield (
+            f"  {safe(each['id'])}: {bytes_short(each['capacity'])}, {bytes_short(each['size'])} in "
+            f"{safe(each['href'])}"
+        )
 
 
 def _options(found: Found) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""A drift report as one page of HTML that needs nothing else: no script, no font, no address outside of it."""
+"""A drift report as one page of HTML that needs nothing else: no script, no font, no address outside of
+it.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +51,46 @@ HEADS = ("What", "Resource", "Field", "In the world", "By the file", "Applied", 
 def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) -> str:
     """`resources`: the site's specs; `before`: what each refers to. One whole document."""
     verdict = "alarm" if found.blind or found.alarming else "good"
-    return "\n".join([
-        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        f"<title>{_text(found.site)}: drift</title>", f"<style>{STYLE}</style>", "</head>", "<body>", '<a class="skip" href="#findings">To what drifted</a>',
-        "<header>", f"<h1>{_text(found.site)}</h1>", f'<p class="verdict {verdict}" role="status">{_text(total(found))}</p>', f"<p>Checked {_time(found.at)}.</p>", "</header>",
-        "<main>", *_findings(found, style), *_lists(found), '<section aria-labelledby="topology">', '<h2 id="topology">Topology</h2>',
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="topology">', picture(_boxes(found, resources, style), before), "</div>", "</section>", "</main>",
-        "<footer><p>Made by bfinfra drift. Boxes with a sign lead to what is said of them; lines lead from what must stand first.</p></footer>", "</body>", "</html>", "",
-    ])
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            (
+                '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src '
+                "'unsafe-inline'\">"
+            ),
+            f"<title>{_text(found.site)}: drift</title>",
+            f"<style>{STYLE}</style>",
+            "</head>",
+            "<body>",
+            '<a class="skip" href="#findings">To what drifted</a>',
+            "<header>",
+            f"<h1>{_text(found.site)}</h1>",
+            f'<p class="verdict {verdict}" role="status">{_text(total(found))}</p>',
+            f"<p>Checked {_time(found.at)}.</p>",
+            "</header>",
+            "<main>",
+            *_findings(found, style),
+            *_lists(found),
+            '<section aria-labelledby="topology">',
+            '<h2 id="topology">Topology</h2>',
+            '<div class="scroll" tabindex="0" role="region" aria-labelledby="topology">',
+            picture(_boxes(found, resources, style), before),
+            "</div>",
+            "</section>",
+            "</main>",
+            (
+                "<footer><p>Made by bfinfra drift. Boxes with a sign lead to what is said of them; lines "
+                "lead from what must stand first.</p></footer>"
+            ),
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
 
 
 def _boxes(found: Report, resources: Specs, style: Style) -> list[Box]:
@@ -75,44 +108,103 @@ def _box(key: Key, spec: Any, those: Sequence[Drifted], found: Report, style: St
     if not those:
         return Box(key, parts)
     worst = min(those, key=lambda each: (bool(each.ignored), list(Cause).index(each.cause)))
-    words = "; ".join(f"{SAYS[cause][2]}: {', '.join(_said(each, style) for each in those if each.cause is cause)}" for cause in dict.fromkeys(each.cause for each in those))
+    words = "; ".join(
+        f"{SAYS[cause][2]}: {', '.join(_said(each, style) for each in those if each.cause is cause)}"
+        for cause in dict.fromkeys(each.cause for each in those)
+    )
     return Box(key, parts, _class(worst), SAYS[worst.cause][0], words, _id(key))
 
 
 def _said(found: Drifted, style: Style) -> str:
     unit = style.units(found.key.kind, found.field)
-    return f"{found.field} {shown(found.now, unit)} instead of {shown(found.wanted, unit)}" if found.field else found.why
+    return (
+        f"{found.field} {shown(found.now, unit)} instead of {shown(found.wanted, unit)}"
+        if found.field
+        else found.why
+    )
 
 
 def _findings(found: Report, style: Style) -> list[str]:
     if not found.found:
-        return ['<section id="findings" tabindex="-1">', "<h2>Findings</h2>", "<p>Everything that could be read is as the site says.</p>" if found.blind else "<p>Everything is as the site says.</p>", "</section>"]
+        return [
+            '<section id="findings" tabindex="-1">',
+            "<h2>Findings</h2>",
+            "<p>Everything that could be read is as the site says.</p>"
+            if found.blind
+            else "<p>Everything is as the site says.</p>",
+            "</section>",
+        ]
     head = "".join(f'<th scope="col">{each}</th>' for each in HEADS)
     seen: set[Key] = set()
     rows = []
     for each in found.found:
         rows.append(_row(each, style, first=each.key not in seen))
         seen.add(each.key)
-    return ['<section id="findings" tabindex="-1">', "<h2>Findings</h2>", '<div class="scroll" tabindex="0" role="region" aria-label="Findings">', "<table>",
-            "<caption>What does not agree, and who moved it</caption>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>", "</div>", "</section>"]
+    return [
+        '<section id="findings" tabindex="-1">',
+        "<h2>Findings</h2>",
+        '<div class="scroll" tabindex="0" role="region" aria-label="Findings">',
+        "<table>",
+        "<caption>What does not agree, and who moved it</caption>",
+        f"<thead><tr>{head}</tr></thead>",
+        "<tbody>",
+        *rows,
+        "</tbody>",
+        "</table>",
+        "</div>",
+        "</section>",
+    ]
 
 
 def _row(found: Drifted, style: Style, *, first: bool) -> str:
     unit = style.units(found.key.kind, found.field)
-    values = [f"<code>{_text(shown(value, unit))}</code>" if found.field else "" for value in (found.now, found.wanted, found.applied)]
-    said = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (f" (ignored: {found.ignored})" if found.ignored else "")
+    values = [
+        f"<code>{_text(shown(value, unit))}</code>" if found.field else ""
+        for value in (found.now, found.wanted, found.applied)
+    ]
+    said = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (
+        f" (ignored: {found.ignored})" if found.ignored else ""
+    )
     who = " ".join(filter(None, (_text(found.by), _time(found.at) if found.at else "")))
-    cells = [f"<code>{_text(found.field)}</code>" if found.field else _text(found.why), *values, who, _time(found.since) if found.since and found.cause in ALARMING else ""]
+    cells = [
+        f"<code>{_text(found.field)}</code>" if found.field else _text(found.why),
+        *values,
+        who,
+        _time(found.since) if found.since and found.cause in ALARMING else "",
+    ]
     anchor = f' id="{_id(found.key)}" tabindex="-1"' if first else ""
-    return (f'<tr{anchor}><td class="{_class(found)}">{_text(said)}</td>'
-            f'<th scope="row"><code>{_text(found.key)}</code></th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return (
+        f'<tr{anchor}><td class="{_class(found)}">{_text(said)}</td>'
+        f'<th scope="row"><code>{_text(found.key)}</code></th>'
+        + "".join(f"<td>{cell}</td>" for cell in cells)
+        + "</tr>"
+    )
 
 
 def _lists(found: Report) -> list[str]:
     blind = [Problem(f"{where} can't be read", why=why) for where, why in found.unreadable.items()]
-    parts = [("Can't be read", blind), ("Problems", list(found.problems)), ("Warnings", [each.problem for each in found.warnings]), ("No longer", [Problem(each) for each in found.ended])]
-    return [line for title, those in parts if those for line in
-            ("<section>", f"<h2>{_text(title)}</h2>", "<ul>", *(f"<li>{_text('; '.join(filter(None, (str(p.where), p.what, p.why, p.next))))}</li>" for p in those), "</ul>", "</section>")]
+    parts = [
+        ("Can't be read", blind),
+        ("Problems", list(found.problems)),
+        ("Warnings", [each.problem for each in found.warnings]),
+        ("No longer", [Problem(each) for each in found.ended]),
+    ]
+    return [
+        line
+        for title, those in parts
+        if those
+        for line in (
+            "<section>",
+            f"<h2>{_text(title)}</h2>",
+            "<ul>",
+            *(
+                f"<li>{_text('; '.join(filter(None, (str(p.where), p.what, p.why, p.next))))}</li>"
+                for p in those
+            ),
+            "</ul>",
+            "</section>",
+        )
+    ]
 
 
 def _class(found: Drifted) -> str:

@@ -26,21 +26,51 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
     """A paragraph an object and an API."""
     who = f"What {safe(account)} needs to {' and '.join(rights.uses)} {safe(rights.site)}"
     blocks = [style.paint(who, "bold")]
-    blocks += ["\n".join([style.paint(f"vCenter: {safe(e.type)} {safe(e.path)}{', with all below it' if e.propagate else ''}", "bold"),
-                          *(f"  {name}" for name in names)]) for e, names in rights.entities.items()]
-    blocks += ["\n".join([*_api(api, verbs, style), *_given(rights, api, account)]) for api, verbs in rights.apis.items()]
+    blocks += [
+        "\n".join(
+            [
+                style.paint(
+                    f"vCenter: {safe(e.type)} {safe(e.path)}{', with all below it' if e.propagate else ''}",
+                    "bold",
+                ),
+                *(f"  {name}" for name in names),
+            ]
+        )
+        for e, names in rights.entities.items()
+    ]
+    blocks += [
+        "\n".join([*_api(api, verbs, style), *_given(rights, api, account)])
+        for api, verbs in rights.apis.items()
+    ]
     if any("*" in entity.path for entity in rights.entities):
-        blocks.append("* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore narrow it when written.")
+        blocks.append(
+            "* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore "
+            "narrow it when written."
+        )
     return "\n\n".join(blocks)
 
 
 def data(rights: Rights, account: str) -> dict[str, Any]:
     """For programs."""
     return document(
-        "privileges", site=rights.site, account=account, uses=[str(use) for use in rights.uses],
-        vcenter=[{"object": e.type, "path": e.path, "propagate": e.propagate, "privileges": list(names)} for e, names in rights.entities.items()],
-        kubernetes=[{"cluster": str(api.cluster), "namespace": api.namespace, "names": list(api.names), "role": role(rights, api.cluster),
-                     "rules": [{"resource": v.resource, "verb": v.verb, "optional": v.spare} for v in verbs]} for api, verbs in rights.apis.items()],
+        "privileges",
+        site=rights.site,
+        account=account,
+        uses=[str(use) for use in rights.uses],
+        vcenter=[
+            {"object": e.type, "path": e.path, "propagate": e.propagate, "privileges": list(names)}
+            for e, names in rights.entities.items()
+        ],
+        kubernetes=[
+            {
+                "cluster": str(api.cluster),
+                "namespace": api.namespace,
+                "names": list(api.names),
+                "role": role(rights, api.cluster),
+                "rules": [{"resource": v.resource, "verb": v.verb, "optional": v.spare} for v in verbs],
+            }
+            for api, verbs in rights.apis.items()
+        ],
     )
 
 
@@ -50,10 +80,29 @@ def govc(rights: Rights, account: str) -> str:
     lines = []
     for entity, names in rights.entities.items():
         if names not in roles:
-            roles[names] = _named(f"bfinfra-{rights.site}-{'root' if entity.path == '/' else entity.type.lower()}", roles)
-            lines.append(shlex.join(["govc", "role.create", roles[names], *(name for name in names if name not in READ)]))
+            roles[names] = _named(
+                f"bfinfra-{rights.site}-{'root' if entity.path == '/' else entity.type.lower()}", roles
+            )
+            lines.append(
+                shlex.join(
+                    ["govc", "role.create", roles[names], *(name for name in names if name not in READ)]
+                )
+            )
     for entity, names in rights.entities.items():
-        lines.append(shlex.join(["govc", "permissions.set", "-principal", account, "-role", roles[names], f"-propagate={str(entity.propagate).lower()}", entity.path]))
+        lines.append(
+            shlex.join(
+                [
+                    "govc",
+                    "permissions.set",
+                    "-principal",
+                    account,
+                    "-role",
+                    roles[names],
+                    f"-propagate={str(entity.propagate).lower()}",
+                    entity.path,
+                ]
+            )
+        )
     return "\n".join(lines)
 
 
@@ -63,7 +112,9 @@ def manifest(rights: Rights, account: str, cluster: Key) -> str:
 
 
 def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]]:
-    """Roles and their bindings in one cluster. Nothing for a supervisor: there vSphere gives rights by `access`."""
+    """Roles and their bindings in one cluster. Nothing for a supervisor: there vSphere gives rights by
+    `access`.
+    """
     name = f"bfinfra-{rights.site}"
     who = f"sso:{account}" if cluster.kind == "tanzu_cluster" else account
     spaces: dict[str, list[Rule]] = {}
@@ -88,19 +139,32 @@ def rules(verbs: Iterable[Verb], names: tuple[str, ...] = ()) -> list[Rule]:
         plural, _, group = resource.partition(".")
         grouped.setdefault((group, tuple(found)), []).append(plural)
     named = {"resourceNames": list(names)} if names else {}
-    return [{"apiGroups": [group], "resources": plurals, "verbs": list(found), **named} for (group, found), plurals in grouped.items()]
+    return [
+        {"apiGroups": [group], "resources": plurals, "verbs": list(found), **named}
+        for (group, found), plurals in grouped.items()
+    ]
 
 
 def role(rights: Rights, cluster: Key) -> str:
-    """The least role of a supervisor namespace's `access` that holds what is needed there; "" for other clusters."""
+    """The least role of a supervisor namespace's `access` that holds what is needed there; "" for other
+    clusters.
+    """
     if cluster.kind != SUPERVISOR:
         return ""
-    inside = [v for api, verbs in rights.apis.items() if api.cluster == cluster and api.namespace for v in verbs]
+    inside = [
+        v for api, verbs in rights.apis.items() if api.cluster == cluster and api.namespace for v in verbs
+    ]
     return "view" if all(v.verb in READS and v.resource != "secrets" for v in inside) else "edit"
 
 
 def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
-    where = f", namespace {safe(api.namespace)}" if api.namespace else f", only {', '.join(map(safe, api.names))}" if api.names else ", all namespaces"
+    where = (
+        f", namespace {safe(api.namespace)}"
+        if api.namespace
+        else f", only {', '.join(map(safe, api.names))}"
+        if api.names
+        else ", all namespaces"
+    )
     yield style.paint(f"Kubernetes: {safe(api.cluster)}{where}", "bold")
     found: dict[str, list[Verb]] = {}
     for verb in verbs:
@@ -113,8 +177,11 @@ def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
 def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:
     """How it is given on a supervisor, where nobody can make roles."""
     if api.cluster.kind == SUPERVISOR:
-        yield (f"  given by the namespace's access: {{user: {safe(account)}, role: {role(rights, api.cluster)}}}" if api.namespace
-               else "  every account that may log in to the supervisor has it")
+        yield (
+            f"  given by the namespace's access: {{user: {safe(account)}, role: {role(rights, api.cluster)}}}"
+            if api.namespace
+            else "  every account that may log in to the supervisor has it"
+        )
 
 
 def _named(name: str, roles: Mapping[tuple[str, ...], str]) -> str:
@@ -127,5 +194,10 @@ def _role(name: str, space: str, found: list[Rule], who: str) -> Iterator[dict[s
     kind, home = ("Role", {"namespace": space}) if space else ("ClusterRole", {})
     metadata = {"name": name, **home}
     yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, "rules": found}
-    yield {"apiVersion": f"{RBAC}/v1", "kind": f"{kind}Binding", "metadata": metadata, "subjects": [{"apiGroup": RBAC, "kind": "User", "name": who}],
-           "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name}}
+    yield {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": metadata,
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": who}],
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+    }

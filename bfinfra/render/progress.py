@@ -19,7 +19,9 @@ WINDOW = 10.0  # seconds over which a rate is taken
 
 @dataclass(frozen=True)
 class Row:
-    """One item that runs or waits: what it does now, how far a long step is (0..1 where known), since when."""
+    """One item that runs or waits: what it does now, how far a long step is (0..1 where known), since
+    when.
+    """
 
     key: Key
     doing: str
@@ -52,7 +54,9 @@ class Progress:
             self._running.pop(event.key, None)
             self.ended[event.key] = event
         elif isinstance(event, StepBegun):
-            self._of(event).doing = f"{event.number}/{max(event.number, self._steps(event.key))} {safe(event.title)}"
+            self._of(
+                event
+            ).doing = f"{event.number}/{max(event.number, self._steps(event.key))} {safe(event.title)}"
             self._of(event).since = event.at
         elif isinstance(event, StepEnded):
             self._step_ended(event)
@@ -67,7 +71,11 @@ class Progress:
 
     def waiting(self) -> tuple[tuple[Key, tuple[str, ...]], ...]:
         """What has not begun, and what it still waits for, with why where no field names that."""
-        idle = (item for item in self.items.values() if item.steps and item.key not in self.ended and item.key not in self._running)
+        idle = (
+            item
+            for item in self.items.values()
+            if item.steps and item.key not in self.ended and item.key not in self._running
+        )
         return tuple((item.key, self._open(item)) for item in idle)
 
     def total(self) -> int:
@@ -93,7 +101,11 @@ class Progress:
 
     def _progressed(self, event: Progressed) -> None:
         running = self._of(event)
-        if running.progress is None or running.progress.what != event.progress.what or event.progress.done < running.progress.done:
+        if (
+            running.progress is None
+            or running.progress.what != event.progress.what
+            or event.progress.done < running.progress.done
+        ):
             running.marks.clear()
         running.progress = event.progress
         running.marks.append((event.at, event.progress.done))

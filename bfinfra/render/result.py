@@ -13,8 +13,11 @@ from bfinfra.model.redact import clean
 from bfinfra.render import data, drift
 
 
-def as_data(found: Plan | Report | BfinfraError | data.Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """A plan, an outcome, a drift report or an error as the command line prints it as JSON: plain values, no secrets, `format_version` and `type` in front.
+def as_data(
+    found: Plan | Report | BfinfraError | data.Outcome, events: Sequence[Event] = ()
+) -> dict[str, Any]:
+    """A plan, an outcome, a drift report or an error as the command line prints it as JSON: plain values, no
+    secrets, `format_version` and `type` in front.
 
     An outcome tells of the steps that ran where it gets the `events` of its run.
     """

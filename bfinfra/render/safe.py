@@ -1,4 +1,6 @@
-"""Foreign text made safe to print: what could move a cursor, hide or reverse letters becomes visible instead."""
+"""Foreign text made safe to print: what could move a cursor, hide or reverse letters becomes visible
+instead.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ def safe_lines(text: object, limit: int = LONGEST) -> list[str]:
 
 def width(text: str) -> int:
     """Columns that already safe text takes on a terminal."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
 
 
 def _visible(char: str) -> str:
-    """Printable is all but control, format (the bidirectional overrides, too), surrogates, private, unassigned, and blanks that aren't the usual one."""
+    """Printable is all but control, format (the bidirectional overrides, too), surrogates, private,
+    unassigned, and blanks that aren't the usual one.
+    """
     if char == "\t":
         return " "
     return char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()

@@ -1,4 +1,6 @@
-"""Scheduled drift checks: a systemd timer, a line of a crontab, a CronJob with what it needs. Texts and manifests; nothing is installed."""
+"""Scheduled drift checks: a systemd timer, a line of a crontab, a CronJob with what it needs. Texts and
+manifests; nothing is installed.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capa
 
 @dataclass(frozen=True)
 class Check:
-    """What is run: `program` and `sites` as absolute paths; `env`: the variables that the site's references name."""
+    """What is run: `program` and `sites` as absolute paths; `env`: the variables that the site's references
+    name.
+    """
 
     site: str
     program: str
@@ -65,15 +69,31 @@ class Check:
 
 
 def systemd(check: Check, user: str = "") -> dict[str, str]:
-    """File name → unit. `user`: who runs it, else a user that exists while it runs. Drift ends with 2, so that OnFailure= in a drop-in tells somebody."""
+    """File name → unit. `user`: who runs it, else a user that exists while it runs. Drift ends with 2, so
+    that OnFailure= in a drop-in tells somebody.
+    """
     who = f"User={user}" if user else "DynamicUser=yes"
     command = " ".join(map(_unit_word, (check.program, "drift", "--news", *check.sites)))
-    needs = f"# {', '.join(check.env)}: one NAME=value a line, mode 0600\nEnvironmentFile={_specifiers(check.variables)}\n" if check.env else ""
-    service = (f"[Unit]\nDescription=bfinfra drift check of {_specifiers(check.site)}\nWants=network-online.target\nAfter=network-online.target\n\n"
-               f"[Service]\nType=oneshot\n{who}\n{needs}Environment=BFINFRA_STATE_HOME=%S/{check.name}\nStateDirectory={check.name}\nStateDirectoryMode=0700\n"
-               f"ExecStart={command}\nTimeoutStartSec={max(check.when.seconds, 300)}\n{HARDENED}")
-    timer = (f"[Unit]\nDescription=bfinfra drift checks of {_specifiers(check.site)}\n\n[Timer]\nOnCalendar={check.when.calendar}\nPersistent=yes\n\n"
-             "[Install]\nWantedBy=timers.target\n")
+    needs = (
+        (
+            f"# {', '.join(check.env)}: one NAME=value a line, mode "
+            f"0600\nEnvironmentFile={_specifiers(check.variables)}\n"
+        )
+        if check.env
+        else ""
+    )
+    service = (
+        f"[Unit]\nDescription=bfinfra drift check of {_specifiers(check.site)}"
+        "\nWants=network-online.target\nAfter=network-online.target\n\n"
+        f"[Service]\nType=oneshot\n{who}\n{needs}Environment=BFINFRA_STATE_HOME=%S/{check.name}"
+        f"\nStateDirectory={check.name}\nStateDirectoryMode=0700\n"
+        f"ExecStart={command}\nTimeoutStartSec={max(check.when.seconds, 300)}\n{HARDENED}"
+    )
+    timer = (
+        f"[Unit]\nDescription=bfinfra drift checks of {_specifiers(check.site)}"
+        f"\n\n[Timer]\nOnCalendar={check.when.calendar}\nPersistent=yes\n\n"
+        "[Install]\nWantedBy=timers.target\n"
+    )
     return {f"{check.name}.service": service, f"{check.name}.timer": timer}
 
 
@@ -84,37 +104,114 @@ def cron(check: Check) -> str:
     return f"{check.when.cron} {given}{command}".replace("%", r"\%")
 
 
-def kubernetes(check: Check, image: str, files: Mapping[str, bytes], secrets: Mapping[str, str], *, namespace: str = "", claim: str = "") -> list[dict[str, Any]]:  # noqa: PLR0913 - what a CronJob is made of
-    """ServiceAccount, ConfigMap and CronJob. `files`: path below the site's folder → content, the site's own first; `secrets`: such paths → key in the Secret.
+def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
+    check: Check,
+    image: str,
+    files: Mapping[str, bytes],
+    secrets: Mapping[str, str],
+    *,
+    namespace: str = "",
+    claim: str = "",
+) -> list[dict[str, Any]]:
+    """ServiceAccount, ConfigMap and CronJob. `files`: path below the site's folder → content, the site's own
+    first; `secrets`: such paths → key in the Secret.
 
-    The Secret `name` has the variables and those keys; who makes it knows their values. `claim`: a volume claim for what checks remember.
+    The Secret `name` has the variables and those keys; who makes it knows their values. `claim`: a volume
+    claim for what checks remember.
     """
     home = {"namespace": namespace} if namespace else {}
-    labels = {"app.kubernetes.io/name": "bfinfra", "app.kubernetes.io/component": "drift", "app.kubernetes.io/instance": check.name}
+    labels = {
+        "app.kubernetes.io/name": "bfinfra",
+        "app.kubernetes.io/component": "drift",
+        "app.kubernetes.io/instance": check.name,
+    }
     meta = {"name": check.name, **home, "labels": labels}
     keys = {path: f"file-{number}" for number, path in enumerate(files)}
-    sources: list[dict[str, Any]] = [{"configMap": {"name": check.name, "items": [{"key": key, "path": path} for path, key in keys.items()]}}]
+    sources: list[dict[str, Any]] = [
+        {
+            "configMap": {
+                "name": check.name,
+                "items": [{"key": key, "path": path} for path, key in keys.items()],
+            }
+        }
+    ]
     if secrets:
-        sources.append({"secret": {"name": check.name, "items": [{"key": key, "path": path, "mode": 0o440} for path, key in secrets.items()]}})
+        sources.append(
+            {
+                "secret": {
+                    "name": check.name,
+                    "items": [{"key": key, "path": path, "mode": 0o440} for path, key in secrets.items()],
+                }
+            }
+        )
     container = {
-        "name": "drift", "image": image, "args": ["drift", *(["--news"] if claim else ["--forget"]), *(f"{MOUNT}/{site}" for site in check.sites)],
-        "env": [{"name": "BFINFRA_STATE_HOME", "value": STATE}, {"name": "HOME", "value": STATE}, *(_from_secret(name, check.name) for name in check.env)],
-        "volumeMounts": [{"name": "site", "mountPath": MOUNT, "readOnly": True}, {"name": "state", "mountPath": STATE}],
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}, "securityContext": SAFE,
+        "name": "drift",
+        "image": image,
+        "args": [
+            "drift",
+            *(["--news"] if claim else ["--forget"]),
+            *(f"{MOUNT}/{site}" for site in check.sites),
+        ],
+        "env": [
+            {"name": "BFINFRA_STATE_HOME", "value": STATE},
+            {"name": "HOME", "value": STATE},
+            *(_from_secret(name, check.name) for name in check.env),
+        ],
+        "volumeMounts": [
+            {"name": "site", "mountPath": MOUNT, "readOnly": True},
+            {"name": "state", "mountPath": STATE},
+        ],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": SAFE,
     }
     pod = {
-        "serviceAccountName": check.name, "automountServiceAccountToken": False, "restartPolicy": "Never",
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "serviceAccountName": check.name,
+        "automountServiceAccountToken": False,
+        "restartPolicy": "Never",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "containers": [container],
-        "volumes": [{"name": "site", "projected": {"sources": sources}}, {"name": "state", **({"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}})}],
+        "volumes": [
+            {"name": "site", "projected": {"sources": sources}},
+            {
+                "name": "state",
+                **({"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}),
+            },
+        ],
     }
-    job = {"backoffLimit": 0, "activeDeadlineSeconds": max(check.when.seconds, 300), "ttlSecondsAfterFinished": 86400,
-           "template": {"metadata": {"labels": labels}, "spec": pod}}
-    cronjob = {"schedule": check.when.cron, "timeZone": "Etc/UTC", "concurrencyPolicy": "Forbid", "startingDeadlineSeconds": 300,
-               "successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 3, "jobTemplate": {"metadata": {"labels": labels}, "spec": job}}
+    job = {
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": max(check.when.seconds, 300),
+        "ttlSecondsAfterFinished": 86400,
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    cronjob = {
+        "schedule": check.when.cron,
+        "timeZone": "Etc/UTC",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": 300,
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 3,
+        "jobTemplate": {"metadata": {"labels": labels}, "spec": job},
+    }
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta, "automountServiceAccountToken": False},
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **contents({keys[path]: content for path, content in files.items()})},
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": meta,
+            "automountServiceAccountToken": False,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": meta,
+            **contents({keys[path]: content for path, content in files.items()}),
+        },
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": cronjob},
     ]
 
@@ -129,13 +226,22 @@ def contents(files: Mapping[str, bytes]) -> dict[str, Any]:
 def bound(check: Check, rules: Sequence[Mapping[str, Any]], namespace: str) -> list[dict[str, Any]]:
     """Roles and bindings of a user's, for the check's account instead."""
     account = [{"kind": "ServiceAccount", "name": check.name, "namespace": namespace}]
-    return [{**each, "metadata": {**each["metadata"], "name": check.name}} | ({"subjects": account, "roleRef": {**each["roleRef"], "name": check.name}} if "subjects" in each else {})
-            for each in rules]
+    return [
+        {**each, "metadata": {**each["metadata"], "name": check.name}}
+        | (
+            {"subjects": account, "roleRef": {**each["roleRef"], "name": check.name}}
+            if "subjects" in each
+            else {}
+        )
+        for each in rules
+    ]
 
 
 def manifest(found: Sequence[Mapping[str, Any]]) -> str:
     """The YAML that kubectl applies."""
-    return str(yaml.safe_dump_all([dict(each) for each in found], sort_keys=False, allow_unicode=True)).rstrip()
+    return str(
+        yaml.safe_dump_all([dict(each) for each in found], sort_keys=False, allow_unicode=True)
+    ).rstrip()
 
 
 def _from_secret(name: str, secret: str) -> dict[str, Any]:
@@ -156,4 +262,8 @@ def _specifiers(text: str) -> str:
 def _unit_word(word: str) -> str:
     """A word of ExecStart: no specifier, variable or quote in it means anything."""
     plain = _specifiers(word).replace("$", "$$")
-    return plain if all(c.isalnum() or c in "-_./%$:=+@," for c in plain) else '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return (
+        plain
+        if all(c.isalnum() or c in "-_./%$:=+@," for c in plain)
+        else '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )

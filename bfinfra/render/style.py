@@ -9,17 +9,36 @@ from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
 
-CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
 SYMBOLS = {
-    Action.CREATE: ("+", "green"), Action.UPDATE: ("~", "yellow"), Action.REPLACE: ("±", "magenta"),
-    Action.DELETE: ("-", "red"), Action.KEEP: ("=", "dim"), Action.READ: ("?", "dim"),
+    Action.CREATE: ("+", "green"),
+    Action.UPDATE: ("~", "yellow"),
+    Action.REPLACE: ("±", "magenta"),
+    Action.DELETE: ("-", "red"),
+    Action.KEEP: ("=", "dim"),
+    Action.READ: ("?", "dim"),
 }
 ENDINGS = {
-    Ending.DONE: ("✓", "green"), Ending.KEPT: ("=", "dim"), Ending.FAILED: ("✗", "red"),
-    Ending.WAITING: ("…", "yellow"), Ending.BLOCKED: ("!", "yellow"), Ending.STOPPED: ("■", "yellow"),
+    Ending.DONE: ("✓", "green"),
+    Ending.KEPT: ("=", "dim"),
+    Ending.FAILED: ("✗", "red"),
+    Ending.WAITING: ("…", "yellow"),
+    Ending.BLOCKED: ("!", "yellow"),
+    Ending.STOPPED: ("■", "yellow"),
 }
 DISRUPTIONS = {
-    Disruption.REBOOT: "reboots", Disruption.POWER_CYCLE: "powers it off and on", Disruption.REPLACE: "destroys it and makes it anew",
+    Disruption.REBOOT: "reboots",
+    Disruption.POWER_CYCLE: "powers it off and on",
+    Disruption.REPLACE: "destroys it and makes it anew",
 }
 
 Units = Callable[[str, str], str]

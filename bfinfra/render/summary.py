@@ -15,19 +15,36 @@ from bfinfra.render.text import own
 from bfinfra.render.values import count, duration
 
 DONE = {
-    Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted",
-    Action.KEEP: "as wanted", Action.READ: "as wanted",
+    Action.CREATE: "created",
+    Action.UPDATE: "updated",
+    Action.REPLACE: "replaced",
+    Action.DELETE: "deleted",
+    Action.KEEP: "as wanted",
+    Action.READ: "as wanted",
 }
-WORDS = {Ending.FAILED: "failed", Ending.WAITING: "still waiting", Ending.BLOCKED: "blocked", Ending.STOPPED: "stopped"}
+WORDS = {
+    Ending.FAILED: "failed",
+    Ending.WAITING: "still waiting",
+    Ending.BLOCKED: "blocked",
+    Ending.STOPPED: "stopped",
+}
 NEXT = {
     Ending.DONE: "",
-    Ending.FAILED: "Mend what failed, then run the same command again: what is done stays done, only the rest is tried.",
-    Ending.WAITING: "Nothing is broken: it takes longer than the deadline. Run the same command again and it waits on; nothing is made twice.",
+    Ending.FAILED: (
+        "Mend what failed, then run the same command again: what is done stays done, only the rest is tried."
+    ),
+    Ending.WAITING: (
+        "Nothing is broken: it takes longer than the deadline. Run the same command again and it waits on; "
+        "nothing is made twice."
+    ),
     Ending.STOPPED: "Stopped on request. Run the same command again to go on where this one stopped.",
 }
 
 
-BRING = "Nothing is broken. Bring what is named above, then run the same command again: what is done stays done, only what waited is done."
+BRING = (
+    "Nothing is broken. Bring what is named above, then run the same command again: what is done stays "
+    "done, only what waited is done."
+)
 
 
 def advice(found: Outcome) -> str:
@@ -38,10 +55,14 @@ def advice(found: Outcome) -> str:
 def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) -> str:
     """Every resource that changed, has something to say or did not end well; the sum; what to do next."""
     ran = steps_run(events)
-    ended = sorted(found.endings.values(), key=lambda e: e.ending in WORDS)  # what needs attention last, next to the prompt
+    ended = sorted(
+        found.endings.values(), key=lambda e: e.ending in WORDS
+    )  # what needs attention last, next to the prompt
     shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.KEPT]
     blocks = ["\n".join(resource(e, ran.get(e.key, ()), style)) for e in shown]
-    return "\n".join([*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), advice(found)))])
+    return "\n".join(
+        [*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), advice(found)))]
+    )
 
 
 def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> Iterator[str]:
@@ -49,7 +70,10 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
     symbol, colour = ENDINGS[ended.ending]
     took = "" if ended.ending in (Ending.KEPT, Ending.BLOCKED) else f"  {duration(ended.seconds)}"
     word = WORDS.get(ended.ending) or DONE[ended.action]
-    yield f"{style.paint(f'{symbol} {word:<13}', colour)} {style.paint(safe(ended.key), 'bold')}{style.paint(took, 'dim')}"
+    yield (
+        f"{style.paint(f'{symbol} {word:<13}', colour)} {style.paint(safe(ended.key), 'bold')}"
+        f"{style.paint(took, 'dim')}"
+    )
     for step in steps:
         mark = style.paint("  did not succeed", "red") if step.problem else ""
         yield f"    {duration(step.seconds):>8}  {safe(step.title)}{mark}"
@@ -65,8 +89,16 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
 def sum_of(found: Outcome, style: Style = PLAIN) -> str:
     """`singapore-poc: done in 12m 3s: 5 created, 12 as wanted. 24 requests that write, of 180.`"""
     per = Counter(WORDS.get(e.ending) or DONE[e.action] for e in found.endings.values())
-    words = ", ".join(f"{per[word]} {word}" for word in dict.fromkeys((*DONE.values(), *WORDS.values())) if per[word]) or "nothing to do"
+    words = (
+        ", ".join(
+            f"{per[word]} {word}" for word in dict.fromkeys((*DONE.values(), *WORDS.values())) if per[word]
+        )
+        or "nothing to do"
+    )
     ending = "still waiting" if found.ending is Ending.WAITING else str(found.ending)
     colour = ENDINGS[found.ending][1]
     wire = f" {count(found.writes, 'write')} in {count(found.requests, 'request')}." if found.requests else ""
-    return f"{style.paint(f'{safe(found.plan.site)}: {ending}', 'bold', colour)} in {duration(found.seconds)}: {words}.{wire}"
+    return (
+        f"{style.paint(f'{safe(found.plan.site)}: {ending}', 'bold', colour)} in {duration(found.seconds)}: "
+        f"{words}.{wire}"
+    )

@@ -22,20 +22,33 @@ QUIET = (Action.KEEP, Action.READ)
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
     """Every item that would change, with its steps and fields; then what stands in the way; then the sum."""
-    blocks = ["\n".join(item(each, style)) for each in found.items if style.verbose or each.action not in QUIET or each.steps or each.held]
-    blocks += [problems.warnings(warned(found), style), unreadable(found, style), problems.problems(found.problems, style)]
+    blocks = [
+        "\n".join(item(each, style))
+        for each in found.items
+        if style.verbose or each.action not in QUIET or each.steps or each.held
+    ]
+    blocks += [
+        problems.warnings(warned(found), style),
+        unreadable(found, style),
+        problems.problems(found.problems, style),
+    ]
     return "\n\n".join([*filter(None, blocks), summary(found, style)])
 
 
 def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
-    """One resource: symbol, word, address; what it disrupts and takes along; its steps, each with the fields it changes."""
+    """One resource: symbol, word, address; what it disrupts and takes along; its steps, each with the fields
+    it changes.
+    """
     yield _head(found, style)
     if found.held:
         yield from _waits(found, found.held, style)
     yield from _dangers(found, style)
     seen: list[Change] = []
     for number, step in enumerate(found.steps, 1):
-        yield f"    {number}. {safe(step.title())}{'' if found.action is Action.DELETE else _warns(step, style)}"
+        yield (
+            f"    {number}. {safe(step.title())}"
+            f"{'' if found.action is Action.DELETE else _warns(step, style)}"
+        )
         new = tuple(change for change in step.changes if change not in seen)
         yield from _fields(found, new, "       ", style)
         seen += new
@@ -54,7 +67,11 @@ def summary(found: Plan, style: Style = PLAIN) -> str:
 def counts(found: Plan) -> str:
     """`2 to create, 1 to delete, 12 as wanted`; what there is none of is left out."""
     per = Counter(each.action for each in found.items if each.held is None)
-    words = [f"{per[action]} to {action}" for action in (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.DELETE) if per[action]]
+    words = [
+        f"{per[action]} to {action}"
+        for action in (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.DELETE)
+        if per[action]
+    ]
     agreed = sum(per[action] for action in QUIET)
     words += [f"{len(found.held)} waiting"] if found.held else []
     words += [f"{agreed} as wanted"] if agreed or not words else []
@@ -64,7 +81,9 @@ def counts(found: Plan) -> str:
 
 
 def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
-    """What could not be looked at, and why: a sentence for each reason. Of kinds only those that the file has none of, where it has none of any."""
+    """What could not be looked at, and why: a sentence for each reason. Of kinds only those that the file has
+    none of, where it has none of any.
+    """
     by: dict[str, list[str]] = {}
     for where, why in found.unreadable.items():
         by.setdefault(why, []).append(where)
@@ -75,7 +94,9 @@ def _blind(names: list[str], why: str, style: Style) -> str:
     addresses, kinds = [name for name in names if "/" in name], [name for name in names if "/" not in name]
     told = addresses or kinds
     more = len(told) - MOST if len(told) > MOST and not style.verbose else 0
-    listed = ", ".join(style.paint(safe(name), "bold") for name in told[: len(told) - more]) + (f" and {more} more" if more else "")
+    listed = ", ".join(style.paint(safe(name), "bold") for name in told[: len(told) - more]) + (
+        f" and {more} more" if more else ""
+    )
     word = style.paint("can't be read:", "bold", "red")
     besides = " Nor can what the file no longer names." if addresses and kinds else ""
     return f"{listed} {word} {safe(why)}{besides and ('.' if why[-1:] not in '.!?' else '') + besides}"
@@ -113,7 +134,9 @@ def _dangers(found: Item, style: Style) -> Iterator[str]:
     if any(step.destructive for step in found.steps):
         yield "    " + style.paint("destroys what can't be had back", "red")
     if found.contents:
-        yield "    " + style.paint(f"takes along what is not this site's: {', '.join(map(safe, found.contents))}", "red")
+        yield "    " + style.paint(
+            f"takes along what is not this site's: {', '.join(map(safe, found.contents))}", "red"
+        )
 
 
 def _warns(step: Step, style: Style) -> str:
@@ -126,7 +149,9 @@ def _warns(step: Step, style: Style) -> str:
 def _fields(found: Item, changes: tuple[Change, ...], indent: str, style: Style) -> Iterator[str]:
     for change in changes:
         unit = style.units(found.key.kind, change.field)
-        wanted = style.paint(shown(change.wanted, unit), "green") + (style.paint("  (follows)", "dim") if change.field in found.follows else "")
+        wanted = style.paint(shown(change.wanted, unit), "green") + (
+            style.paint("  (follows)", "dim") if change.field in found.follows else ""
+        )
         if change.now is None and found.action is Action.CREATE:
             yield f"{indent}{safe(change.field)}: {wanted}"
         else:

@@ -1,4 +1,6 @@
-"""A site's resources as a picture: columns in the order of the references, what is inside a resource drawn in it, what drifted marked by sign, word and colour."""
+"""A site's resources as a picture: columns in the order of the references, what is inside a resource drawn in
+it, what drifted marked by sign, word and colour.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from bfinfra.render.safe import safe
 WIDTH, GAP, ROW, PART = 205, 56, 14, 18  # pixels: of a box, between columns, between rows, of a line of parts
 HEAD, PARTS_IN_LINE, LONGEST = 44, 5, 24
 MOST = 40  # boxes of one kind that agree; the rest is one box that says how many
+
 
 @dataclass(frozen=True)
 class Box:
@@ -39,15 +42,27 @@ def picture(boxes: Sequence[Box], before: Before) -> str:
     places, bottom = {}, 0
     for x, column in enumerate(columns):
         y = 10
-        for box in sorted((box for box in shown if box.key in column), key=lambda box: (box.key.kind, not box.cause, box.key.name)):
+        for box in sorted(
+            (box for box in shown if box.key in column),
+            key=lambda box: (box.key.kind, not box.cause, box.key.name),
+        ):
             places[box.key] = (10 + x * (WIDTH + GAP), y, box)
             y += box.height + ROW
         bottom = max(bottom, y)
     width = 20 + len(columns) * (WIDTH + GAP) - GAP
-    return "\n".join([
-        f'<svg viewBox="0 0 {max(width, 20)} {max(bottom, 20)}" width="{max(width, 20)}" height="{max(bottom, 20)}" role="list" aria-label="Resources of the site">',
-        '<g class="edges" aria-hidden="true">', *_edges(places, before, folded), "</g>", *(_box(*place) for place in places.values()), "</svg>",
-    ])
+    return "\n".join(
+        [
+            (
+                f'<svg viewBox="0 0 {max(width, 20)} {max(bottom, 20)}" width="{max(width, 20)}" '
+                f'height="{max(bottom, 20)}" role="list" aria-label="Resources of the site">'
+            ),
+            '<g class="edges" aria-hidden="true">',
+            *_edges(places, before, folded),
+            "</g>",
+            *(_box(*place) for place in places.values()),
+            "</svg>",
+        ]
+    )
 
 
 def _folded(boxes: Sequence[Box]) -> tuple[list[Box], dict[Key, Key]]:
@@ -83,32 +98,57 @@ def _columns(keys: Sequence[Key], before: Before, folded: Mapping[Key, Key]) -> 
     return [by[level] for level in sorted(by)]
 
 
-def _edges(places: Mapping[Key, tuple[int, int, Box]], before: Before, folded: Mapping[Key, Key]) -> Iterator[str]:
-    pairs = {(folded.get(other, other), folded.get(key, key)): None for key, first in before.items() for other in first}
+def _edges(
+    places: Mapping[Key, tuple[int, int, Box]], before: Before, folded: Mapping[Key, Key]
+) -> Iterator[str]:
+    pairs = {
+        (folded.get(other, other), folded.get(key, key)): None
+        for key, first in before.items()
+        for other in first
+    }
     for other, key in pairs:
         if other in places and key in places:
             (x1, y1, _), (x2, y2, _) = places[other], places[key]
             left, right = x1 + WIDTH, x2
             middle = (left + right) / 2
-            yield f'<path d="M{left} {y1 + HEAD // 2} C{middle:g} {y1 + HEAD // 2} {middle:g} {y2 + HEAD // 2} {right} {y2 + HEAD // 2}"/>'
+            yield (
+                f'<path d="M{left} {y1 + HEAD // 2} C{middle:g} {y1 + HEAD // 2} {middle:g} {y2 + HEAD // 2}'
+                f' {right} {y2 + HEAD // 2}"/>'
+            )
 
 
 def _box(x: int, y: int, box: Box) -> str:
     inside = f", holds {', '.join(box.parts)}" if box.parts else ""
     name = html.escape(safe(f"{box.key}: {box.words}{inside}"))
     lines = [
-        f'<rect width="{WIDTH}" height="{box.height}" rx="6"/>', f'<text x="10" y="17" class="kind">{_text(box.key.kind)}</text>',
-        f'<text x="10" y="35" class="name">{_text(box.key.name)}</text>', *([f'<text x="{WIDTH - 16}" y="20" class="sign">{html.escape(box.sign)}</text>'] if box.sign else []),
-        *(f'<rect class="part" x="{10 + (n % PARTS_IN_LINE) * 32}" y="{HEAD + (n // PARTS_IN_LINE) * PART - 4}" width="26" height="12" rx="2"><title>{html.escape(safe(part))}</title></rect>'
-          for n, part in enumerate(box.parts)),
+        f'<rect width="{WIDTH}" height="{box.height}" rx="6"/>',
+        f'<text x="10" y="17" class="kind">{_text(box.key.kind)}</text>',
+        f'<text x="10" y="35" class="name">{_text(box.key.name)}</text>',
+        *([f'<text x="{WIDTH - 16}" y="20" class="sign">{html.escape(box.sign)}</text>'] if box.sign else []),
+        *(
+            (
+                f'<rect class="part" x="{10 + (n % PARTS_IN_LINE) * 32}" '
+                f'y="{HEAD + (n // PARTS_IN_LINE) * PART - 4}" width="26" height="12" '
+                f'rx="2"><title>{html.escape(safe(part))}</title></rect>'
+            )
+            for n, part in enumerate(box.parts)
+        ),
     ]
     body = "".join(lines)
     classes = f"box {box.cause}".strip()
     if box.link:
-        return f'<g role="listitem" transform="translate({x} {y})"><a href="#{html.escape(box.link)}" class="{classes}" aria-label="{name}">{body}</a></g>'
-    return f'<g role="listitem" transform="translate({x} {y})" class="{classes}" tabindex="0" aria-label="{name}">{body}</g>'
+        return (
+            f'<g role="listitem" transform="translate({x} {y})"><a href="#{html.escape(box.link)}" '
+            f'class="{classes}" aria-label="{name}">{body}</a></g>'
+        )
+    return (
+        f'<g role="listitem" transform="translate({x} {y})" class="{classes}" tabindex="0" '
+        f'aria-label="{name}">{body}</g>'
+    )
 
 
 def _text(words: str) -> str:
     plain = safe(words)
-    return html.escape(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]}…{plain[1 - LONGEST // 2 :]}")
+    return html.escape(
+        plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]}…{plain[1 - LONGEST // 2 :]}"
+    )

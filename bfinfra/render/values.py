@@ -22,7 +22,9 @@ LONGEST = 160  # characters of one value in a line for people
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as a site would write it; `unit` of a number: bytes, MHz or seconds. Secrets show as their reference."""
+    """A value as a site would write it; `unit` of a number: bytes, MHz or seconds. Secrets show as their
+    reference.
+    """
     text = _shown(value, unit)
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
@@ -33,7 +35,11 @@ def _shown(value: Any, unit: str) -> str:
     if isinstance(value, (int, float)):
         return quantity(value, unit)
     if isinstance(value, str):
-        return _text(value) if unit != "bytes" or not (size := SIZE.fullmatch(value)) else size_text(int(size[1]) * BINARY[size[2]])
+        return (
+            _text(value)
+            if unit != "bytes" or not (size := SIZE.fullmatch(value))
+            else size_text(int(size[1]) * BINARY[size[2]])
+        )
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{safe(k)}: {_shown(v, unit)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -47,19 +53,37 @@ def _text(value: str) -> str:
 
 
 def quantity(number: float, unit: str = "") -> str:
-    """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; without a unit as it is."""
+    """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; without a unit as
+    it is.
+    """
     if unit == "bytes" and isinstance(number, int):
         return size_text(number)
     if unit == "MHz":
         return f"{number // 1000}GHz" if number and number % 1000 == 0 else f"{number}MHz"
     if unit == "seconds":
-        return next((f"{number // size}{letter}" for letter, size in (("h", 3600), ("m", 60)) if number and number % size == 0), f"{number}s")
+        return next(
+            (
+                f"{number // size}{letter}"
+                for letter, size in (("h", 3600), ("m", 60))
+                if number and number % size == 0
+            ),
+            f"{number}s",
+        )
     return str(number)
 
 
 def size_text(number: int) -> str:
-    """`137438953472` → `128GiB`, `16000000000` → `16GB`: the shortest that keeps it whole, binary where both are as short."""
-    decimal = next((f"{number // BINARY[unit]}{unit}" for unit in ("TB", "GB", "MB", "KB") if number and number % BINARY[unit] == 0), "")
+    """`137438953472` → `128GiB`, `16000000000` → `16GB`: the shortest that keeps it whole, binary where both
+    are as short.
+    """
+    decimal = next(
+        (
+            f"{number // BINARY[unit]}{unit}"
+            for unit in ("TB", "GB", "MB", "KB")
+            if number and number % BINARY[unit] == 0
+        ),
+        "",
+    )
     binary = bytes_text(number)
     return decimal if decimal and _digits(decimal) < _digits(binary) else binary
 

@@ -7,6 +7,8 @@ from bfinfra.sandbox.process import Running, SandboxError, reset, running, start
 __all__ = ["SMALL_WORLD", "Running", "SandboxError", "reset", "running", "start", "stop"]
 
 _HERE = Path(__file__).parent
-_WORLDS = _HERE / "worlds" if (_HERE / "worlds").is_dir() else _HERE.parents[1] / "specs/worlds"  # packaged, or a checkout
+_WORLDS = (
+    _HERE / "worlds" if (_HERE / "worlds").is_dir() else _HERE.parents[1] / "specs/worlds"
+)  # packaged, or a checkout
 SMALL_WORLD = _WORLDS / "small.yaml"
 """A world for tests: two small clusters, no waiting."""

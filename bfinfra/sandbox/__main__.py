@@ -12,7 +12,9 @@ from bfinfra.sandbox.reading import BadWorld
 def main() -> int:
     """Serve until a signal comes; 1 where the world can't be served."""
     parser = argparse.ArgumentParser(prog="python -m bfinfra.sandbox", description=__doc__)
-    serve_parser = parser.add_subparsers(required=True).add_parser("serve", help="open the doors of a world and serve until SIGTERM")
+    serve_parser = parser.add_subparsers(required=True).add_parser(
+        "serve", help="open the doors of a world and serve until SIGTERM"
+    )
     serve_parser.add_argument("--world", type=Path, required=True, help="the world file")
     serve_parser.add_argument("--state", type=Path, required=True, help="the folder that keeps the state")
     serve_parser.add_argument("--pace", type=float, help="1 = as long as the world says, 0 = no waits")

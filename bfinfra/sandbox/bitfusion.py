@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 PORT = 56001
 OTHERS = (55001, *range(45201, 45301))  # the dispatcher, and as many of the data path as a client could want
-SEEN = {32768: 32510, 16384: 16160, 24576: 24220, 40960: 40537, 81920: 81051}  # MiB of a card: what is left for programs
+SEEN = {
+    32768: 32510,
+    16384: 16160,
+    24576: 24220,
+    40960: 40537,
+    81920: 81051,
+}  # MiB of a card: what is left for programs
 MIB = 2**20
 
 
@@ -30,7 +36,9 @@ class Server:
 
 
 class BitfusionServers:
-    """Opens and closes the servers' doors as their machines go on and off; `running` are those up, by "ip:port"."""
+    """Opens and closes the servers' doors as their machines go on and off; `running` are those up, by
+    "ip:port".
+    """
 
     def __init__(self, inventory: Inventory, listeners: Listeners) -> None:
         self._inventory, self._listeners = inventory, listeners
@@ -40,9 +48,13 @@ class BitfusionServers:
         inventory.on_power(self._powered)
 
     def serves(self, address: str) -> bool:
-        """Whether something of this world takes TCP connections at "ip:port": any door, and of a Bitfusion server all that it needs."""
+        """Whether something of this world takes TCP connections at "ip:port": any door, and of a Bitfusion
+        server all that it needs.
+        """
         host, _, port = address.rpartition(":")
-        return address in self._listeners.ports() or (f"{host}:{PORT}" in self.running and int(port) in OTHERS)
+        return address in self._listeners.ports() or (
+            f"{host}:{PORT}" in self.running and int(port) in OTHERS
+        )
 
     def _powered(self, vm: Managed, on: bool) -> None:
         with self._lock:
@@ -56,7 +68,8 @@ class BitfusionServers:
                 self._listeners.open(address, _door(server), "bitfusion")
 
     def _server(self, vm: Managed) -> Server | None:
-        """What the machine serves; None for one that is no Bitfusion server, or can't register with its vCenter.
+        """What the machine serves; None for one that is no Bitfusion server, or can't register with its
+        vCenter.
 
         One without GPUs keeps its cluster's quorum.
         """

@@ -17,7 +17,9 @@ def certs_door(ca_pem: str) -> Door:
     def door(request: Request) -> Response:
         if request.path == "/certs/download.zip" and request.method == "GET":
             return Response(200, data, {"content-type": "application/zip"})
-        return Response(404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"})
+        return Response(
+            404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
+        )
 
     return door
 

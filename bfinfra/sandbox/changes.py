@@ -19,7 +19,8 @@ class BadChange(ValueError):
 
 
 def change(parts: Parts, body: Any) -> Any:
-    """Make {"address", "method", "path", "body", "content_type"} as an administrator; what the door answers. BadChange.
+    """Make {"address", "method", "path", "body", "content_type"} as an administrator; what the door answers.
+    BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
 
@@ -31,12 +32,18 @@ def change(parts: Parts, body: Any) -> Any:
         case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
             door, headers = parts.as_administrator(address)
         case _:
-            raise BadChange(f'write {{"address", "method", "path", "body"}}; methods are {", ".join(METHODS)}')
+            raise BadChange(
+                f'write {{"address", "method", "path", "body"}}; methods are {", ".join(METHODS)}'
+            )
     if door is None:
         raise BadChange(f"nothing can be changed at {address}; open are {', '.join(parts.listeners.ports())}")
     data = json.dumps(body["body"]).encode() if "body" in body else b""
     pure, _, query = path.partition("?")
-    headers = {**headers, "content-type": body.get("content_type", "application/json"), "content-length": str(len(data))}
+    headers = {
+        **headers,
+        "content-type": body.get("content_type", "application/json"),
+        "content-length": str(len(data)),
+    }
     answer = door(Request(method, pure, query, headers, io.BytesIO(data), address))
     text = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     return {"status": answer.status, "body": text.decode(errors="replace")}
@@ -46,4 +53,6 @@ def _on_machine(parts: Parts, machine: str, path: str, text: str | None) -> None
     try:
         parts.linux.put(machine, path, text)
     except KeyError:
-        raise BadChange(f"there is no Linux machine {machine}; there are {', '.join(parts.linux.all) or 'none'}") from None
+        raise BadChange(
+            f"there is no Linux machine {machine}; there are {', '.join(parts.linux.all) or 'none'}"
+        ) from None

@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 
 class Clock:
-    """`after(seconds, what)` runs `what` in the clock's thread once `seconds × pace` have gone by, in order of time."""
+    """`after(seconds, what)` runs `what` in the clock's thread once `seconds × pace` have gone by, in order
+    of time.
+    """
 
     def __init__(self, pace: float = 1.0) -> None:
         self.pace = pace

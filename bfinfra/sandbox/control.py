@@ -1,4 +1,6 @@
-"""The control door: plain HTTP on loopback for tests and for `bfinfra sandbox`; counts, faults, the world as a dump, reset."""
+"""The control door: plain HTTP on loopback for tests and for `bfinfra sandbox`; counts, faults, the world as
+a dump, reset.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def control_door(parts: Parts) -> Door:
             return _wrong(403, "not for web pages")
         action = ACTIONS.get((request.method, request.path))
         if action is None:
-            return _wrong(404, f"nothing at {request.method} {request.path}; there are {', '.join(f'{m} {p}' for m, p in ACTIONS)}")
+            return _wrong(
+                404,
+                (
+                    f"nothing at {request.method} {request.path}; there are "
+                    f"{', '.join(f'{m} {p}' for m, p in ACTIONS)}"
+                ),
+            )
         try:
             answer = action(parts, request.json())
         except (BadRule, BadChange, ValueError, TypeError) as error:

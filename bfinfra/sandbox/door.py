@@ -11,7 +11,9 @@ from urllib.parse import parse_qsl
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request. `address` is the host:port that the caller believes to speak to; `body` streams, dechunked."""
+    """One HTTP request. `address` is the host:port that the caller believes to speak to; `body` streams,
+    dechunked.
+    """
 
     method: str
     path: str

@@ -1,4 +1,6 @@
-"""Clusters that no supervisor made: there from the start, reached by the kubeconfig that the world's `files` make."""
+"""Clusters that no supervisor made: there from the start, reached by the kubeconfig that the world's `files`
+make.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +28,39 @@ CPUS, MEMORY = 8, 32 * 2**30  # of a node; memory in bytes
 class Elsewhere:
     """The world's `kubernetes_clusters`, running, by name."""
 
-    def __init__(self, world: World, pki: Pki, clock: Clock, listeners: Listeners, bitfusion: BitfusionServers) -> None:
+    def __init__(
+        self, world: World, pki: Pki, clock: Clock, listeners: Listeners, bitfusion: BitfusionServers
+    ) -> None:
         self._listeners, self._as_written = listeners, world.kubernetes_clusters
         outside = Outside(
-            durations=world.durations, ca_pem=pki.ca_pem, registries=world.registries, images=world.images,
-            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), serves=bitfusion.serves,
-            gpus=self._gpus, host=self._host,
+            durations=world.durations,
+            ca_pem=pki.ca_pem,
+            registries=world.registries,
+            images=world.images,
+            gpu_server=bitfusion.running.get,
+            gpu_servers=lambda: dict(bitfusion.running),
+            serves=bitfusion.serves,
+            gpus=self._gpus,
+            host=self._host,
         )
         self.host: Callable[[str], NodeMachine | None] = lambda _: None
         """The Linux machine that a node is."""
         self._ca_pem = pki.ca_pem
-        self._kubeadm = {name: each.kubeadm for name, each in world.kubernetes_clusters.items() if each.kubeadm}
+        self._kubeadm = {
+            name: each.kubeadm for name, each in world.kubernetes_clusters.items() if each.kubeadm
+        }
         self._joined: dict[str, set[str]] = {}
         """Clusters of kubeadm that are up: the machines that have joined."""
         self._machines_known: dict[str, object] = {}
-        """What the nodes of each had for containers when they were last looked at: where that changes, pods that wait for it are looked at again."""
-        self.all = {name: RunningCluster(name, each.version, clock, replace(outside, kubelet_folders=each.kubelet_folders))
-                    for name, each in self._as_written.items()}  # fmt: skip
+        """What the nodes of each had for containers when they were last looked at: where that changes, pods
+        that wait for it are looked at again.
+        """
+        self.all = {
+            name: RunningCluster(
+                name, each.version, clock, replace(outside, kubelet_folders=each.kubelet_folders)
+            )
+            for name, each in self._as_written.items()
+        }
 
     def open(self) -> None:
         """Be reachable."""
@@ -53,9 +71,23 @@ class Elsewhere:
 
     def by_kubeadm(self) -> Kubernetes:
         """The clusters that Linux machines make, as kubeadm and kubectl there need them."""
-        planned = {machine: Planned(name, self._as_written[name].address, self._as_written[name].version, str(self._as_written[name].token), self._ca_pem)
-                   for name, machine in self._kubeadm.items()}
-        return Kubernetes(planned, lambda name: self.all[name].cluster if name in self._joined else None, self._up, self._down, self._follow)
+        planned = {
+            machine: Planned(
+                name,
+                self._as_written[name].address,
+                self._as_written[name].version,
+                str(self._as_written[name].token),
+                self._ca_pem,
+            )
+            for name, machine in self._kubeadm.items()
+        }
+        return Kubernetes(
+            planned,
+            lambda name: self.all[name].cluster if name in self._joined else None,
+            self._up,
+            self._down,
+            self._follow,
+        )
 
     def _up(self, name: str, joined: set[str]) -> None:
         """Its control plane stands, and these machines have joined."""
@@ -67,7 +99,13 @@ class Elsewhere:
             self._listeners.open(written.address, running.cluster.door)
         for machine in sorted(joined - self._joined[name]):
             first = machine == written.kubeadm
-            running.add_node(machine, cpus=CPUS, memory=MEMORY, version=written.version, roles=("control-plane",) if first else ())
+            running.add_node(
+                machine,
+                cpus=CPUS,
+                memory=MEMORY,
+                version=written.version,
+                roles=("control-plane",) if first else (),
+            )
         self._joined[name] = joined
 
     def _follow(self) -> None:
@@ -89,7 +127,9 @@ class Elsewhere:
         return self.host(node)
 
     def _gpus(self, node: str) -> Gpus:
-        """Of a machine that is a node: as its files say; of other nodes: as many as the world gives them, ready for containers."""
+        """Of a machine that is a node: as its files say; of other nodes: as many as the world gives them,
+        ready for containers.
+        """
         if found := self.host(node):
             return gpus_of(found.machine)
         count = next((each.gpus for name, each in self._as_written.items() if node in _nodes(name, each)), 0)
@@ -113,8 +153,11 @@ class Elsewhere:
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart, by name."""
-        return {name: {**each.save(), **({"joined": sorted(self._joined[name])} if name in self._joined else {})} for name, each in self.all.items()
-                if name in self._joined or name not in self._kubeadm}
+        return {
+            name: {**each.save(), **({"joined": sorted(self._joined[name])} if name in self._joined else {})}
+            for name, each in self.all.items()
+            if name in self._joined or name not in self._kubeadm
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved; a cluster that was not in the world then is new."""
@@ -130,7 +173,11 @@ class Elsewhere:
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times, by name."""
-        return {name: each.cluster.dump() for name, each in self.all.items() if name in self._joined or name not in self._kubeadm}
+        return {
+            name: each.cluster.dump()
+            for name, each in self.all.items()
+            if name in self._joined or name not in self._kubeadm
+        }
 
     def open_sessions(self) -> list[str]:
         """Names of users with tokens that are still good and will expire."""
@@ -139,7 +186,9 @@ class Elsewhere:
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
         for name, each in self.all.items():
-            if self._as_written[name].address == address and (name in self._joined or name not in self._kubeadm):
+            if self._as_written[name].address == address and (
+                name in self._joined or name not in self._kubeadm
+            ):
                 return each.cluster.door, {"authorization": f"Bearer {each.cluster.admin_token}"}
         return None, {}
 
@@ -153,4 +202,8 @@ class Elsewhere:
 
 def _nodes(name: str, written: KubernetesCluster) -> list[str]:
     """Of a cluster that no kubeadm makes."""
-    return [] if written.kubeadm else list(written.machines) or [f"{name}-{number}" for number in range(written.nodes)]
+    return (
+        []
+        if written.kubeadm
+        else list(written.machines) or [f"{name}-{number}" for number in range(written.nodes)]
+    )

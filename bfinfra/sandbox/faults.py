@@ -14,7 +14,19 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "ssh", "*")
-DEEDS = ("delay", "status", "retry_after", "reset", "half", "expire", "soap", "task", "message", "kill", "when")
+DEEDS = (
+    "delay",
+    "status",
+    "retry_after",
+    "reset",
+    "half",
+    "expire",
+    "soap",
+    "task",
+    "message",
+    "kill",
+    "when",
+)
 
 
 class BadRule(ValueError):
@@ -44,7 +56,8 @@ class Answered(Interrupted):
 @dataclass(frozen=True)
 class Deed:
     """What happens. `delay` in seconds; `reset`: "", before or after; `half`: the call is done and its answer
-    breaks off; `expire`: every session and token ends just before; `soap`, `task`: name of a fault; `kill`: process id, `when` before or after.
+    breaks off; `expire`: every session and token ends just before; `soap`, `task`: name of a fault;
+    `kill`: process id, `when` before or after.
     """
 
     delay: float = 0
@@ -62,9 +75,11 @@ class Deed:
 
 @dataclass
 class Rule:
-    """`method` and `object` are globs. Of the matching calls `times` fail, from the `nth` on, or each by `probability`.
+    """`method` and `object` are globs. Of the matching calls `times` fail, from the `nth` on, or each by
+    `probability`.
 
-    `times` is 1 where `nth` is given and without end where neither is. `writes`: only calls that write, or only those that don't.
+    `times` is 1 where `nth` is given and without end where neither is. `writes`: only calls that write, or
+    only those that don't.
     """
 
     do: Deed
@@ -81,7 +96,9 @@ class Rule:
     def matches(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> bool:
         """Whether the call is one of those that the rule means."""
         return (
-            self.writes in (None, writes) and self.door in ("*", door) and fnmatchcase(method, self.method)
+            self.writes in (None, writes)
+            and self.door in ("*", door)
+            and fnmatchcase(method, self.method)
             and (self.object == "*" or any(fnmatchcase(each, self.object) for each in objects))
         )
 
@@ -131,8 +148,8 @@ class Faults:
     def around(self, door: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
         """Run a call between what its rules do before and after it. Raises Interrupted.
 
-        `objects`: every name the call's object goes by (id, name, path). A door that knows its methods better than
-        "POST /path" (SOAP) calls this itself; for the others the listener does.
+        `objects`: every name the call's object goes by (id, name, path). A door that knows its methods better
+        than "POST /path" (SOAP) calls this itself; for the others the listener does.
         """
         deeds = self._struck(door, method, objects, writes=writes)
         for deed in deeds:
@@ -140,14 +157,23 @@ class Faults:
                 self.expire()
             _before(deed)
         try:
-            yield Effect(*(next((getattr(d, name) for d in deeds if getattr(d, name)), "") for name in ("soap", "task", "message")))
+            yield Effect(
+                *(
+                    next((getattr(d, name) for d in deeds if getattr(d, name)), "")
+                    for name in ("soap", "task", "message")
+                )
+            )
         finally:  # a fault is an answer as well
             for deed in deeds:
                 _after(deed)
 
     def _struck(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> list[Deed]:
         with self._lock:
-            return [each.do for each in self.rules if each.matches(door, method, objects, writes=writes) and each.strikes()]
+            return [
+                each.do
+                for each in self.rules
+                if each.matches(door, method, objects, writes=writes) and each.strikes()
+            ]
 
 
 def rule(data: Any) -> Rule:
@@ -167,7 +193,9 @@ def rule(data: Any) -> Rule:
 
 def _counts(found: Rule) -> bool:
     chance = found.probability
-    return found.nth >= 1 and (found.times is None or found.times >= 0) and (chance is None or 0 <= chance <= 1)
+    return (
+        found.nth >= 1 and (found.times is None or found.times >= 0) and (chance is None or 0 <= chance <= 1)
+    )
 
 
 def _deed(data: Any) -> Deed:

@@ -23,18 +23,30 @@ class Api:
     token: str = field(repr=False)
 
 
-def variables(world: World, ca_file: Path, kubeconfig: Path, ports: Mapping[str, str], supervisors: Mapping[str, str]) -> dict[str, str]:
-    """What may be shown. `ports`: address → where it listens; `supervisors`: cluster's name → address of its login."""
+def variables(
+    world: World, ca_file: Path, kubeconfig: Path, ports: Mapping[str, str], supervisors: Mapping[str, str]
+) -> dict[str, str]:
+    """What may be shown. `ports`: address → where it listens; `supervisors`: cluster's name → address of its
+    login.
+    """
     here = ports[f"{world.vcenter.host}:{world.vcenter.port}"]
     found = {
-        "GOVC_URL": f"https://{here}/sdk", "GOVC_USERNAME": _administrator(world)[0], "GOVC_TLS_CA_CERTS": str(ca_file),
-        "GOVC_DATACENTER": world.datacenter, "KUBECONFIG": str(kubeconfig),
+        "GOVC_URL": f"https://{here}/sdk",
+        "GOVC_USERNAME": _administrator(world)[0],
+        "GOVC_TLS_CA_CERTS": str(ca_file),
+        "GOVC_DATACENTER": world.datacenter,
+        "KUBECONFIG": str(kubeconfig),
     }
-    return found | {f"SUPERVISOR_{re.sub('[^A-Z0-9]', '_', name.upper())}": ports[address] for name, address in sorted(supervisors.items())}
+    return found | {
+        f"SUPERVISOR_{re.sub('[^A-Z0-9]', '_', name.upper())}": ports[address]
+        for name, address in sorted(supervisors.items())
+    }
 
 
 def secrets(world: World) -> dict[str, str]:
-    """What stands in the `env` file besides: passwords for the same clients, and the values that a site's `{env: …}` refers to."""
+    """What stands in the `env` file besides: passwords for the same clients, and the values that a site's
+    `{env: …}` refers to.
+    """
     return {**world.env, **dict.fromkeys(SECRETS, _administrator(world)[1])}
 
 
@@ -48,13 +60,24 @@ def kubeconfig(apis: Mapping[str, Api], ports: Mapping[str, str], ca_pem: str) -
     authority = base64.b64encode(ca_pem.encode()).decode()
     open_ = {name: api for name, api in apis.items() if api.address in ports}
     return {
-        "apiVersion": "v1", "kind": "Config", "preferences": {}, "current-context": next(iter(open_), ""),
-        "clusters": [{"name": name, "cluster": {
-            "server": f"https://{ports[api.address]}", "tls-server-name": api.address.rpartition(":")[0], "certificate-authority-data": authority,
-        }} for name, api in open_.items()],
+        "apiVersion": "v1",
+        "kind": "Config",
+        "preferences": {},
+        "current-context": next(iter(open_), ""),
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {
+                    "server": f"https://{ports[api.address]}",
+                    "tls-server-name": api.address.rpartition(":")[0],
+                    "certificate-authority-data": authority,
+                },
+            }
+            for name, api in open_.items()
+        ],
         "users": [{"name": name, "user": {"token": api.token}} for name, api in open_.items()],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}} for name in open_],
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,14 @@ class Parts:
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
         self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
         self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)
-        self.linux = LinuxMachines(world.linux_machines, pki, self.faults, self.tally, lambda: {address: each.memory for address, each in self.bitfusion.running.items()},
-                                   self.elsewhere.by_kubeadm())
+        self.linux = LinuxMachines(
+            world.linux_machines,
+            pki,
+            self.faults,
+            self.tally,
+            lambda: {address: each.memory for address, each in self.bitfusion.running.items()},
+            self.elsewhere.by_kubeadm(),
+        )
         self.elsewhere.host = self.linux.node
         self.reset_files: Callable[[], None] = lambda: None
         """Puts back the files that sites name."""
@@ -64,8 +70,13 @@ class Parts:
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"inventory": self.inventory.save(), "rest": self.rest.save(), "supervisors": self.supervisors.save(), "elsewhere": self.elsewhere.save(),
-                "linux": self.linux.save()}
+        return {
+            "inventory": self.inventory.save(),
+            "rest": self.rest.save(),
+            "supervisors": self.supervisors.save(),
+            "elsewhere": self.elsewhere.save(),
+            "linux": self.linux.save(),
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
@@ -77,9 +88,16 @@ class Parts:
 
     def dump(self) -> Any:
         """The whole world without generated ids and times: two equal worlds dump equal."""
-        found = {"inventory": self.inventory.dump(), "rest": self.rest.dump(), "supervisors": self.supervisors.dump(), "elsewhere": self.elsewhere.dump(),
-                 "linux": self.linux.dump()}
-        return json.loads(json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate"))
+        found = {
+            "inventory": self.inventory.dump(),
+            "rest": self.rest.dump(),
+            "supervisors": self.supervisors.dump(),
+            "elsewhere": self.elsewhere.dump(),
+            "linux": self.linux.dump(),
+        }
+        return json.loads(
+            json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate")
+        )
 
     def reset(self) -> None:
         """As at the beginning: nobody logged in, nothing counted, no faults, no files but the world's."""
@@ -96,9 +114,14 @@ class Parts:
         self.tally.clear()
 
     def _keep_as_new(self) -> None:
-        """Once all have settled; most resets then find clusters that nothing was written to, and leave them."""
+        """Once all have settled; most resets then find clusters that nothing was written to, and leave
+        them.
+        """
         self.clock.rest()
-        for each in (*self.elsewhere.all.values(), *(supervisor.running for supervisor in self.supervisors.all.values())):
+        for each in (
+            *self.elsewhere.all.values(),
+            *(supervisor.running for supervisor in self.supervisors.all.values()),
+        ):
             each.keep_as_new()
 
     def expire(self) -> None:
@@ -109,13 +132,19 @@ class Parts:
 
     def open_sessions(self) -> dict[str, list[str]]:
         """Names of the users with open sessions or tokens, by door."""
-        found: dict[str, list[str]] = {"vcenter": [], "rest": [], "kubernetes": sorted([*self.supervisors.open_sessions(), *self.elsewhere.open_sessions()])}
+        found: dict[str, list[str]] = {
+            "vcenter": [],
+            "rest": [],
+            "kubernetes": sorted([*self.supervisors.open_sessions(), *self.elsewhere.open_sessions()]),
+        }
         for each in self.sessions.all():
             found[each.door].append(each.user.name)
         return found
 
     def kubernetes(self) -> dict[str, Api]:
-        """Every Kubernetes API: the supervisors by their cluster's name, guests as namespace/name, others by their own."""
+        """Every Kubernetes API: the supervisors by their cluster's name, guests as namespace/name, others by
+        their own.
+        """
         found, others = self.supervisors.apis(), self.world.kubernetes_clusters
         for name, each in self.elsewhere.all.items():
             address = others[name].address
@@ -123,19 +152,26 @@ class Parts:
         return found
 
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
-        """The door behind an address, and the headers of an administrator's request; None where there is none to change."""
+        """The door behind an address, and the headers of an administrator's request; None where there is none
+        to change.
+        """
         if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
             door, headers = self.supervisors.as_administrator(address)
             return (door, headers) if door else self.elsewhere.as_administrator(address)
         admin = next(user for user in self.world.users if user.role == "admin")
-        return self._rest_door, {"vmware-api-session-id": self.sessions.login(admin.name, admin.password, "rest", "somebody else").key}
+        return self._rest_door, {
+            "vmware-api-session-id": self.sessions.login(
+                admin.name, admin.password, "rest", "somebody else"
+            ).key
+        }
 
     def _vcenter_door(self) -> Door:
         rest = Spoken(self._rest_door, "rest", self.faults, self.tally)
         doors: dict[str, Door] = {
             "sdk": soap_door(self.inventory, self.sessions, self.faults, self.tally, self.clock),
             "pbm": pbm_door(self.inventory, self.sessions, self.rest, self.faults, self.tally),
-            "api": rest, "rest": rest,
+            "api": rest,
+            "rest": rest,
             "nfc": Spoken(self._esx_door, "esx", self.faults, self.tally),
             "cls": Spoken(content_door(self.rest, self.sessions), "rest", self.faults, self.tally),
             "certs": Spoken(self._certs_door, "vcenter", self.faults, self.tally),
@@ -143,6 +179,10 @@ class Parts:
 
         def door(request: Request) -> Response:
             found = doors.get(request.path.split("/")[1] if "/" in request.path else "")
-            return found(request) if found else Response(404, f"nothing at {request.path}".encode(), {"content-type": "text/plain"})
+            return (
+                found(request)
+                if found
+                else Response(404, f"nothing at {request.path}".encode(), {"content-type": "text/plain"})
+            )
 
         return door

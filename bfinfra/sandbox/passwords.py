@@ -1,4 +1,6 @@
-"""Passwords of a world: written ones, those of another name, and generated ones that stay the same for one state folder."""
+"""Passwords of a world: written ones, those of another name, and generated ones that stay the same for one
+state folder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The sandbox's own certificate authority: one CA a state folder, one leaf a host, both kept so that pins last."""
+"""The sandbox's own certificate authority: one CA a state folder, one leaf a host, both kept so that pins
+last.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +61,22 @@ class Pki:
         with self._lock:
             if not path.exists():
                 key = ed25519.Ed25519PrivateKey.generate()
-                _write(path, key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()))
+                _write(
+                    path,
+                    key.private_bytes(
+                        serialization.Encoding.PEM,
+                        serialization.PrivateFormat.OpenSSH,
+                        serialization.NoEncryption(),
+                    ),
+                )
         return path.read_text()
 
     def ssh_public(self, name: str) -> str:
         """Its public key: type and base64."""
         public = serialization.load_ssh_private_key(self.ssh_key(name).encode(), None).public_key()
-        return public.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+        return public.public_bytes(
+            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+        ).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
         """What a server for this host needs."""
@@ -83,13 +94,20 @@ class Pki:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(ca=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
             .sign(self._key, hashes.SHA256())
         )
 
 
 def _ca(key: Key) -> x509.Certificate:
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "bfinfra sandbox CA"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "bfinfra sandbox")])
+    name = x509.Name(
+        [
+            x509.NameAttribute(NameOID.COMMON_NAME, "bfinfra sandbox CA"),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "bfinfra sandbox"),
+        ]
+    )
     return (
         _builder("bfinfra sandbox CA", name, key, YEAR * 10)
         .subject_name(name)
@@ -111,13 +129,24 @@ def _builder(common: str, issuer: x509.Name, key: Key, life: timedelta) -> x509.
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
     own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-    return builder if own == issuer or issuer.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == common else builder.subject_name(own)
+    return (
+        builder
+        if own == issuer or issuer.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == common
+        else builder.subject_name(own)
+    )
 
 
 def _usage(*, ca: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not ca, key_cert_sign=ca, crl_sign=ca, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+        digital_signature=not ca,
+        key_cert_sign=ca,
+        crl_sign=ca,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 
@@ -129,7 +158,9 @@ def _name(host: str) -> x509.GeneralName:
 
 
 def _pem(key: Key) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
 
 
 def _read_key(path: Path) -> Key:

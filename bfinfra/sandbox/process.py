@@ -29,7 +29,8 @@ class SandboxError(RuntimeError):
 
 @dataclass
 class Running(Steering):
-    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of the files that sites name.
+    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of
+    the files that sites name.
 
     `clients`: variables for govc, kubectl and others, without their passwords; those stand in `env_file` too.
     """
@@ -50,8 +51,12 @@ class Running(Steering):
         return (self.state / "env").resolve()
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
-        """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time: guests come and go."""
-        name = f"{host}:{port}".lower()  # a host's name may be written in capitals, and clients send it in small letters
+        """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time:
+        guests come and go.
+        """
+        name = (
+            f"{host}:{port}".lower()
+        )  # a host's name may be written in capitals, and clients send it in small letters
         if fresh := running(self.state):
             self.addresses = fresh.addresses
         found = next((real for written, real in self.addresses.items() if written.lower() == name), None)
@@ -69,7 +74,11 @@ def start(world: Path, state: Path, pace: float | None = None) -> Running:
     with log.open("wb") as out:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
             command if pace is None else [*command, "--pace", str(pace)],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env={**_environment(), "PYTHONPATH": _path()},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            env={**_environment(), "PYTHONPATH": _path()},
         )
     threading.Thread(target=process.wait, daemon=True).start()  # so that it never stays behind as a zombie
     limit = time.monotonic() + PATIENCE
@@ -97,7 +106,14 @@ def running(state: Path) -> Running | None:
     if data.get("format_version") != FORMAT:
         return None
     return Running(
-        int(data["pid"]), str(data["started"]), Path(data["ca_file"]), str(data["control"]), data["addresses"], data["env"], Path(data["files"]), state,
+        int(data["pid"]),
+        str(data["started"]),
+        Path(data["ca_file"]),
+        str(data["control"]),
+        data["addresses"],
+        data["env"],
+        Path(data["files"]),
+        state,
         data.get("clients", {}),
     )
 
@@ -112,7 +128,9 @@ def stop(state: Path) -> None:
 
 
 def reset(state: Path) -> None:
-    """Set the world back to its beginning: a running one at once, one that doesn't run by dropping its state."""
+    """Set the world back to its beginning: a running one at once, one that doesn't run by dropping its
+    state.
+    """
     found = running(state)
     if found is None:
         for name in ("state.json", "endpoints.json", "env", "kubeconfig", "files.made"):
@@ -143,14 +161,22 @@ def _await(done: Callable[[], bool], why: str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """What a Python program needs to run; passwords that stand in the environment aren't the sandbox's business."""
-    return {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith(("LC_", "PYTHON", "COV"))}
+    """What a Python program needs to run; passwords that stand in the environment aren't the sandbox's
+    business.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in NEEDED or name.startswith(("LC_", "PYTHON", "COV"))
+    }
 
 
 def _path() -> str:
     """Where the child finds this package, wherever it stands."""
     here = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join(dict.fromkeys([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+    return os.pathsep.join(
+        dict.fromkeys([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    )
 
 
 def _tail(log: Path) -> str:

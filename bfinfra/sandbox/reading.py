@@ -10,7 +10,18 @@ from collections.abc import Mapping
 from typing import Any, NewType
 
 Bytes = NewType("Bytes", int)  # written as a number or with a unit: 32GiB
-UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS = {
+    "": 1,
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
 
 
 class BadWorld(ValueError):
@@ -18,12 +29,16 @@ class BadWorld(ValueError):
 
 
 def read(kind: Any, value: Any, at: str) -> Any:
-    """`value` as an instance of `kind`: a dataclass, a scalar, tuple[T, ...], Mapping[str, T], T | None or Any."""
+    """`value` as an instance of `kind`: a dataclass, a scalar, tuple[T, ...], Mapping[str, T], T | None or
+    Any.
+    """
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
     if origin in (types.UnionType, typing.Union):
-        return None if value is None else read(next(each for each in args if each is not type(None)), value, at)
+        return (
+            None if value is None else read(next(each for each in args if each is not type(None)), value, at)
+        )
     if origin is tuple:
         return tuple(read(args[0], each, f"{at}[{n}]") for n, each in enumerate(_of(list, value, at)))
     if origin is Mapping:
@@ -38,9 +53,16 @@ def _dataclass(kind: Any, value: Any, at: str) -> Any:
     if unknown := [str(name) for name in given if name not in fields]:
         raise BadWorld(f"{at}: unknown {', '.join(unknown)}; known are {', '.join(fields)}")
     for name, field in fields.items():
-        if name not in given and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        if (
+            name not in given
+            and field.default is dataclasses.MISSING
+            and field.default_factory is dataclasses.MISSING
+        ):
             raise BadWorld(f"{at}.{name}: missing")
-    found = {fields[name].name: read(hints[fields[name].name], each, f"{at}.{name}") for name, each in given.items()}
+    found = {
+        fields[name].name: read(hints[fields[name].name], each, f"{at}.{name}")
+        for name, each in given.items()
+    }
     try:
         return kind(**found)
     except BadWorld as error:

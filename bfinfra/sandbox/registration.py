@@ -1,4 +1,6 @@
-"""Whether a Bitfusion server can register with its vCenter: it must be told the right GUID, URL and thumbprint."""
+"""Whether a Bitfusion server can register with its vCenter: it must be told the right GUID, URL and
+thumbprint.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,15 @@ if TYPE_CHECKING:
 
 
 def registers(inventory: Inventory, vm: Managed) -> bool:
-    """Whether all that the appliance's properties ask of its vCenter is right. One that asks for nothing registers by hand."""
+    """Whether all that the appliance's properties ask of its vCenter is right. One that asks for nothing
+    registers by hand.
+    """
     vapp, values = vm["config"].vAppConfig, values_of(vm)
-    asked = {part: values.get(full_id(each), "") for each in (vapp.property if vapp else ()) if (part := _part(f"{each.id} {each.label}"))}
+    asked = {
+        part: values.get(full_id(each), "")
+        for each in (vapp.property if vapp else ())
+        if (part := _part(f"{each.id} {each.label}"))
+    }
     right = {"guid": _guid, "url": _url, "thumbprint": _thumbprint}
     return all(right[part](inventory, value) for part, value in asked.items())
 

@@ -1,4 +1,6 @@
-"""The sandbox's process: its state read, its doors opened, endpoints.json written, and all of it saved at the end."""
+"""The sandbox's process: its state read, its doors opened, endpoints.json written, and all of it saved at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -55,18 +57,27 @@ def _restore(parts: Parts, saved: Any, state: Path) -> None:
         parts.restore(saved)
     except Exception as error:
         traceback.print_exc()  # the log shows where
-        raise Unreadable(f"the state in {state} can't be taken over ({error!r}): reset the sandbox") from error
+        raise Unreadable(
+            f"the state in {state} can't be taken over ({error!r}): reset the sandbox"
+        ) from error
 
 
 class _Endpoints:
-    """endpoints.json, and what is handed to other clients: written when all doors are open, and again with each address that comes or goes."""
+    """endpoints.json, and what is handed to other clients: written when all doors are open, and again with
+    each address that comes or goes.
+    """
 
     def __init__(self, state: Path, pki: Pki, parts: Parts, control: int) -> None:
         self._path, self._parts, self._lock = state / "endpoints.json", parts, threading.Lock()
         self._pki, self._files = pki, handout.Files(state)
         self._fixed: dict[str, Any] = {
-            "format_version": FORMAT, "pid": os.getpid(), "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "ca_file": str(pki.ca_file.resolve()), "control": f"127.0.0.1:{control}", "env": dict(parts.world.env), "files": str((state / "files").resolve()),
+            "format_version": FORMAT,
+            "pid": os.getpid(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "ca_file": str(pki.ca_file.resolve()),
+            "control": f"127.0.0.1:{control}",
+            "env": dict(parts.world.env),
+            "files": str((state / "files").resolve()),
         }
 
     def follow(self) -> None:
@@ -81,8 +92,19 @@ class _Endpoints:
 
     def _write(self, _: dict[str, int]) -> None:
         with self._lock:
-            addresses = {address: f"127.0.0.1:{port}" for address, port in sorted({**self._parts.listeners.ports(), **self._parts.linux.ports}.items())}
-            shown = handout.variables(self._parts.world, self._pki.ca_file.resolve(), self._files.kubeconfig, addresses, self._parts.supervisors.logins())
+            addresses = {
+                address: f"127.0.0.1:{port}"
+                for address, port in sorted(
+                    {**self._parts.listeners.ports(), **self._parts.linux.ports}.items()
+                )
+            }
+            shown = handout.variables(
+                self._parts.world,
+                self._pki.ca_file.resolve(),
+                self._files.kubeconfig,
+                addresses,
+                self._parts.supervisors.logins(),
+            )
             config = handout.kubeconfig(self._parts.kubernetes(), addresses, self._pki.ca_pem)
             self._files.write({**handout.secrets(self._parts.world), **shown}, config)
             folder.write(self._path, {**self._fixed, "addresses": addresses, "clients": shown})

@@ -28,12 +28,15 @@ class Listeners:
         self._lock = threading.Lock()
 
     def open(self, address: str, door: Door, name: str = "kubernetes") -> int:
-        """Put a door behind "host:port"; the loopback port it listens on. `name`: which door fault rules and the tally take it for.
+        """Put a door behind "host:port"; the loopback port it listens on. `name`: which door fault rules and
+        the tally take it for.
 
         A `name` of "" leaves both to the door itself. An address that is open gets the new door.
         """
         host = address.rpartition(":")[0]
-        listener = _Listener(self._pki.context(host), speaking(address, Spoken(door, name, self._faults, self._tally)))
+        listener = _Listener(
+            self._pki.context(host), speaking(address, Spoken(door, name, self._faults, self._tally))
+        )
         with self._lock:
             before = self._open.pop(address, None)
             self._open[address] = listener
@@ -91,7 +94,9 @@ class _Listener:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), name=f"connection-{self.port}", daemon=True).start()
+            threading.Thread(
+                target=self._serve, args=(connection,), name=f"connection-{self.port}", daemon=True
+            ).start()
 
     def _serve(self, plain: socket.socket) -> None:
         with self._lock:

@@ -26,7 +26,9 @@ class Session:
     used: float
     agent: str = ""
     calls: int = 0
-    held: dict[str, Any] = field(default_factory=dict)  # what a door keeps for the session: pages not yet fetched, filters
+    held: dict[str, Any] = field(
+        default_factory=dict
+    )  # what a door keeps for the session: pages not yet fetched, filters
 
 
 class Sessions:

@@ -26,7 +26,9 @@ class SiteFiles:
             self._make()
 
     def reset(self) -> None:
-        """As at the beginning: what was put beside them goes; where one was changed or taken away, all are made anew."""
+        """As at the beginning: what was put beside them goes; where one was changed or taken away, all are
+        made anew.
+        """
         if self._made() != self._record():
             shutil.rmtree(self.folder, ignore_errors=True)
             self._make()
@@ -37,12 +39,17 @@ class SiteFiles:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _make(self) -> None:
-        make_files(self._world.files, self.folder, self._pki.ca_pem, self._world.kubernetes_clusters, self._ssh)
+        make_files(
+            self._world.files, self.folder, self._pki.ca_pem, self._world.kubernetes_clusters, self._ssh
+        )
         folder.write(self._note, self._record())
 
     def _record(self) -> dict[str, object]:
         """Of which world the files are, and by what one that was written since is known."""
-        return {"world": self._digest(), "files": {name: _stamp(self.folder / name) for name in self._world.files}}
+        return {
+            "world": self._digest(),
+            "files": {name: _stamp(self.folder / name) for name in self._world.files},
+        }
 
     def _made(self) -> dict[str, object]:
         """The record as it was when they were made; empty where none were."""
@@ -59,13 +66,18 @@ class SiteFiles:
         return sorted(path for path in self.folder.rglob("*") if path not in own)
 
     def _digest(self) -> str:
-        clusters = {name: (each.address, each.token) for name, each in self._world.kubernetes_clusters.items()}
+        clusters = {
+            name: (each.address, each.token) for name, each in self._world.kubernetes_clusters.items()
+        }
         return hashlib.sha256(f"{self._world.files} {clusters} {self._pki.ca_pem}".encode()).hexdigest()
 
     def _ssh(self) -> tuple[str, str]:
         """The private key that lets into the world's Linux machines, and the known_hosts of them all."""
         hosts = (
-            f"{each.address if each.port == 22 else f'[{each.address}]:{each.port}'} {self._pki.ssh_public(f'host-{name}')}\n"
+            (
+                f"{each.address if each.port == 22 else f'[{each.address}]:{each.port}'} "
+                f"{self._pki.ssh_public(f'host-{name}')}\n"
+            )
             for name, each in self._world.linux_machines.items()
         )
         return self._pki.ssh_key("client"), "".join(hosts)

@@ -1,4 +1,6 @@
-"""HTTP/1.1 on a connection: requests to a door, its answers back; keep-alive, chunked bodies both ways, 100-continue."""
+"""HTTP/1.1 on a connection: requests to a door, its answers back; keep-alive, chunked bodies both ways,
+100-continue.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ class Spoken:
 def writes(request: Request) -> bool:
     """Whether a request of these APIs may change anything but its own session."""
     path = request.path.rstrip("/")
-    looks = request.params.get("action", "").startswith(LOOKS) or path.endswith(REVIEWS) or "dryRun" in request.params
+    looks = (
+        request.params.get("action", "").startswith(LOOKS)
+        or path.endswith(REVIEWS)
+        or "dryRun" in request.params
+    )
     return request.method not in READS and path not in LOGINS and not looks
 
 
@@ -102,7 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = Body(self.rfile, headers)
             path, _, query = self.path.partition("?")
-            answer = self._answer(Request(self.command, path, query, headers, io.BufferedReader(body, 1 << 16), self._address))
+            answer = self._answer(
+                Request(self.command, path, query, headers, io.BufferedReader(body, 1 << 16), self._address)
+            )
             self._send(answer)
             self.close_connection |= not body.drain(DRAINED)
         except Malformed as error:
@@ -122,7 +130,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._spoken(request)
         except Answered as instead:
             retry = {} if instead.retry_after is None else {"retry-after": f"{instead.retry_after:g}"}
-            return Response(instead.status, json.dumps({"message": "a fault rule of the sandbox"}).encode(), {"content-type": "application/json", **retry})
+            return Response(
+                instead.status,
+                json.dumps({"message": "a fault rule of the sandbox"}).encode(),
+                {"content-type": "application/json", **retry},
+            )
         except (Malformed, OSError):
             raise
         except Exception as error:  # noqa: BLE001 - a defect of a door must reach the client, and the log in full

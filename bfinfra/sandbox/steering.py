@@ -20,7 +20,9 @@ class Steering:
         self._ask("POST", "/reset")
 
     def tally(self) -> Mapping[str, Any]:
-        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}; `last`: when the last write began, in seconds since 1970."""
+        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}; `last`:
+        when the last write began, in seconds since 1970.
+        """
         found: Mapping[str, Any] = self._ask("GET", "/tally")
         return found
 
@@ -66,5 +68,7 @@ class Steering:
         finally:
             line.close()
         if answer.status >= 300:
-            raise RuntimeError(f"the sandbox refuses {method} {path}: {data.decode(errors='replace').strip()}")
+            raise RuntimeError(
+                f"the sandbox refuses {method} {path}: {data.decode(errors='replace').strip()}"
+            )
         return json.loads(data) if data else None

@@ -22,10 +22,17 @@ if TYPE_CHECKING:
 MIB = 2**20
 PORTS = (443, 6443)
 COUNTS = {  # vAPI's name → Kubernetes' name
-    "pod_count": "pods", "service_count": "services", "deployment_count": "count/deployments.apps", "daemon_set_count": "count/daemonsets.apps",
-    "replica_set_count": "count/replicasets.apps", "replication_controller_count": "replicationcontrollers",
-    "stateful_set_count": "count/statefulsets.apps", "config_map_count": "configmaps", "secret_count": "secrets",
-    "persistent_volume_claim_count": "persistentvolumeclaims", "job_count": "count/jobs.batch",
+    "pod_count": "pods",
+    "service_count": "services",
+    "deployment_count": "count/deployments.apps",
+    "daemon_set_count": "count/daemonsets.apps",
+    "replica_set_count": "count/replicasets.apps",
+    "replication_controller_count": "replicationcontrollers",
+    "stateful_set_count": "count/statefulsets.apps",
+    "config_map_count": "configmaps",
+    "secret_count": "secrets",
+    "persistent_volume_claim_count": "persistentvolumeclaims",
+    "job_count": "count/jobs.batch",
 }
 
 
@@ -42,14 +49,26 @@ class Supervisors:
 
     def __init__(self, rest: RestState, listeners: Listeners, bitfusion: BitfusionServers) -> None:
         self._rest, self._listeners, world = rest, listeners, rest.world
-        self._homes: dict[str, str] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
+        self._homes: dict[
+            str, str
+        ] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
         self._saved: Mapping[str, Any] = {}  # of those that stand again only when vCenter says so
         self._outside = Outside(
-            durations=world.durations, ca_pem=rest.pki.ca_pem, registries=world.registries, images=world.images, machine_classes=self._classes,
-            gpu_server=bitfusion.running.get, gpu_servers=lambda: dict(bitfusion.running), serves=bitfusion.serves, login=_logins(world),
-            open=listeners.open, close=listeners.close,
+            durations=world.durations,
+            ca_pem=rest.pki.ca_pem,
+            registries=world.registries,
+            images=world.images,
+            machine_classes=self._classes,
+            gpu_server=bitfusion.running.get,
+            gpu_servers=lambda: dict(bitfusion.running),
+            serves=bitfusion.serves,
+            login=_logins(world),
+            open=listeners.open,
+            close=listeners.close,
         )
-        self.all = {moid: self._built(str(cluster.name), each) for moid, (cluster, each) in rest.supervisors().items()}
+        self.all = {
+            moid: self._built(str(cluster.name), each) for moid, (cluster, each) in rest.supervisors().items()
+        }
         self._names = {moid: str(cluster.name) for moid, (cluster, _) in rest.supervisors().items()}
         rest.supervisor_hooks.append(self._supervisor)
         rest.namespace_hooks.append(self._namespace)
@@ -88,7 +107,9 @@ class Supervisors:
 
     def open_sessions(self) -> list[str]:
         """Names of users with tokens that are still good."""
-        clusters = [cluster for each in self.all.values() for cluster in (each.running, *each.guests.running.values())]
+        clusters = [
+            cluster for each in self.all.values() for cluster in (each.running, *each.guests.running.values())
+        ]
         return sorted(name for each in clusters for name in each.cluster.tokens.open())
 
     def logins(self) -> dict[str, str]:
@@ -97,18 +118,26 @@ class Supervisors:
 
     def apis(self) -> dict[str, Api]:
         """The supervisors by their cluster's name, their guests as namespace/name."""
-        found = {self._names[moid]: Api(f"{each.address}:{PORTS[1]}", each.cluster.admin_token) for moid, each in self.all.items()}
+        found = {
+            self._names[moid]: Api(f"{each.address}:{PORTS[1]}", each.cluster.admin_token)
+            for moid, each in self.all.items()
+        }
         for each in self.all.values():
             addresses = dict(each.guests.addresses)  # a copy: guests come and go in other threads
             for where, guest in sorted(dict(each.guests.running).items()):
-                found["/".join(where)] = Api(f"{addresses.get(where, '')}:{PORTS[1]}", guest.cluster.admin_token)
+                found["/".join(where)] = Api(
+                    f"{addresses.get(where, '')}:{PORTS[1]}", guest.cluster.admin_token
+                )
         return found
 
     def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
         for each in self.all.values():
             apis = {f"{each.address}:{port}": each.cluster for port in PORTS}
-            apis |= {f"{each.guests.addresses[where]}:6443": guest.cluster for where, guest in each.guests.running.items()}
+            apis |= {
+                f"{each.guests.addresses[where]}:6443": guest.cluster
+                for where, guest in each.guests.running.items()
+            }
             if address in apis:
                 return apis[address].door, {"authorization": f"Bearer {apis[address].admin_token}"}
         return None, {}
@@ -116,7 +145,15 @@ class Supervisors:
     def _built(self, cluster: str, each: Described) -> Supervisor:
         world = self._rest.world
         hosts = tuple(world.clusters[cluster].hosts)
-        return Supervisor(each.address, each.version, self._rest.clock, self._outside, releases=world.tanzu_releases, pool=each.guest_addresses(), hosts=hosts)
+        return Supervisor(
+            each.address,
+            each.version,
+            self._rest.clock,
+            self._outside,
+            releases=world.tanzu_releases,
+            pool=each.guest_addresses(),
+            hosts=hosts,
+        )
 
     def _supervisor(self, moid: str) -> None:
         """One that somebody enabled runs now, or is gone."""
@@ -124,7 +161,9 @@ class Supervisors:
         if described is None:
             gone = self.all.get(moid)
             if gone:
-                self.all = {cluster: each for cluster, each in self.all.items() if cluster != moid}  # others look through it meanwhile
+                self.all = {
+                    cluster: each for cluster, each in self.all.items() if cluster != moid
+                }  # others look through it meanwhile
                 gone.close()
                 for port in PORTS:
                     self._listeners.close(f"{gone.address}:{port}")
@@ -153,13 +192,19 @@ class Supervisors:
         return NamespaceSpec(
             storage={policies[each["policy"]][0]: each.get("limit") for each in info["storage_specs"]},
             vm_classes=tuple(info["vm_service_spec"].get("vm_classes", ())),
-            access=tuple(Access(f"{each['subject']}@{each['domain']}", each["role"], each["subject_type"]) for each in info["access_list"]),
+            access=tuple(
+                Access(f"{each['subject']}@{each['domain']}", each["role"], each["subject_type"])
+                for each in info["access_list"]
+            ),
             counts=counts,
         )
 
     def _classes(self) -> Mapping[str, MachineClass]:
         with self._rest.lock:
-            return {name: MachineClass(each["cpu_count"], each["memory_MB"] * MIB) for name, each in self._rest.vm_classes.items()}
+            return {
+                name: MachineClass(each["cpu_count"], each["memory_MB"] * MIB)
+                for name, each in self._rest.vm_classes.items()
+            }
 
     def _sync(self) -> None:
         for each in self.all.values():

@@ -37,8 +37,11 @@ class Tally:
         """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
         with self._lock:
             return {
-                "total": self.calls.total(), "written": self.writes.total(), "last": self.last,
-                "calls": _by_door(self.calls), "writes": _by_door(+self.writes),
+                "total": self.calls.total(),
+                "written": self.writes.total(),
+                "last": self.last,
+                "calls": _by_door(self.calls),
+                "writes": _by_door(+self.writes),
             }
 
 

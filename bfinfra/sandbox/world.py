@@ -16,8 +16,19 @@ from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld, Bytes, read
 
 DURATIONS = {  # seconds, stretched by `pace`
-    "task": 1.0, "boot": 8.0, "reboot": 20.0, "shutdown": 3.0, "lease": 300.0, "supervisor": 10.0, "namespace": 4.0, "control_plane": 6.0, "worker": 4.0,
-    "delete": 3.0, "pod": 2.0, "workload": 3.0, "volume": 1.0,
+    "task": 1.0,
+    "boot": 8.0,
+    "reboot": 20.0,
+    "shutdown": 3.0,
+    "lease": 300.0,
+    "supervisor": 10.0,
+    "namespace": 4.0,
+    "control_plane": 6.0,
+    "worker": 4.0,
+    "delete": 3.0,
+    "pod": 2.0,
+    "workload": 3.0,
+    "volume": 1.0,
 }
 LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -46,7 +57,9 @@ class VCenter:
 
 @dataclass(frozen=True)
 class User:
-    """`role`: admin, readonly or a list of privilege ids; `password`: text or {env: NAME}, resolved after loading."""
+    """`role`: admin, readonly or a list of privilege ids; `password`: text or {env: NAME}, resolved after
+    loading.
+    """
 
     name: str
     password: Any = field(repr=False)
@@ -63,7 +76,9 @@ class User:
 
 @dataclass(frozen=True)
 class PciDevice:
-    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes; `sriov`: whether it has virtual functions, as the T4 and the A100 have."""
+    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes; `sriov`: whether it has virtual functions, as the T4
+    and the A100 have.
+    """
 
     id: str
     vendor: int
@@ -82,7 +97,9 @@ class PciDevice:
 
 @dataclass(frozen=True)
 class Host:
-    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others; `vibs`: name → version."""
+    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others;
+    `vibs`: name → version.
+    """
 
     cores: int = 40
     mhz: int = 2500
@@ -91,7 +108,12 @@ class Host:
     ntp: tuple[str, ...] = ("pool.ntp.org",)
     graphics: str = "shared"
     firmware: str = "2.19.1"
-    vibs: Mapping[str, str] = field(default_factory=lambda: {"esx-base": "8.0.3-0.0.24022510", "nmlx5-core": "4.23.6.2-15vmw.803.0.0.24022510"})
+    vibs: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "esx-base": "8.0.3-0.0.24022510",
+            "nmlx5-core": "4.23.6.2-15vmw.803.0.0.24022510",
+        }
+    )
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:
@@ -102,7 +124,9 @@ class Host:
 
 @dataclass(frozen=True)
 class Supervisor:
-    """vSphere with Tanzu on a cluster. `guests`: first and last address for guest clusters; `registry`: embedded Harbor, "" = none."""
+    """vSphere with Tanzu on a cluster. `guests`: first and last address for guest clusters; `registry`:
+    embedded Harbor, "" = none.
+    """
 
     address: str
     version: str = "v1.27.5+vmware.wcp.1"
@@ -183,7 +207,9 @@ class Registry:
 
 @dataclass(frozen=True)
 class Template:
-    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: where it lies; `guest`: vSphere's id of its system."""
+    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: where it
+    lies; `guest`: vSphere's id of its system.
+    """
 
     cluster: str
     datastore: str
@@ -192,12 +218,14 @@ class Template:
 
 @dataclass(frozen=True)
 class KubernetesCluster:
-    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus` each; `token`: its administrator's, resolved after loading.
+    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus`
+    each; `token`: its administrator's, resolved after loading.
 
     `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
-    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join, with the GPUs that those have.
-    `machines`: the Linux machines that are its nodes, of a cluster that stands already; none given: `nodes` of its own.
-    `kubelet_folders`: node or glob → the folder of its kubelet, where that is not /var/lib/kubelet.
+    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join,
+    with the GPUs that those have. `machines`: the Linux machines that are its nodes, of a cluster that stands
+    already; none given: `nodes` of its own. `kubelet_folders`: node or glob → the folder of its kubelet,
+    where that is not /var/lib/kubelet.
     """
 
     address: str
@@ -220,7 +248,8 @@ class KubernetesCluster:
 
 @dataclass(frozen=True)
 class LinuxMachine:
-    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where there is one. `os`: as os-release names it; `gpus`: bytes of each.
+    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where
+    there is one. `os`: as os-release names it; `gpus`: bytes of each.
 
     `services`: units that come with the machine and run, such as docker.service.
     """
@@ -237,7 +266,9 @@ class LinuxMachine:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a container of a matching image does. `output`: what it prints, None for what the kind of image prints by default."""
+    """What a container of a matching image does. `output`: what it prints, None for what the kind of image
+    prints by default.
+    """
 
     output: str | None = None
     seconds: float | None = None
@@ -254,7 +285,9 @@ class File:
 
 @dataclass(frozen=True)
 class World:
-    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP serves machines, "" = none; `tags`: category → tag → datastores."""
+    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP
+    serves machines, "" = none; `tags`: category → tag → datastores.
+    """
 
     vcenter: VCenter
     users: tuple[User, ...]
@@ -295,18 +328,25 @@ def load(path: Path, passwords: Passwords) -> World:
         _check(text)
         data = LOADER(text).get_single_data()
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise error if isinstance(error, BadWorld) else BadWorld(f"{path}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
+        raise (
+            error
+            if isinstance(error, BadWorld)
+            else BadWorld(f"{path}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+        ) from None
     return parse(data, passwords, str(path))
 
 
 def _check(text: bytes) -> None:
-    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could stand for more than there is room for."""
+    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could stand for
+    more than there is room for.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
             line = event.start_mark.line + 1 if event.start_mark else 0
-            raise BadWorld(f"line {line}: {'an alias, and a world has none' if depth <= DEEPEST else f'more than {DEEPEST} collections within each other'}")
+            deep = f"more than {DEEPEST} collections within each other"
+            raise BadWorld(f"line {line}: {deep if depth > DEEPEST else 'an alias, and a world has none'}")
 
 
 def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
@@ -316,34 +356,88 @@ def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
         raise BadWorld("\n".join(f"{at}: {problem}" for problem in problems))
     try:
         env = {name: passwords.of(value, name, {}) for name, value in world.env.items()}
-        users = tuple(replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users)
-        registries = {host: replace(each, password=passwords.of(each.password, host, env)) for host, each in world.registries.items()}
-        others = {name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env)) for name, each in world.kubernetes_clusters.items()}
-        machines = {name: replace(each, password=each.password and passwords.of(each.password, name, env)) for name, each in world.linux_machines.items()}
+        users = tuple(
+            replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users
+        )
+        registries = {
+            host: replace(each, password=passwords.of(each.password, host, env))
+            for host, each in world.registries.items()
+        }
+        others = {
+            name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env))
+            for name, each in world.kubernetes_clusters.items()
+        }
+        machines = {
+            name: replace(each, password=each.password and passwords.of(each.password, name, env))
+            for name, each in world.linux_machines.items()
+        }
     except BadWorld as error:
         raise BadWorld(f"{at}: {error}") from None
     durations = {**DURATIONS, **world.durations}
-    return replace(world, env=env, users=users, registries=registries, kubernetes_clusters=others, linux_machines=machines, durations=durations)
+    return replace(
+        world,
+        env=env,
+        users=users,
+        registries=registries,
+        kubernetes_clusters=others,
+        linux_machines=machines,
+        durations=durations,
+    )
 
 
 def _problems(world: World) -> list[str]:
     hosts = world.hosts
     named = [  # what names what, and what is there
         *(("durations", name, DURATIONS) for name in world.durations),
-        *((f"users {user.name}: groups", group, world.groups) for user in world.users for group in user.groups),
-        *((f"datastores {name}: hosts", host, hosts) for name, each in world.datastores.items() for host in each.hosts),
-        *((f"datastores {name}: clusters", cluster, world.clusters) for name, each in world.datastores.items() for cluster in each.clusters),
-        *((f"storage_policies {name}: datastores", store, world.datastores) for name, each in world.storage_policies.items() for store in each.datastores),
-        *((f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines) for name, each in world.kubernetes_clusters.items() if each.kubeadm),
-        *((f"kubernetes_clusters {name}: machines", machine, world.linux_machines) for name, each in world.kubernetes_clusters.items() for machine in each.machines),
-        *((f"content_libraries {name}: datastore", each.datastore, world.datastores) for name, each in world.content_libraries.items()),
-        *((f"clusters {name}: content", library, world.content_libraries) for name, each in world.clusters.items() for library in each.content),
+        *(
+            (f"users {user.name}: groups", group, world.groups)
+            for user in world.users
+            for group in user.groups
+        ),
+        *(
+            (f"datastores {name}: hosts", host, hosts)
+            for name, each in world.datastores.items()
+            for host in each.hosts
+        ),
+        *(
+            (f"datastores {name}: clusters", cluster, world.clusters)
+            for name, each in world.datastores.items()
+            for cluster in each.clusters
+        ),
+        *(
+            (f"storage_policies {name}: datastores", store, world.datastores)
+            for name, each in world.storage_policies.items()
+            for store in each.datastores
+        ),
+        *(
+            (f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines)
+            for name, each in world.kubernetes_clusters.items()
+            if each.kubeadm
+        ),
+        *(
+            (f"kubernetes_clusters {name}: machines", machine, world.linux_machines)
+            for name, each in world.kubernetes_clusters.items()
+            for machine in each.machines
+        ),
+        *(
+            (f"content_libraries {name}: datastore", each.datastore, world.datastores)
+            for name, each in world.content_libraries.items()
+        ),
+        *(
+            (f"clusters {name}: content", library, world.content_libraries)
+            for name, each in world.clusters.items()
+            for library in each.content
+        ),
     ]
     problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
     if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
         problems.append("clusters: a host stands in two clusters")
     taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
-    problems += [f"kubernetes_clusters {name}: address {each.address} is taken" for name, each in world.kubernetes_clusters.items() if taken.count(each.address) > 1]
+    problems += [
+        f"kubernetes_clusters {name}: address {each.address} is taken"
+        for name, each in world.kubernetes_clusters.items()
+        if taken.count(each.address) > 1
+    ]
     try:
         ipaddress.ip_network(world.guest_network or "0.0.0.0/0")
     except ValueError as error:
@@ -357,4 +451,8 @@ def _addresses(world: World) -> list[str]:
     """What vCenter, hosts, supervisors and their guests listen on."""
     supervisors = [each.supervisor for each in world.clusters.values() if each.supervisor]
     kubernetes = [address for each in supervisors for address in (each.address, *each.guest_addresses())]
-    return [f"{world.vcenter.host}:{world.vcenter.port}", *(f"{host}:443" for host in world.hosts), *(f"{address}:{port}" for address in kubernetes for port in (443, 6443))]
+    return [
+        f"{world.vcenter.host}:{world.vcenter.port}",
+        *(f"{host}:443" for host in world.hosts),
+        *(f"{address}:{port}" for address in kubernetes for port in (443, 6443)),
+    ]

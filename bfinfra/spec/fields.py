@@ -32,7 +32,10 @@ def validated(model: Any, topic: str, block: Block, sources: Sources, problems: 
         if is_model:
             found = model.model_validate({} if data is None else data, context={"sources": sources})
             if block.entry.node.source.zeros:
-                problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in _octals(block.entry.node, found, ()))
+                problems += (
+                    replace(problem, what=f"{topic}: {problem.what}")
+                    for problem in _octals(block.entry.node, found, ())
+                )
             return found
         return TypeAdapter(model).validate_python(data, context={"sources": sources})
     except ValidationError as error:
@@ -45,13 +48,23 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
     """Numbers that begin with a zero: YAML 1.1 reads 010 as 8, YAML 1.2 as 10."""
     if isinstance(node.value, dict):
         for key, entry in node.value.items():
-            yield from _octals(entry.node, value.get(key) if isinstance(value, Mapping) else getattr(value, key, None), (*path, key))
+            yield from _octals(
+                entry.node,
+                value.get(key) if isinstance(value, Mapping) else getattr(value, key, None),
+                (*path, key),
+            )
     elif isinstance(node.value, list):
-        for number, (each, inner) in enumerate(zip(node.value, value if isinstance(value, list | tuple) else (), strict=False)):
+        for number, (each, inner) in enumerate(
+            zip(node.value, value if isinstance(value, list | tuple) else (), strict=False)
+        ):
             yield from _octals(each, inner, (*path, str(number)))
     elif node.plainly and type(value) in (int, float) and ZEROS.fullmatch(node.value):
-        yield Problem(f"{'.'.join(path)}: expected a number without leading zeros", node.at, f"here stands {node.value}, which YAML 1.1 reads as octal, and others don't",
-                      f"write {value} if that is meant")
+        yield Problem(
+            f"{'.'.join(path)}: expected a number without leading zeros",
+            node.at,
+            f"here stands {node.value}, which YAML 1.1 reads as octal, and others don't",
+            f"write {value} if that is meant",
+        )
 
 
 def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
@@ -75,16 +88,26 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
         return Problem(f"there is no field {inside}", at, next=_field_near(path, model))
     head = f"{inside}: " if inside else ""
     if any(isinstance(e.get("ctx", {}).get("error"), LiteralSecret) for e in errors):
-        return Problem(f"{head}a secret never stands in a file", at._replace(text=""), next=messages.said(first))
+        return Problem(
+            f"{head}a secret never stands in a file", at._replace(text=""), next=messages.said(first)
+        )
     wanted = list(dict.fromkeys(w for w in map(messages.expected, errors) if w))
     if not wanted or first["type"] == "value_error":
-        return Problem(head + next((messages.said(e) for e in errors if e["type"] == "value_error"), messages.said(first)), at)
-    advice = _documentation(path, model) if first["type"] == "string_pattern_mismatch" else messages.choice(errors)
+        return Problem(
+            head
+            + next((messages.said(e) for e in errors if e["type"] == "value_error"), messages.said(first)),
+            at,
+        )
+    advice = (
+        _documentation(path, model) if first["type"] == "string_pattern_mismatch" else messages.choice(errors)
+    )
     return Problem(f"{head}expected {' or '.join(wanted)}", at, messages.found(first), advice)
 
 
 def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
-    """Follow an error's location through what is written; parts that name alternatives are not written anywhere."""
+    """Follow an error's location through what is written; parts that name alternatives are not written
+    anywhere.
+    """
     path: list[str] = []
     key, at, node = entry.at, entry.place, entry.node
     for part in loc:
@@ -126,7 +149,9 @@ def _under(model: Any, path: Iterable[str]) -> list[Any]:
     here = _models(model)
     for part in path:
         inner = [model.model_fields[part].annotation for model in here if part in model.model_fields]
-        here = [found for hint in inner for found in _models(hint)] if inner else here  # a list's index, a mapping's key
+        here = (
+            [found for hint in inner for found in _models(hint)] if inner else here
+        )  # a list's index, a mapping's key
     return here
 
 

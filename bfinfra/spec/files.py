@@ -27,7 +27,9 @@ class Document:
 
 
 def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
-    """The documents at `paths`, folders by the YAML files right in them, each file once; what is wrong goes into `problems`."""
+    """The documents at `paths`, folders by the YAML files right in them, each file once; what is wrong goes
+    into `problems`.
+    """
     documents, seen = [], set()
     for path in paths:
         for file in _files(path, problems):
@@ -41,9 +43,13 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    found = sorted(f for f in path.iterdir() if f.suffix in ENDINGS and not f.name.startswith(".") and f.is_file())
+    found = sorted(
+        f for f in path.iterdir() if f.suffix in ENDINGS and not f.name.startswith(".") and f.is_file()
+    )
     if not found:
-        problems.append(Problem("the folder holds no site file", str(path), "none in it ends in .yaml or .yml"))
+        problems.append(
+            Problem("the folder holds no site file", str(path), "none in it ends in .yaml or .yml")
+        )
     yield from found
 
 
@@ -52,10 +58,24 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
         with plain_file(path) as stream:
             data = stream.read(LARGEST + 1)
     except OSError as error:
-        problems.append(Problem("the file can't be read", str(path), error.strerror or type(error).__name__, _instead(path, error)))
+        problems.append(
+            Problem(
+                "the file can't be read",
+                str(path),
+                error.strerror or type(error).__name__,
+                _instead(path, error),
+            )
+        )
         return None
     if len(data) > LARGEST:
-        problems.append(Problem("the file is too large for a site", str(path), f"more than {LARGEST >> 20} MiB", "split the site over several files"))
+        problems.append(
+            Problem(
+                "the file is too large for a site",
+                str(path),
+                f"more than {LARGEST >> 20} MiB",
+                "split the site over several files",
+            )
+        )
         return None
     root = None
     try:
@@ -63,7 +83,14 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
         problems += found
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problems.append(Problem("the file is not UTF-8 text", Place(path, line, 1), f"byte {error.start} makes no character", "save it as UTF-8"))
+        problems.append(
+            Problem(
+                "the file is not UTF-8 text",
+                Place(path, line, 1),
+                f"byte {error.start} makes no character",
+                "save it as UTF-8",
+            )
+        )
     except Unreadable as error:
         problems.append(error.problem)
     return Document(path, hashlib.sha256(data).hexdigest(), root)

@@ -1,4 +1,6 @@
-"""Files → Site: read, merge, validate, check references. Asks the world nothing; says everything that is wrong at once."""
+"""Files → Site: read, merge, validate, check references. Asks the world nothing; says everything that is
+wrong at once.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,25 @@ class _Reading:
     problems: list[Problem]
 
     def read(self, model: Any, topic: str, block: Block | None) -> Any | None:
-        return None if block is None else validated(model, topic, block, Sources(block.folder, self.env, self.overlay), self.problems)
+        return (
+            None
+            if block is None
+            else validated(model, topic, block, Sources(block.folder, self.env, self.overlay), self.problems)
+        )
 
 
-def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay: Path | None = None, kinds: Kinds | None = None) -> Site:
+def load(
+    paths: Sequence[Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    overlay: Path | None = None,
+    kinds: Kinds | None = None,
+) -> Site:
     """The site that stands in files and folders.
 
-    `env`: what `{env: NAME}` reads, else the process's own; `overlay`: a folder with stand-ins for the files that a site
-    names; `kinds`: name → Kind class instead of the registry. SiteError carries every problem of every file.
+    `env`: what `{env: NAME}` reads, else the process's own; `overlay`: a folder with stand-ins for the files
+    that a site names; `kinds`: name → Kind class instead of the registry. SiteError carries every problem of
+    every file.
     """
     reading = _Reading(os.environ if env is None else env, overlay, [])
     documents = files.read([Path(path) for path in paths], reading.problems)
@@ -52,9 +65,14 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
     vcenter = reading.read(VCenterSettings, "vcenter", blocks.settings.get("vcenter"))
     pepper = reading.read(Secret, "pepper", blocks.settings.get("pepper"))
     drift = reading.read(DriftSettings, "drift", blocks.settings.get("drift")) or DriftSettings()
-    resources = dict(_resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec))
+    resources = dict(
+        _resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec)
+    )
     reading.problems.extend(references.check(resources, blocks.resources))
-    found = [(each.stops, each.located(lambda key, field: place_in(blocks.resources[key], field))) for each in conflicts.check(resources)]
+    found = [
+        (each.stops, each.located(lambda key, field: place_in(blocks.resources[key], field)))
+        for each in conflicts.check(resources)
+    ]
     reading.problems.extend(problem for stops, problem in found if stops)
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
@@ -66,27 +84,37 @@ def load(paths: Sequence[Path], *, env: Mapping[str, str] | None = None, overlay
 
 
 def missing_references(site: Site, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
-    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a run needs them.
+    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a
+    run needs them.
 
-    `kinds`: of the site's settings and of resources of these kinds alone. Without files that may be brought later.
+    `kinds`: of the site's settings and of resources of these kinds alone. Without files that may be brought
+    later.
     """
     found = (each for each in missing.references(site) if not each.awaited)
-    return tuple(each.problem for each in found if kinds is None or each.key is None or each.key.kind in kinds)
+    return tuple(
+        each.problem for each in found if kinds is None or each.key is None or each.key.kind in kinds
+    )
 
 
 def needed_references(site: Site, wanted: Specs, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
-    """Those that a run which wants these resources can't do without, whatever it finds. What only some find needs is asked for there.
+    """Those that a run which wants these resources can't do without, whatever it finds. What only some find
+    needs is asked for there.
 
     `kinds`: of the resources, those of these kinds alone.
     """
     settings = used_settings(site, wanted)
     found = (each for each in missing.references(site) if not each.awaited)
-    return tuple(each.problem for each in found
-                 if (each.field.startswith(settings) if each.key is None else kinds is None or each.key.kind in kinds))
+    return tuple(
+        each.problem
+        for each in found
+        if (each.field.startswith(settings) if each.key is None else kinds is None or each.key.kind in kinds)
+    )
 
 
 def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
-    """The settings of a site that a run which wants these resources uses; `drift.notify` is its webhook's alone."""
+    """The settings of a site that a run which wants these resources uses; `drift.notify` is its webhook's
+    alone.
+    """
     used = ["vcenter.password", "vcenter.trust"]
     if any(key.kind == "supervisor_namespace" for key in site.resources):
         used.append("vcenter.supervisor_trust")
@@ -98,7 +126,9 @@ def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
 def _digests(spec: Any) -> bool:
     """Whether a digest of a secret of it is noted."""
     value = getattr(spec, spec.digested) if spec.digested else None
-    return any(isinstance(each, Secret) for each in (value.values() if isinstance(value, Mapping) else (value,)))
+    return any(
+        isinstance(each, Secret) for each in (value.values() if isinstance(value, Mapping) else (value,))
+    )
 
 
 def awaited_files(site: Site) -> tuple[Problem, ...]:
@@ -110,7 +140,13 @@ def _resources(blocks: Blocks, reading: _Reading, spec_of: Callable[[str], Any])
     for key, block in blocks.resources.items():
         model = spec_of(key.kind)
         if not re.fullmatch(model.name_pattern, key.name):
-            reading.problems.append(Problem(f"{key.name} can't be the name of a {key.kind}", block.entry.at, f"allowed: {model.name_rule}"))
+            reading.problems.append(
+                Problem(
+                    f"{key.name} can't be the name of a {key.kind}",
+                    block.entry.at,
+                    f"allowed: {model.name_rule}",
+                )
+            )
         if (spec := reading.read(model, str(key), block)) is not None:
             yield key, spec
 
@@ -127,7 +163,14 @@ def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[
     if block is None:
         if documents and (any(document.root for document in documents) or not problems):
             first = next(iter(documents)).path
-            problems.append(Problem("the site has no name", Place(first, 1, 1), "no file says site:", "add site: a-name; every object made will carry it"))
+            problems.append(
+                Problem(
+                    "the site has no name",
+                    Place(first, 1, 1),
+                    "no file says site:",
+                    "add site: a-name; every object made will carry it",
+                )
+            )
         return ""
     name = block.data()
     if not isinstance(name, str) or not re.fullmatch(LABEL_VALUE, name):
@@ -136,11 +179,15 @@ def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[
 
 
 def _sorted(problems: Sequence[Problem], order: list[Path]) -> list[Problem]:
-    """In the order in which one reads: by file, line, column; what has no place first, files that the site names last."""
+    """In the order in which one reads: by file, line, column; what has no place first, files that the site
+    names last.
+    """
     positions = {file: number for number, file in enumerate(order)}
 
     def key(problem: Problem) -> tuple[int, int, int]:
         at = problem.where
-        return (positions.get(at.file, len(order)), at.line, at.column) if isinstance(at, Place) else (-1, 0, 0)
+        return (
+            (positions.get(at.file, len(order)), at.line, at.column) if isinstance(at, Place) else (-1, 0, 0)
+        )
 
     return sorted(dict.fromkeys(problems), key=key)

@@ -61,20 +61,34 @@ def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Ent
     if isinstance(root.value, dict):
         yield from root.value.items()
         return
-    problems.append(Problem("a site file begins with keys such as site: and vcenter:", root.at, f"here stands {_noun(root.value)}"))
+    problems.append(
+        Problem(
+            "a site file begins with keys such as site: and vcenter:",
+            root.at,
+            f"here stands {_noun(root.value)}",
+        )
+    )
 
 
 def _names(kind: str, entry: Entry, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:
     if isinstance(entry.node.value, dict):
         yield from entry.node.value.items()
     elif entry.node.value is not None:
-        problems.append(Problem(f"under {kind}: names are expected, each with its fields", entry.place, f"here stands {_noun(entry.node.value)}",
-                                f"write {kind}: {{a-name: {{…}}}}"))
+        problems.append(
+            Problem(
+                f"under {kind}: names are expected, each with its fields",
+                entry.place,
+                f"here stands {_noun(entry.node.value)}",
+                f"write {kind}: {{a-name: {{…}}}}",
+            )
+        )
 
 
 def _put(held: dict[Any, Block], key: Any, block: Block, problems: list[Problem]) -> None:
     if first := held.get(key):
-        problems.append(Problem(f"{key} stands twice", block.entry.at, f"first at {first.entry.at}", "keep one of them"))
+        problems.append(
+            Problem(f"{key} stands twice", block.entry.at, f"first at {first.entry.at}", "keep one of them")
+        )
     else:
         held[key] = block
 
@@ -82,8 +96,12 @@ def _put(held: dict[Any, Block], key: Any, block: Block, problems: list[Problem]
 def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) -> Problem:
     root = document.root.value if document.root else {}
     if {"apiVersion", "kind"} <= set(root):
-        return Problem(f"the key {key} belongs to a Kubernetes manifest", at, "a site file holds kinds of bfinfra only",
-                       "keep manifests in a folder of their own and name them from a workload")
+        return Problem(
+            f"the key {key} belongs to a Kubernetes manifest",
+            at,
+            "a site file holds kinds of bfinfra only",
+            "keep manifests in a folder of their own and name them from a workload",
+        )
     return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, *kinds]))
 
 

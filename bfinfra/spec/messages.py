@@ -18,22 +18,48 @@ ITEMS = "a list"
 SHOWN = 60  # characters of a value that a message repeats
 
 EXPECTED: dict[str, str] = {
-    "string_type": TEXT, "int_type": WHOLE, "int_parsing": WHOLE, "int_from_float": WHOLE, "int_parsing_size": "a smaller whole number",
-    "float_type": NUMBER, "float_parsing": NUMBER, "decimal_parsing": NUMBER, "finite_number": NUMBER,
-    "bool_type": SWITCH, "bool_parsing": SWITCH, "model_type": FIELDS, "model_attributes_type": FIELDS, "dict_type": FIELDS, "mapping_type": FIELDS,
-    "dataclass_type": FIELDS, "list_type": ITEMS, "tuple_type": ITEMS, "set_type": ITEMS, "frozen_set_type": ITEMS,
-    "none_required": "nothing", "ip_any_address": "an IP address", "ip_v4_address": "an IPv4 address", "ip_v6_address": "an IPv6 address",
-    "ip_any_network": "a network such as 10.0.0.0/24", "ip_v4_network": "an IPv4 network such as 10.0.0.0/24",
-    "ip_any_interface": "an address with its prefix, such as 10.0.0.5/24", "ip_v4_interface": "an IPv4 address with its prefix, such as 10.0.0.5/24",
+    "string_type": TEXT,
+    "int_type": WHOLE,
+    "int_parsing": WHOLE,
+    "int_from_float": WHOLE,
+    "int_parsing_size": "a smaller whole number",
+    "float_type": NUMBER,
+    "float_parsing": NUMBER,
+    "decimal_parsing": NUMBER,
+    "finite_number": NUMBER,
+    "bool_type": SWITCH,
+    "bool_parsing": SWITCH,
+    "model_type": FIELDS,
+    "model_attributes_type": FIELDS,
+    "dict_type": FIELDS,
+    "mapping_type": FIELDS,
+    "dataclass_type": FIELDS,
+    "list_type": ITEMS,
+    "tuple_type": ITEMS,
+    "set_type": ITEMS,
+    "frozen_set_type": ITEMS,
+    "none_required": "nothing",
+    "ip_any_address": "an IP address",
+    "ip_v4_address": "an IPv4 address",
+    "ip_v6_address": "an IPv6 address",
+    "ip_any_network": "a network such as 10.0.0.0/24",
+    "ip_v4_network": "an IPv4 network such as 10.0.0.0/24",
+    "ip_any_interface": "an address with its prefix, such as 10.0.0.5/24",
+    "ip_v4_interface": "an IPv4 address with its prefix, such as 10.0.0.5/24",
 }
 BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than": lambda c: f"more than {c['gt']}", "greater_than_equal": lambda c: f"{c['ge']} or more",
-    "less_than": lambda c: f"less than {c['lt']}", "less_than_equal": lambda c: f"{c['le']} or less",
+    "greater_than": lambda c: f"more than {c['gt']}",
+    "greater_than_equal": lambda c: f"{c['ge']} or more",
+    "less_than": lambda c: f"less than {c['lt']}",
+    "less_than_equal": lambda c: f"{c['le']} or less",
     "multiple_of": lambda c: f"a multiple of {c['multiple_of']}",
-    "string_too_short": lambda c: f"at least {c['min_length']} characters", "string_too_long": lambda c: f"at most {c['max_length']} characters",
-    "too_short": lambda c: f"at least {c['min_length']} of them", "too_long": lambda c: f"at most {c['max_length']} of them",
+    "string_too_short": lambda c: f"at least {c['min_length']} characters",
+    "string_too_long": lambda c: f"at most {c['max_length']} characters",
+    "too_short": lambda c: f"at least {c['min_length']} of them",
+    "too_long": lambda c: f"at most {c['max_length']} of them",
     "string_pattern_mismatch": lambda c: f"text of the form {c['pattern']}",
-    "literal_error": lambda c: f"one of {', '.join(_choices(c))}", "enum": lambda c: f"one of {', '.join(_choices(c))}",
+    "literal_error": lambda c: f"one of {', '.join(_choices(c))}",
+    "enum": lambda c: f"one of {', '.join(_choices(c))}",
     "union_tag_invalid": lambda c: f"one of {', '.join(_choices({'expected': c['expected_tags']}))}",
 }
 
@@ -52,9 +78,18 @@ def said(error: Error) -> str:
 
 def choice(errors: list[Error]) -> str:
     """The nearest of the words that were allowed."""
-    allowed = [word for error in errors if error["type"] in ("literal_error", "enum") for word in _choices(error["ctx"])]
+    allowed = [
+        word
+        for error in errors
+        if error["type"] in ("literal_error", "enum")
+        for word in _choices(error["ctx"])
+    ]
     value = errors[0]["input"]
-    return near if allowed and isinstance(value, str) and (near := nearest(value, allowed)).startswith("did you mean") else ""
+    return (
+        near
+        if allowed and isinstance(value, str) and (near := nearest(value, allowed)).startswith("did you mean")
+        else ""
+    )
 
 
 def found(error: Error) -> str:
@@ -64,7 +99,13 @@ def found(error: Error) -> str:
         return "here stands nothing"
     if isinstance(value, str):
         return f"here stands {value[:SHOWN]!r}{'…' if len(value) > SHOWN else ''}"
-    return "here stands a list" if isinstance(value, (list, tuple)) else "here stand fields" if isinstance(value, dict) else f"here stands {value}"
+    return (
+        "here stands a list"
+        if isinstance(value, (list, tuple))
+        else "here stand fields"
+        if isinstance(value, dict)
+        else f"here stands {value}"
+    )
 
 
 def _choices(context: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,8 @@ from bfinfra.spec.leads import Spot, walk
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One of them. `key`: the resource that has it, None for a setting of the site; `field`: dotted, what it is of that.
+    """One of them. `key`: the resource that has it, None for a setting of the site; `field`: dotted, what it
+    is of that.
 
     `awaited`: a file that may be brought later; what needs it waits, and nothing else does.
     """
@@ -56,8 +57,12 @@ class _Search:
 
     def _see_awaited(self, at: Spot, file: LocalFile, how: str) -> None:
         key, path = at
-        noted = key is None or {path, path.partition(".")[0]}.isdisjoint(type(self.site.resources[key]).unnoted)
-        problem = self._once(("awaited", file.path, noted), lambda: absent(file, how, WHY if noted else UNNOTED))
+        noted = key is None or {path, path.partition(".")[0]}.isdisjoint(
+            type(self.site.resources[key]).unnoted
+        )
+        problem = self._once(
+            ("awaited", file.path, noted), lambda: absent(file, how, WHY if noted else UNNOTED)
+        )
         if isinstance(problem, Problem):
             where = self.site.place(key, path) or str(key)
             said = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
@@ -71,7 +76,9 @@ class _Search:
     def _note(self, at: Spot, why: str, advice: str) -> None:
         key, path = at
         where = self.site.place(key, path) or ""
-        self.found.append(Reference(key, path, Problem(f"{key or 'the site'}: {path} leads nowhere", where, why, advice)))
+        self.found.append(
+            Reference(key, path, Problem(f"{key or 'the site'}: {path} leads nowhere", where, why, advice))
+        )
 
     def _once(self, what: object, look: Callable[[], object]) -> object:
         if what not in self.looked:

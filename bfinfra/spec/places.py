@@ -62,5 +62,3 @@ def _inside(node: Node, above: str) -> Iterator[tuple[str, Place]]:
         path = f"{above}.{name}" if above else name
         yield path, place
         yield from _inside(below, path)
-
-

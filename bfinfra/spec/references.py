@@ -1,4 +1,6 @@
-"""References between resources: do they lead somewhere, to the right kind, and not in a circle; and so of the order that follows."""
+"""References between resources: do they lead somewhere, to the right kind, and not in a circle; and so of the
+order that follows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Blocks = Mapping[Key, Block]
 
 
 def check(specs: Specs, blocks: Blocks) -> Iterator[Problem]:
-    """`specs`: the valid ones; `blocks`: all that is written (a reference to an invalid resource is no second error)."""
+    """`specs`: the valid ones; `blocks`: all that is written (a reference to an invalid resource is no second
+    error).
+    """
     graph: dict[Key, dict[Key, Edge]] = {key: {} for key in specs}
     for key, spec in specs.items():
         for edge in edges(spec):
@@ -38,43 +42,70 @@ def check(specs: Specs, blocks: Blocks) -> Iterator[Problem]:
 def _dangling(key: Key, edge: Edge, blocks: Blocks) -> Problem:
     at, wanted = place_in(blocks[key], edge.field), " or ".join(edge.kinds)
     if elsewhere := next((other for other in blocks if other.name == edge.name), None):
-        return Problem(f"{key}: {edge.field} names {edge.name}, which is a {elsewhere.kind}", at, f"expected the name of a {wanted}",
-                       nearest(edge.name, (k.name for k in blocks if k.kind in edge.kinds)))
+        return Problem(
+            f"{key}: {edge.field} names {edge.name}, which is a {elsewhere.kind}",
+            at,
+            f"expected the name of a {wanted}",
+            nearest(edge.name, (k.name for k in blocks if k.kind in edge.kinds)),
+        )
     names = [other.name for other in blocks if other.kind in edge.kinds]
-    return Problem(f"{key}: {edge.field} names {edge.name}, and there is no such {wanted}", at,
-                   next=nearest(edge.name, names) or f"add {edge.kinds[0]}: {{{edge.name}: …}}")
+    return Problem(
+        f"{key}: {edge.field} names {edge.name}, and there is no such {wanted}",
+        at,
+        next=nearest(edge.name, names) or f"add {edge.kinds[0]}: {{{edge.name}: …}}",
+    )
 
 
 def _ambiguous(key: Key, edge: Edge, there: list[Key], blocks: Blocks) -> Problem:
-    return Problem(f"{key}: {edge.field} names {edge.name}, which could be {' or '.join(map(str, there))}", place_in(blocks[key], edge.field),
-                   next="rename one of them")
+    return Problem(
+        f"{key}: {edge.field} names {edge.name}, which could be {' or '.join(map(str, there))}",
+        place_in(blocks[key], edge.field),
+        next="rename one of them",
+    )
 
 
 def _nowhere(key: Key, field: str, other: Key, blocks: Blocks) -> Problem:
     at = place_in(blocks[key], field)
     if other == key:
         return Problem(f"{key}: {field} names itself", at, next="take it out")
-    return Problem(f"{key}: {field} names {other}, and there is no such resource", at, next=nearest(str(other), map(str, blocks)))
+    return Problem(
+        f"{key}: {field} names {other}, and there is no such resource",
+        at,
+        next=nearest(str(other), map(str, blocks)),
+    )
 
 
-def _waiting_in_a_circle(specs: Specs, graph: Mapping[Key, Mapping[Key, Edge]], blocks: Blocks) -> Iterator[Problem]:
-    """The same of all that they wait for: what they name, what they require of each other, and what stands under `after`; one circle at a time."""
+def _waiting_in_a_circle(
+    specs: Specs, graph: Mapping[Key, Mapping[Key, Edge]], blocks: Blocks
+) -> Iterator[Problem]:
+    """The same of all that they wait for: what they name, what they require of each other, and what stands
+    under `after`; one circle at a time.
+    """
     order = derived(specs)
     if not order:
         return
-    waits = {key: {**order.get(key, {}), **{other: edge.field for other, edge in graph[key].items()}} for key in specs}
+    waits = {
+        key: {**order.get(key, {}), **{other: edge.field for other, edge in graph[key].items()}}
+        for key in specs
+    }
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
         around: list[Key] = error.args[1][:0:-1]
-        written = next((n for n, key in enumerate(around) if waits[key][around[(n + 1) % len(around)]] == AFTER), 0)
+        written = next(
+            (n for n, key in enumerate(around) if waits[key][around[(n + 1) % len(around)]] == AFTER), 0
+        )
         path = [*around[written:], *around[: written + 1]]
         pairs = list(itertools.pairwise(path))
         key, other = pairs[0]
         field = f"{AFTER}.{specs[key].after.index(str(other))}" if waits[key][other] == AFTER else ""
         why = "; ".join(f"{one} waits for {two} ({waits[one][two]})" for one, two in pairs)
-        yield Problem(f"{' → '.join(map(str, path))}: these wait for each other in a circle", place_in(blocks[key], field), why,
-                      f"take {other} out of {AFTER}" if field else "take one of them out")
+        yield Problem(
+            f"{' → '.join(map(str, path))}: these wait for each other in a circle",
+            place_in(blocks[key], field),
+            why,
+            f"take {other} out of {AFTER}" if field else "take one of them out",
+        )
 
 
 def _cycles(graph: dict[Key, dict[Key, Edge]], blocks: Blocks) -> Iterator[Problem]:
@@ -85,7 +116,11 @@ def _cycles(graph: dict[Key, dict[Key, Edge]], blocks: Blocks) -> Iterator[Probl
         except CycleError as error:
             path: list[Key] = error.args[1][::-1]  # graphlib goes from the named to the naming
             edge = graph[path[0]].pop(path[1])
-            yield Problem(f"{' → '.join(map(str, path))}: these name each other in a circle", place_in(blocks[path[0]], edge.field),
-                          "none of them could be made first", "take one of the references out")
+            yield Problem(
+                f"{' → '.join(map(str, path))}: these name each other in a circle",
+                place_in(blocks[path[0]], edge.field),
+                "none of them could be made first",
+                "take one of the references out",
+            )
         else:
             return

@@ -1,6 +1,7 @@
 """The site language as JSON Schema, for editors: every kind, every field with its documentation.
 
-Draft-07, because that is what every release of yaml-language-server checks whole; later drafts bring nothing that a site needs.
+Draft-07, because that is what every release of yaml-language-server checks whole; later drafts bring nothing
+that a site needs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from bfinfra.spec.merge import ANCHORS
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TITLE = "bfinfra site"
-VALUES, NAMED = ("default", "examples", "enum", "const"), ("properties", "patternProperties", "definitions")  # keys that hold no schema, or schemas by names of ours
+VALUES, NAMED = (
+    ("default", "examples", "enum", "const"),
+    ("properties", "patternProperties", "definitions"),
+)  # keys that hold no schema, or schemas by names of ours
 Schema = dict[str, Any]
 
 
@@ -34,28 +38,45 @@ class _Documented(GenerateJsonSchema):
         made = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         texts = documentation(model)
-        said = {name: {**field, "description": texts[name]} if name in texts else field for name, field in made["properties"].items()}
+        said = {
+            name: {**field, "description": texts[name]} if name in texts else field
+            for name, field in made["properties"].items()
+        }
         if "description" in made:
             made = {**made, "description": " ".join(made["description"].split())}
         return {**made, "properties": said}
 
 
 def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
-    """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry. Imports every kind."""
+    """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry. Imports
+    every kind.
+    """
     found = {name: registry.kind(name) for name in registry.names()} if kinds is None else kinds
     definitions: Schema = {}
     properties: Schema = {
-        "site": _described({"type": "string", "pattern": f"^{LABEL_VALUE}$"}, "Name of the site; every object that is made carries it."),
-        "vcenter": _described(_model("vcenter", VCenterSettings, definitions), "The vCenter that the site lives on."),
-        "pepper": _described(TypeAdapter(Secret).json_schema(), "Mixed into the digests of secrets that can be written but not read back."),
+        "site": _described(
+            {"type": "string", "pattern": f"^{LABEL_VALUE}$"},
+            "Name of the site; every object that is made carries it.",
+        ),
+        "vcenter": _described(
+            _model("vcenter", VCenterSettings, definitions), "The vCenter that the site lives on."
+        ),
+        "pepper": _described(
+            TypeAdapter(Secret).json_schema(),
+            "Mixed into the digests of secrets that can be written but not read back.",
+        ),
         "drift": _described(_model("drift", DriftSettings, definitions), "How drift is judged."),
     }
     for name, kind in found.items():
         properties[name] = _kind(name, kind, definitions)
     whole = {
-        "$schema": DIALECT, "title": TITLE, "type": "object", "properties": properties,
+        "$schema": DIALECT,
+        "title": TITLE,
+        "type": "object",
+        "properties": properties,
         "patternProperties": {f"^{ANCHORS}": _described({}, "Anything: a home for anchors.")},
-        "additionalProperties": False, "definitions": definitions,
+        "additionalProperties": False,
+        "definitions": definitions,
     }
     draft: Schema = _draft07(whole)
     return draft
@@ -66,7 +87,8 @@ def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
     body = _model(name, kind.Spec, definitions)
     required = any(field.is_required() for field in kind.Spec.model_fields.values())
     return {
-        "description": f"{summary(kind)} Names, each with its fields.", "type": ["object", "null"],
+        "description": f"{summary(kind)} Names, each with its fields.",
+        "type": ["object", "null"],
         "propertyNames": {"pattern": f"^(?:{kind.Spec.name_pattern})$", "description": kind.Spec.name_rule},
         "additionalProperties": body if required else {"anyOf": [body, {"type": "null"}]},
     }
@@ -74,7 +96,9 @@ def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
 
 def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
     """A reference to a model's schema, which goes into `definitions` with all that it uses."""
-    made = model.model_json_schema(ref_template=f"#/definitions/{prefix}.{{model}}", schema_generator=_Documented)
+    made = model.model_json_schema(
+        ref_template=f"#/definitions/{prefix}.{{model}}", schema_generator=_Documented
+    )
     for name, inner in made.pop("$defs", {}).items():
         definitions[f"{prefix}.{name}"] = inner
     definitions[prefix] = made
@@ -87,21 +111,38 @@ def _draft07(node: Any) -> Any:
         return [_draft07(item) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: value if key in VALUES else {name: _draft07(each) for name, each in value.items()} if key in NAMED else _draft07(value) for key, value in node.items()}
+    found = {
+        key: value
+        if key in VALUES
+        else {name: _draft07(each) for name, each in value.items()}
+        if key in NAMED
+        else _draft07(value)
+        for key, value in node.items()
+    }
     for change in (_no_noise, _tuples, _text, _beside_ref, _references):
         found = change(found)
     return found
 
 
 def _no_noise(node: Schema) -> Schema:
-    """Pydantic's titles repeat the names, and editors show them instead of the documentation; empty defaults say nothing."""
+    """Pydantic's titles repeat the names, and editors show them instead of the documentation; empty defaults
+    say nothing.
+    """
     drop = {"title"} if isinstance(node.get("title"), str) and node.get("title") != TITLE else set()
-    drop |= {"default"} if ("default" in node and node["default"] in (None, [], "")) or isinstance(node.get("default"), dict) else set()
+    drop |= (
+        {"default"}
+        if ("default" in node and node["default"] in (None, [], "")) or isinstance(node.get("default"), dict)
+        else set()
+    )
     return {key: value for key, value in node.items() if key not in drop}
 
 
 def _tuples(node: Schema) -> Schema:
-    return {("items" if key == "prefixItems" else key): value for key, value in node.items() if not (key == "items" and "prefixItems" in node)}
+    return {
+        ("items" if key == "prefixItems" else key): value
+        for key, value in node.items()
+        if not (key == "items" and "prefixItems" in node)
+    }
 
 
 def _text(node: Schema) -> Schema:
@@ -122,8 +163,12 @@ def _references(node: Schema) -> Schema:
     """Say whose name a field holds."""
     if not isinstance(properties := node.get("properties"), dict):
         return node
-    said = {name: _described(field, f"Name of a {' or '.join(names)} of this site.") if (names := sorted(set(_names(field)))) else field
-            for name, field in properties.items()}
+    said = {
+        name: _described(field, f"Name of a {' or '.join(names)} of this site.")
+        if (names := sorted(set(_names(field))))
+        else field
+        for name, field in properties.items()
+    }
     return {**node, "properties": said}
 
 

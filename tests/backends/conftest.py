@@ -81,7 +81,18 @@ def echo(echo_named) -> Echo:
 @pytest.fixture(scope="module")
 def vcsim(peers):
     """A vcsim of its own for each module: four hosts with two GPUs each."""
-    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", "-api-version", "8.0.3.0", "-gpus", "2", "-shim", "-vm", "0"]
+    command = [
+        str(peers.bin / "vcsim"),
+        "-l",
+        "127.0.0.1:0",
+        "-api-version",
+        "8.0.3.0",
+        "-gpus",
+        "2",
+        "-shim",
+        "-vm",
+        "0",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

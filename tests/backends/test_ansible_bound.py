@@ -30,7 +30,9 @@ def runs(pid: str) -> bool:
 
 
 def test_what_ansible_forked_ends_with_it() -> None:
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ansible:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as ansible:
         assert ansible.stdout is not None
         assert ansible.stdin is not None
         forked = ansible.stdout.readline().split()
@@ -43,5 +45,14 @@ def test_what_ansible_forked_ends_with_it() -> None:
 
 
 def test_it_does_not_begin_where_who_started_it_is_gone() -> None:
-    done = subprocess.run([sys.executable, "-c", "from bfinfra.backends.ansible import bound; bound.tie(1 << 30); print('began')"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from bfinfra.backends.ansible import bound; bound.tie(1 << 30); print('began')",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (1, "")

@@ -17,7 +17,12 @@ def test_the_site_goes_before_the_environment():
 
 @pytest.mark.parametrize(
     ("user", "password"),
-    [("BFINFRA_VCENTER_USERNAME", "BFINFRA_VCENTER_PASSWORD"), ("GOVC_USERNAME", "GOVC_PASSWORD"), ("VSPHERE_USER", "VSPHERE_PASSWORD"), ("VMWARE_USER", "VMWARE_PASSWORD")],
+    [
+        ("BFINFRA_VCENTER_USERNAME", "BFINFRA_VCENTER_PASSWORD"),
+        ("GOVC_USERNAME", "GOVC_PASSWORD"),
+        ("VSPHERE_USER", "VSPHERE_PASSWORD"),
+        ("VMWARE_USER", "VMWARE_PASSWORD"),
+    ],
 )
 def test_the_environment_of_other_tools_is_understood(user, password):
     found = credentials(VCenterSettings(server="vc"), {user: "me", password: "it"})

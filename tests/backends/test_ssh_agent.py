@@ -35,11 +35,17 @@ def test_a_key_waits_until_the_agent_listens(tmp_path: Path, monkeypatch: pytest
         (tmp_path / name).write_text(f"#!{sys.executable}\n{text}")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    pem = (
+        Ed25519PrivateKey.generate()
+        .private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+        .decode()
+    )
     home = folder.make()  # a socket's path has 108 bytes, and a test's own folder may be deep
     agent = Agent(home)
     try:
-        assert agent.add(Secret("env", "KEY", Sources(env={"KEY": pem}))).read_text().startswith("ssh-ed25519 ")
+        assert (
+            agent.add(Secret("env", "KEY", Sources(env={"KEY": pem}))).read_text().startswith("ssh-ed25519 ")
+        )
     finally:
         agent.close()
         folder.remove(home)

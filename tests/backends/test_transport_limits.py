@@ -44,7 +44,12 @@ def hasty(monkeypatch):
 
 def test_an_endless_body_is_given_up_at_the_limit_of_its_class(lying):
     client = lying(lambda _: liar.chunked(liar.forever(b" " * MIB)))
-    for path, most in (("/api/x", 16), ("/api/session", 1), ("/api/v1/pods?limit=500", 64), ("/api/v1/namespaces/a/pods/b/log", 2)):
+    for path, most in (
+        ("/api/x", 16),
+        ("/api/session", 1),
+        ("/api/v1/pods?limit=500", 64),
+        ("/api/v1/namespaces/a/pods/b/log", 2),
+    ):
         client.liar.sent = 0
         with pytest.raises(Malformed, match=f"is too large; more than {most} MiB came; see what answers"):
             client.get(path)
@@ -52,7 +57,11 @@ def test_an_endless_body_is_given_up_at_the_limit_of_its_class(lying):
 
 
 def test_a_body_that_says_how_long_it_is_is_not_believed_either(lying):
-    client = lying(lambda _: itertools.chain([b"HTTP/1.1 200 X\r\nContent-Length: 1000000000\r\n\r\n"], liar.forever(b" " * MIB)))
+    client = lying(
+        lambda _: itertools.chain(
+            [b"HTTP/1.1 200 X\r\nContent-Length: 1000000000\r\n\r\n"], liar.forever(b" " * MIB)
+        )
+    )
     with pytest.raises(Malformed, match="more than 16 MiB came"):
         client.get("/api/x")
 
@@ -76,7 +85,11 @@ def test_a_packed_bomb_is_never_unpacked_whole(lying, times):
 
 
 def test_a_small_body_of_countless_values_is_refused_before_a_parser_sees_it(lying):
-    for kind, body in (("application/json", b"[" + b"[]," * MIB + b"0]"), ("text/xml", b"<a>" + b"<b/>" * MIB + b"</a>"), ("a/b", b"[]," * MIB)):
+    for kind, body in (
+        ("application/json", b"[" + b"[]," * MIB + b"0]"),
+        ("text/xml", b"<a>" + b"<b/>" * MIB + b"</a>"),
+        ("a/b", b"[]," * MIB),
+    ):
         client = lying(lambda _, kind=kind, body=body: [liar.answer(body, kind=kind)])
         with pytest.raises(Malformed, match="more than 500,000 values came"):
             client.get("/api/x")
@@ -97,7 +110,9 @@ def test_what_is_packed_honestly_is_read(lying):
 def test_what_drips_is_given_up_after_the_time_of_its_class(lying, hasty, dripped):
     bodies = {
         "header": lambda _: itertools.chain([b"HTTP/1.1 200 X\r\nX: "], liar.dripping(b"x" * 9000)),
-        "body": lambda _: itertools.chain([b"HTTP/1.1 200 X\r\nContent-Length: 9000\r\n\r\n"], liar.dripping(b" " * 9000)),
+        "body": lambda _: itertools.chain(
+            [b"HTTP/1.1 200 X\r\nContent-Length: 9000\r\n\r\n"], liar.dripping(b" " * 9000)
+        ),
         "chunks": lambda _: liar.chunked(liar.dripping(b" " * 9000)),
     }
     client = lying(bodies[dripped])
@@ -113,7 +128,15 @@ def test_a_server_that_says_nothing_is_given_up_too(lying, hasty):
         client.get("/api/x")
 
 
-@pytest.mark.parametrize("head", [b"X: " + b"x" * MIB, b"".join(b"X-%d: y\r\n" % n for n in range(50_000)), b"\x1b]52;c;AAAA\x07: y", b"X: \xff\xfe"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"X: " + b"x" * MIB,
+        b"".join(b"X-%d: y\r\n" % n for n in range(50_000)),
+        b"\x1b]52;c;AAAA\x07: y",
+        b"X: \xff\xfe",
+    ],
+)
 def test_odd_headers_end_as_an_error_of_ours_or_not_at_all(lying, head):
     client = lying(lambda _: [b"HTTP/1.1 200 X\r\n" + head + b"\r\nContent-Length: 2\r\n\r\n{}"])
     try:
@@ -126,4 +149,7 @@ def test_odd_headers_end_as_an_error_of_ours_or_not_at_all(lying, head):
 def test_an_upload_may_take_as_long_as_it_needs(lying, hasty):
     """The time of an answer begins when the request has gone out."""
     client = lying(lambda _: [liar.answer(b"{}")])
-    assert client.put("/api/x", content=liar.dripping(b"x" * 40), headers={"content-length": "40"}).status_code == 200
+    assert (
+        client.put("/api/x", content=liar.dripping(b"x" * 40), headers={"content-length": "40"}).status_code
+        == 200
+    )

@@ -66,7 +66,11 @@ def test_a_certificate_for_another_name_is_refused(seam, echo_named):
 
 def test_a_route_leads_elsewhere_while_the_name_is_still_verified(echo_named):
     echo = echo_named("vcsa.aiml.local")
-    seam = Seam(route=lambda host, port: ("127.0.0.1", echo.port) if (host, port) == ("vcsa.aiml.local", 443) else None)
+    seam = Seam(
+        route=lambda host, port: (
+            ("127.0.0.1", echo.port) if (host, port) == ("vcsa.aiml.local", 443) else None
+        )
+    )
     assert seam.client("https://vcsa.aiml.local", Trust(ca_pem=echo.pem)).get("/x").status_code == 200
     seam.connect("vcsa.aiml.local", 443, 1)
     seam.close()
@@ -79,7 +83,9 @@ def test_plain_http_is_refused(seam):
 
 def test_a_client_does_not_leave_https_for_an_absolute_address(seam, echo):
     with pytest.raises(Untrusted, match="over http"):
-        seam.client(echo.url, Trust(ca_pem=echo.pem)).put(f"http://127.0.0.1:{echo.port}/x", content=b"secret")
+        seam.client(echo.url, Trust(ca_pem=echo.pem)).put(
+            f"http://127.0.0.1:{echo.port}/x", content=b"secret"
+        )
     assert echo.asked == []
 
 
@@ -100,9 +106,15 @@ def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(s
 
 @pytest.mark.parametrize("trust", [lambda echo: Trust(ca_pem=echo.pem), lambda echo: Trust(sha256=echo.pin)])
 def test_the_protocols_of_a_context_that_threads_share_are_set_once(seam, echo, monkeypatch, trust):
-    """OpenSSL frees those of before, which another thread may be copying into its greeting: one in 40,000 was garbled, and the server said decode error."""
+    """OpenSSL frees those of before, which another thread may be copying into its greeting: one in 40,000 was
+    garbled, and the server said decode error.
+    """
     ssl_s, known = ssl.SSLContext.set_alpn_protocols, []
-    monkeypatch.setattr(ssl.SSLContext, "set_alpn_protocols", lambda self, protocols: (known.append(protocols), ssl_s(self, protocols))[1])
+    monkeypatch.setattr(
+        ssl.SSLContext,
+        "set_alpn_protocols",
+        lambda self, protocols: (known.append(protocols), ssl_s(self, protocols))[1],
+    )
     client = seam.client(echo.url, trust(echo), headers={"connection": "close"})
     for _ in range(3):
         assert client.get("/x").status_code == 200
@@ -126,7 +138,9 @@ def test_two_authority_files_of_the_same_name_are_two(seam, echo_named, tmp_path
 def test_only_who_was_given_a_certificate_shows_it(seam, echo):
     trust, own = Trust(ca_pem=echo.pem), echo.both.read_text()
     for identity in (None, (own, own), None):
-        with httpx2.Client(base_url=echo.url, transport=seam.transport(echo.url, trust, identity=identity)) as client:
+        with httpx2.Client(
+            base_url=echo.url, transport=seam.transport(echo.url, trust, identity=identity)
+        ) as client:
             client.get("/x")
     assert echo.met == [False, True, False]
 

@@ -7,23 +7,51 @@ from bfinfra.backends import writes
 
 
 def soap(method: str) -> httpx2.Request:
-    body = f'<?xml version="1.0"?><soapenv:Envelope><soapenv:Body>\n<{method} xmlns="urn:vim25"><_this/></{method}></soapenv:Body></soapenv:Envelope>'
-    return httpx2.Request("POST", "https://vc/sdk", content=body.encode(), headers={"content-type": "text/xml; charset=UTF-8"})
+    body = (
+        f'<?xml version="1.0"?><soapenv:Envelope><soapenv:Body>\n<{method} '
+        f'xmlns="urn:vim25"><_this/></{method}></soapenv:Body></soapenv:Envelope>'
+    )
+    return httpx2.Request(
+        "POST", "https://vc/sdk", content=body.encode(), headers={"content-type": "text/xml; charset=UTF-8"}
+    )
 
 
-@pytest.mark.parametrize("method", ["Login", "Logout", "RetrievePropertiesEx", "WaitForUpdatesEx", "CreateContainerView", "ParseDescriptor", "QueryConfigTarget"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "Login",
+        "Logout",
+        "RetrievePropertiesEx",
+        "WaitForUpdatesEx",
+        "CreateContainerView",
+        "ParseDescriptor",
+        "QueryConfigTarget",
+    ],
+)
 def test_soap_methods_that_only_read_are_known_by_name(method):
     assert not writes.writes(soap(method))
     assert writes.name(soap(method)) == method
 
 
-@pytest.mark.parametrize("method", ["ReconfigVM_Task", "ImportVApp", "HttpNfcLeaseComplete", "SetField", "UpdatePassthruConfig", "NeverHeardOf"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "ReconfigVM_Task",
+        "ImportVApp",
+        "HttpNfcLeaseComplete",
+        "SetField",
+        "UpdatePassthruConfig",
+        "NeverHeardOf",
+    ],
+)
 def test_every_other_soap_method_writes(method):
     assert writes.writes(soap(method))
 
 
 def test_a_body_that_only_looks_like_soap_writes():
-    assert writes.writes(httpx2.Request("POST", "https://vc/sdk", content=b"Login", headers={"content-type": "text/xml"}))
+    assert writes.writes(
+        httpx2.Request("POST", "https://vc/sdk", content=b"Login", headers={"content-type": "text/xml"})
+    )
 
 
 @pytest.mark.parametrize(

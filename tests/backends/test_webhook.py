@@ -21,8 +21,18 @@ from bfinfra.model.site import Site
 from bfinfra.model.sources import Sources
 from bfinfra.spec.load import load
 
-MOVED = Drifted(key=Key("bitfusion_server", "bf"), cause=Cause.DRIFT, field="power", applied="on", now="planted-value", wanted="on", since=5.0)
-REPORT = Report("poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0)
+MOVED = Drifted(
+    key=Key("bitfusion_server", "bf"),
+    cause=Cause.DRIFT,
+    field="power",
+    applied="on",
+    now="planted-value",
+    wanted="on",
+    since=5.0,
+)
+REPORT = Report(
+    "poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0
+)
 SECRET = "planted-signing-secret"
 QUICK = app.Setting(patience=Patience(attempts=4, lasts=0, pause=0.001, longest=0.002))
 
@@ -34,7 +44,11 @@ class InTurn(dict):
         self.codes = list(codes)
 
     def get(self, path, _default=None):
-        return path != "*" and (self.codes.pop(0) if len(self.codes) > 1 else self.codes[0], b"", {"location": "https://elsewhere.test/"})
+        return path != "*" and (
+            self.codes.pop(0) if len(self.codes) > 1 else self.codes[0],
+            b"",
+            {"location": "https://elsewhere.test/"},
+        )
 
 
 @pytest.fixture
@@ -48,7 +62,14 @@ def hook(own_certificate) -> Iterator[Listening]:
 def site(hook, own_certificate) -> Site:
     pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(own_certificate[0])).hexdigest()
     notify = {"url": f"{hook.url}/hooks/drift?team=a", "secret": {"env": "HOOK"}, "trust": {"sha256": pin}}
-    return Site("poc", None, {}, drift=DriftSettings.model_validate({"notify": notify}, context={"sources": Sources(env={"HOOK": SECRET})}))
+    return Site(
+        "poc",
+        None,
+        {},
+        drift=DriftSettings.model_validate(
+            {"notify": notify}, context={"sources": Sources(env={"HOOK": SECRET})}
+        ),
+    )
 
 
 def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
@@ -56,8 +77,15 @@ def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
     ((method, path, _, body),) = hook.asked
     said = json.loads(body)
     assert (method, path) == ("POST", "/hooks/drift?team=a")
-    assert (said["type"], said["site"], said["drifted"], said["ended"]) == ("drift_news", "poc", True, ["namespace/a labels drift"])
-    assert [(each["address"], each["field"], each["cause"]) for each in said["began"]] == [("bitfusion_server/bf", "power", "drift")]
+    assert (said["type"], said["site"], said["drifted"], said["ended"]) == (
+        "drift_news",
+        "poc",
+        True,
+        ["namespace/a labels drift"],
+    )
+    assert [(each["address"], each["field"], each["cause"]) for each in said["began"]] == [
+        ("bitfusion_server/bf", "power", "drift")
+    ]
     assert b"planted" not in body
 
 
@@ -65,7 +93,9 @@ def test_the_signature_is_over_time_and_body(site, hook):
     app.notify(site, REPORT, around=QUICK)
     ((_, _, heard, body),) = hook.asked
     headers = {name.lower(): value for name, value in heard.items()}
-    wanted = hmac.new(SECRET.encode(), headers["x-bfinfra-timestamp"].encode() + b"." + body, hashlib.sha256).hexdigest()
+    wanted = hmac.new(
+        SECRET.encode(), headers["x-bfinfra-timestamp"].encode() + b"." + body, hashlib.sha256
+    ).hexdigest()
     assert headers["x-bfinfra-signature"] == f"sha256={wanted}"
 
 
@@ -81,7 +111,15 @@ def test_what_passes_is_tried_again_with_the_same_id(site, hook):
     assert len(hook.asked) == 3
 
 
-@pytest.mark.parametrize(("code", "times", "why"), [(401, 1, "it answers 401"), (410, 1, "it answers 410"), (503, 4, "it answers 503"), (302, 1, "redirect")])
+@pytest.mark.parametrize(
+    ("code", "times", "why"),
+    [
+        (401, 1, "it answers 401"),
+        (410, 1, "it answers 410"),
+        (503, 4, "it answers 503"),
+        (302, 1, "redirect"),
+    ],
+)
 def test_what_does_not_pass_is_said_and_holds_no_secret(site, hook, code, times, why):
     hook.answers = InTurn(code)
     with pytest.raises(BfinfraError, match=why) as raised:
@@ -98,8 +136,12 @@ def test_a_later_check_of_the_same_news_has_the_same_id(site, hook):
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 2
 
 
-@pytest.mark.parametrize("url", ["http://hooks.test/x", "https://me:secret@hooks.test/", "hooks.test", "ftp://hooks.test"])
+@pytest.mark.parametrize(
+    "url", ["http://hooks.test/x", "https://me:secret@hooks.test/", "hooks.test", "ftp://hooks.test"]
+)
 def test_an_address_without_tls_or_with_an_account_in_it_is_refused(tmp_path, url):
-    (tmp_path / "site.yaml").write_text(f'site: poc\ndrift: {{notify: {{url: "{url}", secret: {{env: HOOK}}}}}}\n')
+    (tmp_path / "site.yaml").write_text(
+        f'site: poc\ndrift: {{notify: {{url: "{url}", secret: {{env: HOOK}}}}}}\n'
+    )
     with pytest.raises(BfinfraError, match=r"drift: notify\.url"):
         load([tmp_path / "site.yaml"])

@@ -1,4 +1,6 @@
-"""OVAs and token archives for the fuzzer: members that no honest archive has, and whole archives with bytes changed."""
+"""OVAs and token archives for the fuzzer: members that no honest archive has, and whole archives with bytes
+changed.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,67 @@ Draw = Callable[[Any], Any]
 BLOCK = tarfile.BLOCKSIZE
 TYPES = b"0\x001234567SLKDMVNxgX9\xff"
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
-NAMES = ("../x", "/etc/passwd", "a/b", "a\\b", "C:x", ".", "", "x" * 99, "x" * 300, "a.ovf", "A.OVF", "a.mf", "a.cert", "ca.crt", "client.yaml", "servers.conf", "./ca.crt", *nasty.ESCAPES)
+NAMES = (
+    "../x",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "C:x",
+    ".",
+    "",
+    "x" * 99,
+    "x" * 300,
+    "a.ovf",
+    "A.OVF",
+    "a.mf",
+    "a.cert",
+    "ca.crt",
+    "client.yaml",
+    "servers.conf",
+    "./ca.crt",
+    *nasty.ESCAPES,
+)
 HUGE = (0, 1, 511, 513, 1 << 20, 8**11 - 1, 1 << 62, (1 << 63) - 1)
-PAX = ("path", "size", "linkpath", "mtime", "GNU.sparse.major", "GNU.sparse.realsize", "GNU.sparse.map", "SCHILY.filetype", "hdrcharset", "comment")
+PAX = (
+    "path",
+    "size",
+    "linkpath",
+    "mtime",
+    "GNU.sparse.major",
+    "GNU.sparse.realsize",
+    "GNU.sparse.map",
+    "SCHILY.filetype",
+    "hdrcharset",
+    "comment",
+)
 XML = (
-    b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;">]>', b'<!DOCTYPE a SYSTEM "file:///etc/passwd">', b"&c;", b"&#x1b;",
-    b"&#x202e;", b"&#xD800;", b"&#0;", b"<![CDATA[", b"]]>", b"<!--", b"<?x ?>", b'<?xml version="1.0" encoding="UTF-16"?>', b'<?xml version="1.0" encoding="utf-7"?>', b"<a>" * 300, b"<a " + b'b="c" ' * 50,
-    b"xmlns:ovf='x'", b'ovf:size="99999999999999999999"', b'ovf:capacity="-1"', b'ovf:fileRef="../x"', b"<Property ovf:key='a'/>" * 50, b"\x00", b"\xff", b"<xi:include href='/etc/passwd'/>",
-)  # fmt: skip
+    (
+        b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c '
+        b'"&b;&b;&b;&b;&b;&b;&b;&b;&b;">]>'
+    ),
+    b'<!DOCTYPE a SYSTEM "file:///etc/passwd">',
+    b"&c;",
+    b"&#x1b;",
+    b"&#x202e;",
+    b"&#xD800;",
+    b"&#0;",
+    b"<![CDATA[",
+    b"]]>",
+    b"<!--",
+    b"<?x ?>",
+    b'<?xml version="1.0" encoding="UTF-16"?>',
+    b'<?xml version="1.0" encoding="utf-7"?>',
+    b"<a>" * 300,
+    b"<a " + b'b="c" ' * 50,
+    b"xmlns:ovf='x'",
+    b'ovf:size="99999999999999999999"',
+    b'ovf:capacity="-1"',
+    b'ovf:fileRef="../x"',
+    b"<Property ovf:key='a'/>" * 50,
+    b"\x00",
+    b"\xff",
+    b"<xi:include href='/etc/passwd'/>",
+)
 
 
 @functools.cache
@@ -52,13 +107,32 @@ def token() -> bytes:
 
 
 def ovas() -> st.SearchStrategy[bytes]:
-    return _changed(ova()) | _members(ova()) | _text(ova(), ".ovf", XML) | _text(ova(), ".mf", tuple(nasty.BYTES)) | st.binary(max_size=2000)
+    return (
+        _changed(ova())
+        | _members(ova())
+        | _text(ova(), ".ovf", XML)
+        | _text(ova(), ".mf", tuple(nasty.BYTES))
+        | st.binary(max_size=2000)
+    )
 
 
 def tokens() -> st.SearchStrategy[bytes]:
     texts = (*nasty.BYTES, *(each.encode(errors="surrogatepass") for each in (*nasty.YAML, *nasty.WORDS)))
-    plain = _changed(token()) | _members(token()) | _text(token(), ".conf", texts) | _text(token(), ".yaml", texts) | _text(token(), ".crt", texts) | st.binary(max_size=2000)
-    return plain | plain.map(gzip.compress) | plain.map(bz2.compress) | plain.map(lzma.compress) | st.builds(_swollen, plain)
+    plain = (
+        _changed(token())
+        | _members(token())
+        | _text(token(), ".conf", texts)
+        | _text(token(), ".yaml", texts)
+        | _text(token(), ".crt", texts)
+        | st.binary(max_size=2000)
+    )
+    return (
+        plain
+        | plain.map(gzip.compress)
+        | plain.map(bz2.compress)
+        | plain.map(lzma.compress)
+        | st.builds(_swollen, plain)
+    )
 
 
 def _swollen(data: bytes) -> bytes:
@@ -68,7 +142,9 @@ def _swollen(data: bytes) -> bytes:
 
 @st.composite
 def _changed(draw: Draw, whole: bytes) -> bytes:
-    """Headers with other fields, most with a right checksum; bytes flipped, blocks repeated, cut or taken out."""
+    """Headers with other fields, most with a right checksum; bytes flipped, blocks repeated, cut or taken
+    out.
+    """
     data = bytearray(whole)
     for _ in range(draw(st.integers(1, 4))):
         heads = [at for at in range(0, len(data), BLOCK) if data[at + 257 : at + 262] == b"ustar"] or [0]
@@ -80,11 +156,29 @@ def _changed(draw: Draw, whole: bytes) -> bytes:
 
 
 def _field(draw: Draw, data: bytearray, at: int) -> None:
-    begin, length, values = draw(st.sampled_from((
-        (0, 100, [each.encode(errors="surrogatepass") for each in NAMES]), (156, 1, [bytes([each]) for each in TYPES]), (157, 100, [b"/etc/passwd", b"../..", b"ca.crt"]),
-        (124, 12, [*(b"%011o\0" % min(each, 8**11 - 1) for each in HUGE), *(b"\x80" + each.to_bytes(11, "big") for each in HUGE), b"\xff" * 12, b"-1\0", b"9" * 12]),
-        (345, 155, [b"../..", b"/", b"a" * 155]), (257, 8, [b"ustar  \0", b"\0" * 8]), (386, 97, [b"0" * 96]),
-    )))
+    begin, length, values = draw(
+        st.sampled_from(
+            (
+                (0, 100, [each.encode(errors="surrogatepass") for each in NAMES]),
+                (156, 1, [bytes([each]) for each in TYPES]),
+                (157, 100, [b"/etc/passwd", b"../..", b"ca.crt"]),
+                (
+                    124,
+                    12,
+                    [
+                        *(b"%011o\0" % min(each, 8**11 - 1) for each in HUGE),
+                        *(b"\x80" + each.to_bytes(11, "big") for each in HUGE),
+                        b"\xff" * 12,
+                        b"-1\0",
+                        b"9" * 12,
+                    ],
+                ),
+                (345, 155, [b"../..", b"/", b"a" * 155]),
+                (257, 8, [b"ustar  \0", b"\0" * 8]),
+                (386, 97, [b"0" * 96]),
+            )
+        )
+    )
     value = draw(st.sampled_from(values))[:length]
     data[at + begin : at + begin + length] = value.ljust(length, b"\0")
 
@@ -114,9 +208,14 @@ def _sum(data: bytearray, at: int) -> None:
 
 @st.composite
 def _members(draw: Draw, whole: bytes) -> bytes:
-    """The honest members with others between them: links, devices, sparse files, doubles, odd names, extended headers that lie."""
+    """The honest members with others between them: links, devices, sparse files, doubles, odd names, extended
+    headers that lie.
+    """
     out = io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(whole)) as source, tarfile.open(fileobj=out, mode="w", format=draw(st.sampled_from(FORMATS))) as tar:
+    with (
+        tarfile.open(fileobj=io.BytesIO(whole)) as source,
+        tarfile.open(fileobj=out, mode="w", format=draw(st.sampled_from(FORMATS))) as tar,
+    ):
         for member in source:
             if draw(st.integers(0, 2)) == 0:
                 _stranger(draw, tar)
@@ -133,7 +232,13 @@ def _stranger(draw: Draw, tar: tarfile.TarFile) -> None:
     info.type = bytes([draw(st.sampled_from(TYPES[:14]))])
     info.linkname = draw(st.sampled_from(("", "/etc/passwd", "../x", "ca.crt", "x" * 200)))
     if tar.format == tarfile.PAX_FORMAT:
-        info.pax_headers = {draw(st.sampled_from(PAX)): draw(st.sampled_from(("1", "-1", "9" * 30, "../x", "0,99999999999", "x" * 70_000, "\x1b[2J", "BINARY")))}
+        info.pax_headers = {
+            draw(st.sampled_from(PAX)): draw(
+                st.sampled_from(
+                    ("1", "-1", "9" * 30, "../x", "0,99999999999", "x" * 70_000, "\x1b[2J", "BINARY")
+                )
+            )
+        }
     body = b"x" * draw(st.sampled_from((0, 1, 600)))
     info.size = len(body)
     with contextlib.suppress(ValueError):  # some formats can't say everything
@@ -144,7 +249,10 @@ def _stranger(draw: Draw, tar: tarfile.TarFile) -> None:
 def _text(draw: Draw, whole: bytes, ending: str, pieces: tuple[bytes, ...]) -> bytes:
     """One file's text with other things in it, in a whole archive."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(whole)) as source, tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+    with (
+        tarfile.open(fileobj=io.BytesIO(whole)) as source,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
         for member in source:
             stream = source.extractfile(member)
             body = stream.read() if stream else b""

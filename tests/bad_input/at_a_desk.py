@@ -1,4 +1,6 @@
-"""The command line in this process, with nobody to talk to: what it answers to an input, and that it touches nothing."""
+"""The command line in this process, with nobody to talk to: what it answers to an input, and that it touches
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class Nobody(httpx2.BaseTransport):
 
 
 def furnished(folder: Path) -> Path:
-    """The folder with every file that the sites in specs/ name, as the sandbox makes them, so that a plan goes as far as it can."""
+    """The folder with every file that the sites in specs/ name, as the sandbox makes them, so that a plan
+    goes as far as it can.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(WORLDS.glob("*.yaml")):
         world = load(file, Passwords(b"fuzz"))
@@ -66,11 +70,25 @@ def alone(folder: Path) -> Iterator[None]:
     """No network, no programs, a home and a state folder that must stay empty."""
     (folder / "home").mkdir(parents=True, exist_ok=True)
     home = str(folder / "home")
-    env = {"HOME": home, "XDG_STATE_HOME": home, "BFINFRA_STATE_HOME": home, **dict.fromkeys(("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_PASSWORD"), "hunter2-fuzz"), "NO_COLOR": "1"}
+    env = {
+        "HOME": home,
+        "XDG_STATE_HOME": home,
+        "BFINFRA_STATE_HOME": home,
+        **dict.fromkeys(
+            ("VCENTER_PASSWORD", "BITFUSION_CUSTOMER_PASSWORD", "HARBOR_PASSWORD"), "hunter2-fuzz"
+        ),
+        "NO_COLOR": "1",
+    }
     nobody = mock.patch.object(app, "THE_WORLD", app.Setting(patience=ONCE, fillings=(Nobody,)))
     parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
     setting = mock.patch.object(app, "Setting", lambda **_: app.THE_WORLD)
-    with mock.patch.dict(os.environ, env), nobody, setting, parser, mock.patch.object(secret, "_run", _no_program):
+    with (
+        mock.patch.dict(os.environ, env),
+        nobody,
+        setting,
+        parser,
+        mock.patch.object(secret, "_run", _no_program),
+    ):
         yield
 
 
@@ -79,7 +97,9 @@ def said(*argv: str) -> tuple[int, str, str]:
     raw = io.BytesIO(), io.BytesIO()
     with io.TextIOWrapper(raw[0], encoding="utf-8") as out, io.TextIOWrapper(raw[1], encoding="utf-8") as err:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            gc.disable()  # what other tests left behind would be finalised at the bottom of a recursion, and say so on this stderr
+            # what other tests left behind would be finalised at the bottom of a recursion, and say so on this
+            # stderr
+            gc.disable()
             try:
                 code = main(list(argv))
             finally:
@@ -90,7 +110,9 @@ def said(*argv: str) -> tuple[int, str, str]:
 
 
 def answers(*argv: str, codes: Sequence[int] = (0, 1)) -> int:
-    """The exit code of a command that ended as it should: no traceback, nothing that acts on a terminal, documents that are JSON."""
+    """The exit code of a command that ended as it should: no traceback, nothing that acts on a terminal,
+    documents that are JSON.
+    """
     code, out, err = said(*argv)
     assert code in codes, (code, err[-300:])
     for text in (out, err):

@@ -105,7 +105,14 @@ class Desk:
         found = self.run("apply", text)
         assert found.code == 0, found
 
-    def refuses(self, text: str, *says: str, verb: str = "apply", more: tuple[str, ...] = (), options: tuple[str, ...] = EVERYTHING) -> str:
+    def refuses(
+        self,
+        text: str,
+        *says: str,
+        verb: str = "apply",
+        more: tuple[str, ...] = (),
+        options: tuple[str, ...] = EVERYTHING,
+    ) -> str:
         """The command ends with 1, says all this, and nothing was written; what it printed as errors."""
         before = world(self.sandbox)
         self.sandbox.clear_tally()
@@ -135,7 +142,9 @@ def unmark(desk: Desk, text: str) -> None:
 
 
 @pytest.fixture
-def desk(sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(
+    sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Desk:
     """The command line with `--sandbox` finds the test's own sandbox; retries take no time."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("NO_COLOR", "1")

@@ -1,4 +1,6 @@
-"""Runs many inputs through a check in this process: none may raise, hang, take much memory, or leave anything behind."""
+"""Runs many inputs through a check in this process: none may raise, hang, take much memory, or leave anything
+behind.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from bad_input.memory import Taken
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
-LONGEST = 5.0  # seconds of the processor for one input: on the clock a busy machine would hang, not the product
+LONGEST = (
+    5.0  # seconds of the processor for one input: on the clock a busy machine would hang, not the product
+)
 ASLEEP = 60.0  # seconds on the clock, for what hangs without working
 SHRINK = True  # look for the smallest input that breaks in the same way
 MOST = 500 << 20  # bytes beyond what the process held before the first
@@ -25,7 +29,9 @@ MOST = 500 << 20  # bytes beyond what the process held before the first
 
 @dataclass
 class Found:
-    """`broken`: the smallest input of each way to break; `slowest` in seconds of the processor; `peak` in bytes, beyond what the process held before."""
+    """`broken`: the smallest input of each way to break; `slowest` in seconds of the processor; `peak` in
+    bytes, beyond what the process held before.
+    """
 
     tried: int = 0
     broken: list[str] = field(default_factory=list)
@@ -41,14 +47,23 @@ class Hung(BaseException):
     """An input took longer than it may; nothing that catches every Exception catches this."""
 
 
-def fuzz(inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int, untouched: tuple[Path, ...] = ()) -> Found:
+def fuzz(
+    inputs: Any, check: Callable[[Any, Found], None], times: int, seed: int, untouched: tuple[Path, ...] = ()
+) -> Found:
     """`check` each of so many inputs. `untouched`: folders in which nothing may appear or change."""
     found, memory = Found(), Taken()
     before = {folder: _state(folder) for folder in untouched}
 
     @seeded(seed)
-    @settings(max_examples=times, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, *([Phase.shrink] if SHRINK else [])],
-              report_multiple_bugs=False, print_blob=False)
+    @settings(
+        max_examples=times,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, *([Phase.shrink] if SHRINK else [])],
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
     @given(inputs)
     def run(data: Any) -> None:
         found.tried += 1
@@ -91,7 +106,10 @@ def _state(folder: Path) -> list[tuple[str, int, int]]:
     """Every name below a folder, with its size and time."""
     if not folder.exists():
         return []
-    return sorted((entry.path, entry.stat(follow_symlinks=False).st_size, entry.stat(follow_symlinks=False).st_mtime_ns) for entry in _below(folder))
+    return sorted(
+        (entry.path, entry.stat(follow_symlinks=False).st_size, entry.stat(follow_symlinks=False).st_mtime_ns)
+        for entry in _below(folder)
+    )
 
 
 def _below(folder: Path) -> Iterator[os.DirEntry[str]]:

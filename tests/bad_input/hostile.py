@@ -1,4 +1,6 @@
-"""What the fuzzer feeds the command line: site files and archives, by the number; the default suite takes a few of each, script/torture all."""
+"""What the fuzzer feeds the command line: site files and archives, by the number; the default suite takes a
+few of each, script/torture all.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,19 @@ from bad_input import archives, at_a_desk, fuzz, site_files
 from hypothesis import strategies as st
 
 SITE_COMMANDS = (
-    ("validate",), ("validate", "--output", "json"), ("plan",), ("validate",), ("graph", "--output", "json"), ("plan", "--output", "markdown"), ("validate", "--output", "markdown"), ("drift", "--forget"),
-    ("plan", "--output", "jsonl"), ("graph", "--dot"), ("history",), ("validate", "--output", "jsonl"),
-)  # fmt: skip
+    ("validate",),
+    ("validate", "--output", "json"),
+    ("plan",),
+    ("validate",),
+    ("graph", "--output", "json"),
+    ("plan", "--output", "markdown"),
+    ("validate", "--output", "markdown"),
+    ("drift", "--forget"),
+    ("plan", "--output", "jsonl"),
+    ("graph", "--dot"),
+    ("history",),
+    ("validate", "--output", "jsonl"),
+)
 OVA_COMMANDS = (("text", "--verify"), ("json",), ("markdown",))
 OTHERS_SITE = """\
 site: a
@@ -31,11 +43,19 @@ def sites(times: int, seed: int, folder: Path) -> fuzz.Found:
     def check(given: tuple[bytes, Sequence[str]], found: fuzz.Found) -> None:
         data, (command, *more) = given
         (home / "site.yaml").write_bytes(data)
-        code = at_a_desk.answers(command, str(home / "site.yaml"), *more, codes=(0, 1, 2) if command == "drift" else (0, 1))
+        code = at_a_desk.answers(
+            command, str(home / "site.yaml"), *more, codes=(0, 1, 2) if command == "drift" else (0, 1)
+        )
         found.count("accepted" if code == 0 else "refused")
 
     with at_a_desk.alone(folder):
-        return fuzz.fuzz(st.tuples(site_files.site_files(), st.sampled_from(SITE_COMMANDS)), check, times, seed, (folder / "home",))
+        return fuzz.fuzz(
+            st.tuples(site_files.site_files(), st.sampled_from(SITE_COMMANDS)),
+            check,
+            times,
+            seed,
+            (folder / "home",),
+        )
 
 
 def ovas(times: int, seed: int, folder: Path) -> fuzz.Found:
@@ -50,7 +70,9 @@ def ovas(times: int, seed: int, folder: Path) -> fuzz.Found:
         found.count("accepted" if code == 0 else "refused")
 
     with at_a_desk.alone(folder):
-        return fuzz.fuzz(st.tuples(archives.ovas(), st.sampled_from(OVA_COMMANDS)), check, times, seed, (folder / "home",))
+        return fuzz.fuzz(
+            st.tuples(archives.ovas(), st.sampled_from(OVA_COMMANDS)), check, times, seed, (folder / "home",)
+        )
 
 
 def tokens(times: int, seed: int, folder: Path) -> fuzz.Found:
@@ -66,7 +88,13 @@ def tokens(times: int, seed: int, folder: Path) -> fuzz.Found:
         found.count("accepted" if code == 0 else "refused")
 
     with at_a_desk.alone(folder):
-        return fuzz.fuzz(st.tuples(archives.tokens(), st.sampled_from(("text", "json", "markdown"))), check, times, seed, (folder / "home",))
+        return fuzz.fuzz(
+            st.tuples(archives.tokens(), st.sampled_from(("text", "json", "markdown"))),
+            check,
+            times,
+            seed,
+            (folder / "home",),
+        )
 
 
 def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
@@ -74,17 +102,28 @@ def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
     home = at_a_desk.furnished(folder / "site")
     (home / "site.yaml").write_text(OTHERS_SITE)
     (home / "planfile").write_text(SAVED.replace("SITE", str(home / "site.yaml")))
-    right = {name: (home / name).read_bytes() for name in ("other.kubeconfig", "manifests/hello.yaml", "ca.pem", "planfile")}
+    right = {
+        name: (home / name).read_bytes()
+        for name in ("other.kubeconfig", "manifests/hello.yaml", "ca.pem", "planfile")
+    }
 
     def check(given: tuple[str, bytes, str], found: fuzz.Found) -> None:
         name, data, output = given
         (home / name).write_bytes(data)
         try:
-            command = ("apply", str(home / name), "--yes") if name == "planfile" else ("plan", str(home / "site.yaml"))
+            command = (
+                ("apply", str(home / name), "--yes")
+                if name == "planfile"
+                else ("plan", str(home / "site.yaml"))
+            )
             found.count("accepted" if at_a_desk.answers(*command, "--output", output) == 0 else "refused")
         finally:
             (home / name).write_bytes(right[name])
 
-    inputs = st.sampled_from(sorted(right)).flatmap(lambda name: st.tuples(st.just(name), site_files.changed(right[name]), st.sampled_from(("text", "json", "markdown"))))
+    inputs = st.sampled_from(sorted(right)).flatmap(
+        lambda name: st.tuples(
+            st.just(name), site_files.changed(right[name]), st.sampled_from(("text", "json", "markdown"))
+        )
+    )
     with at_a_desk.alone(folder):
         return fuzz.fuzz(inputs, check, times, seed, (folder / "home",))

@@ -42,7 +42,11 @@ class Liar:
                 threading.Thread(target=self._speak, args=(plain,), daemon=True).start()
 
     def _speak(self, plain: socket.socket) -> None:
-        with contextlib.suppress(OSError), plain, self._context.wrap_socket(plain, server_side=True) as stream:
+        with (
+            contextlib.suppress(OSError),
+            plain,
+            self._context.wrap_socket(plain, server_side=True) as stream,
+        ):
             while asked := _request(stream):
                 for piece in self.answer(asked):
                     if self.ended.is_set():
@@ -60,7 +64,9 @@ def _request(stream: ssl.SSLSocket) -> str:
         data += got
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
-    length = next((int(line.partition(":")[2]) for line in lines if line.lower().startswith("content-length:")), 0)
+    length = next(
+        (int(line.partition(":")[2]) for line in lines if line.lower().startswith("content-length:")), 0
+    )
     while len(body) < length and (got := stream.recv(1 << 16)):
         body += got
     return lines[0] + "\r\n" + body.decode("latin-1")
@@ -69,7 +75,10 @@ def _request(stream: ssl.SSLSocket) -> str:
 def answer(body: bytes, status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
     """A whole answer."""
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
+    return (
+        f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode()
+        + body
+    )
 
 
 def chunked(blocks: Iterable[bytes], kind: str = "application/json", **headers: str) -> Iterator[bytes]:

@@ -1,4 +1,6 @@
-"""Servers that lie: what honest ones said during a plan, said again with one or two answers changed in shape, type, encoding, status or size."""
+"""Servers that lie: what honest ones said during a plan, said again with one or two answers changed in shape,
+type, encoding, status or size.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,110 @@ Draw = Callable[[Any], Any]
 MIB = 1 << 20
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}type"
 WRONG: tuple[Any, ...] = (
-    None, [], {}, "", 0, -1, 5, 1.5, 1e308, True, [None], [[]], [5], ["a"], [{}], {"a": 1}, {"": {}}, {"name": 5}, {"metadata": 5}, {"items": 5}, 10**30, "9" * 5000, "x" * 70_000, "\ud800", *nasty.ESCAPES,
-)  # fmt: skip
+    None,
+    [],
+    {},
+    "",
+    0,
+    -1,
+    5,
+    1.5,
+    1e308,
+    True,
+    [None],
+    [[]],
+    [5],
+    ["a"],
+    [{}],
+    {"a": 1},
+    {"": {}},
+    {"name": 5},
+    {"metadata": 5},
+    {"items": 5},
+    10**30,
+    "9" * 5000,
+    "x" * 70_000,
+    "\ud800",
+    *nasty.ESCAPES,
+)
 WHOLE = (
-    b"", b" ", b"null", b"[]", b"{}", b'""', b"5", b"-", b"true", b'"a"', b"[null]", b'[{"a": {}}]', b'{"items": null}', b'{"items": [null]}', b'{"items": [{}]}', b'{"items": {"a": 1}}', b"[" * 100_000,
-    b'{"a":' * 50_000, b"[1e999, NaN]", b'"\\ud800"', b"\xff\xfe\x00", b"\xef\xbb\xbf{}", b"<html><body>Sign in</body></html>", b"<a/>", b"<a>" * 50_000, b"\x00" * 100, b"\x1b]52;c;cm0=\x07",
-    b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]><a>&c;</a>', b"[" + b"{}," * MIB + b"{}]",
-    b'<?xml version="1.0" encoding="utf-7"?><a/>', b'<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body/></Envelope>', b" " * (17 * MIB), b'{"kind": "Status", "code": "x", "details": 5, "message": {}}',
-    b'{"error_type": [], "messages": {}}', b'{"messages": [5, {"default_message": {}}], "type": {}}',
-    b'<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><soapenv:Fault><faultcode>\xc2\x9b31m</faultcode><faultstring>&#x202e;&#x200b;x</faultstring></soapenv:Fault></soapenv:Body></soapenv:Envelope>',
-)  # fmt: skip
-STATUSES = (200, 200, 200, 201, 204, 301, 304, 400, 401, 403, 404, 409, 410, 422, 429, 500, 501, 502, 503, 504, 599)
-KINDS = ("application/json", "text/xml", "text/html", "text/plain", "image/png", "", "application/json; charset=utf-16", "text/xml; charset=nonsense", "\x1b[2J")
+    b"",
+    b" ",
+    b"null",
+    b"[]",
+    b"{}",
+    b'""',
+    b"5",
+    b"-",
+    b"true",
+    b'"a"',
+    b"[null]",
+    b'[{"a": {}}]',
+    b'{"items": null}',
+    b'{"items": [null]}',
+    b'{"items": [{}]}',
+    b'{"items": {"a": 1}}',
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b"[1e999, NaN]",
+    b'"\\ud800"',
+    b"\xff\xfe\x00",
+    b"\xef\xbb\xbf{}",
+    b"<html><body>Sign in</body></html>",
+    b"<a/>",
+    b"<a>" * 50_000,
+    b"\x00" * 100,
+    b"\x1b]52;c;cm0=\x07",
+    (
+        b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b '
+        b'"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]><a>&c;</a>'
+    ),
+    b"[" + b"{}," * MIB + b"{}]",
+    b'<?xml version="1.0" encoding="utf-7"?><a/>',
+    b'<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body/></Envelope>',
+    b" " * (17 * MIB),
+    b'{"kind": "Status", "code": "x", "details": 5, "message": {}}',
+    b'{"error_type": [], "messages": {}}',
+    b'{"messages": [5, {"default_message": {}}], "type": {}}',
+    (
+        b"<soapenv:Envelope "
+        b'xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body><soapenv:Fault><faultcode>\xc2\x9b31m</faultcode><faultstring>&#x202e;&#x200b;x</faultstring></soapenv:Fault></soapenv:Body></soapenv:Envelope>'
+    ),
+)
+STATUSES = (
+    200,
+    200,
+    200,
+    201,
+    204,
+    301,
+    304,
+    400,
+    401,
+    403,
+    404,
+    409,
+    410,
+    422,
+    429,
+    500,
+    501,
+    502,
+    503,
+    504,
+    599,
+)
+KINDS = (
+    "application/json",
+    "text/xml",
+    "text/html",
+    "text/plain",
+    "image/png",
+    "",
+    "application/json; charset=utf-16",
+    "text/xml; charset=nonsense",
+    "\x1b[2J",
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +149,9 @@ Asked = tuple[str, str, bytes]
 
 @dataclass
 class Talk:
-    """What was asked and answered during the plan of one site; `files` and `env` are what the site refers to."""
+    """What was asked and answered during the plan of one site; `files` and `env` are what the site
+    refers to.
+    """
 
     site: Path
     env: dict[str, str]
@@ -64,7 +160,9 @@ class Talk:
     @property
     def all(self) -> list[tuple[Asked, int]]:
         """Sorted: what is drawn from them must not hang on who asked first."""
-        return [(asked, number) for asked, said in sorted(self.answers.items()) for number in range(len(said))]
+        return [
+            (asked, number) for asked, said in sorted(self.answers.items()) for number in range(len(said))
+        ]
 
 
 def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
@@ -90,9 +188,15 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
         def close(self) -> None:
             self._inner.close()
 
-    made = app.apply(app.load(here, sandbox=sandbox), approve=lambda _: Allow(every_disruption=True), around=app.Setting(sandbox=sandbox, patience=at_a_desk.QUICK))
+    made = app.apply(
+        app.load(here, sandbox=sandbox),
+        approve=lambda _: Allow(every_disruption=True),
+        around=app.Setting(sandbox=sandbox, patience=at_a_desk.QUICK),
+    )
     assert made.ending == "done", made
-    found = app.plan(app.load(here, sandbox=sandbox), around=app.Setting(sandbox=sandbox, fillings=(Recorder,)))
+    found = app.plan(
+        app.load(here, sandbox=sandbox), around=app.Setting(sandbox=sandbox, fillings=(Recorder,))
+    )
     assert not found.pending, found
     assert not found.unreadable, found
     return talk
@@ -132,7 +236,17 @@ def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Said], Sequenc
         for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=2)):
             said = change(draw, said)
         changed[spot] = said
-    return changed, draw(st.sampled_from((("plan",), ("plan", "--output", "json"), ("drift", "--forget", "--output", "markdown"), ("plan", "--output", "jsonl"), ("plan", "--destroy", "--verbose"))))
+    return changed, draw(
+        st.sampled_from(
+            (
+                ("plan",),
+                ("plan", "--output", "json"),
+                ("drift", "--forget", "--output", "markdown"),
+                ("plan", "--output", "jsonl"),
+                ("plan", "--destroy", "--verbose"),
+            )
+        )
+    )
 
 
 def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
@@ -145,14 +259,20 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
         found.count(("planned", "refused", "drifted")[code])
 
     with told(talk, {}):
-        assert at_a_desk.said("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.said("plan", str(talk.site))
+        assert at_a_desk.said("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.said(
+            "plan", str(talk.site)
+        )
         return fuzz.fuzz(lies(talk), check, times, seed, (talk.site.parent.parent / "home",))
 
 
 @contextlib.contextmanager
 def told(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
     """The command line, with servers that say all that again but for what is changed."""
-    with at_a_desk.alone(talk.site.parent.parent), mock.patch.dict(os.environ, talk.env), _among(liar(talk, changed)):
+    with (
+        at_a_desk.alone(talk.site.parent.parent),
+        mock.patch.dict(os.environ, talk.env),
+        _among(liar(talk, changed)),
+    ):
         yield
 
 
@@ -171,7 +291,13 @@ def _other_status(draw: Draw, said: Said) -> Said:
 
 
 def _other_kind(draw: Draw, said: Said) -> Said:
-    return replace(said, headers=(*((name, value) for name, value in said.headers if name != "content-type"), ("content-type", draw(st.sampled_from(KINDS)))))
+    return replace(
+        said,
+        headers=(
+            *((name, value) for name, value in said.headers if name != "content-type"),
+            ("content-type", draw(st.sampled_from(KINDS))),
+        ),
+    )
 
 
 def _cut(draw: Draw, said: Said) -> Said:
@@ -180,7 +306,11 @@ def _cut(draw: Draw, said: Said) -> Said:
 
 def _bytes(draw: Draw, said: Said) -> Said:
     at = draw(st.integers(0, len(said.body)))
-    piece = draw(st.sampled_from((*nasty.BYTES, b"<", b"&", b'"', b"}", b"]]>", b"&#27;", b"\\u001b", b"\\u202e", b"\\ud800")))
+    piece = draw(
+        st.sampled_from(
+            (*nasty.BYTES, b"<", b"&", b'"', b"}", b"]]>", b"&#27;", b"\\u001b", b"\\u202e", b"\\ud800")
+        )
+    )
     return replace(said, body=said.body[:at] + piece + said.body[at + draw(st.integers(0, 3)) :])
 
 
@@ -218,7 +348,11 @@ def _xml(draw: Draw, said: Said) -> Said:
     except (etree.XMLSyntaxError, ValueError):
         return _bytes(draw, said)
     found = draw(st.sampled_from(list(root.iter(etree.Element))))
-    words = [word for word in (*nasty.WORDS, *nasty.ESCAPES) if all(c in "\t\n" or (c >= " " and c not in "\ud800\uffff") for c in word)]
+    words = [
+        word
+        for word in (*nasty.WORDS, *nasty.ESCAPES)
+        if all(c in "\t\n" or (c >= " " and c not in "\ud800\uffff") for c in word)
+    ]
     how = draw(st.sampled_from(("gone", "twice", "empty", "text", "text", "name", "type", "attribute")))
     parent = found.getparent()
     if how in ("gone", "twice") and parent is not None:
@@ -227,9 +361,40 @@ def _xml(draw: Draw, said: Said) -> Said:
         for child in found:
             found.remove(child)
     elif how == "name":
-        found.tag = draw(st.sampled_from(("returnval", "{urn:vim25}val", "x", "{urn:vim25}Fault", "{urn:vim25}propSet", "{urn:vim25}token")))
+        found.tag = draw(
+            st.sampled_from(
+                (
+                    "returnval",
+                    "{urn:vim25}val",
+                    "x",
+                    "{urn:vim25}Fault",
+                    "{urn:vim25}propSet",
+                    "{urn:vim25}token",
+                )
+            )
+        )
     elif how == "type":
-        found.set(XSI, draw(st.sampled_from(("xsd:int", "xsd:boolean", "ManagedObjectReference", "ArrayOfString", "HostSystem", "NoSuchType", "x:y:z", "", "xsd:dateTime", "xsd:base64Binary", "type", "VirtualPCIPassthrough"))))
+        found.set(
+            XSI,
+            draw(
+                st.sampled_from(
+                    (
+                        "xsd:int",
+                        "xsd:boolean",
+                        "ManagedObjectReference",
+                        "ArrayOfString",
+                        "HostSystem",
+                        "NoSuchType",
+                        "x:y:z",
+                        "",
+                        "xsd:dateTime",
+                        "xsd:base64Binary",
+                        "type",
+                        "VirtualPCIPassthrough",
+                    )
+                )
+            ),
+        )
     elif how == "attribute" and found.attrib:
         found.set(draw(st.sampled_from(sorted(found.attrib))), draw(st.sampled_from(words)))
     else:

@@ -1,4 +1,6 @@
-"""How much memory something takes beyond what this process already held: a worker that ran a thousand tests holds as much by itself."""
+"""How much memory something takes beyond what this process already held: a worker that ran a thousand tests
+holds as much by itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A server that does what it is asked to write, and answers nonsense: other types, nothing, too much, escapes."""
+"""A server that does what it is asked to write, and answers nonsense: other types, nothing, too much,
+escapes.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,16 @@ def _kind(found: httpx2.Response) -> dict[str, str]:
 
 
 ANSWERS: dict[str, Answer] = {
-    "nothing": with_body(b""), "1 GiB": too_large, "another type": with_body(b"5"), "a list of nothing": with_body(b"[null]"), "markup": with_body(b"<html><body>Sign in</body></html>"),
-    "204 and nothing": lambda _: httpx2.Response(204), "302 elsewhere": lambda _: httpx2.Response(302, headers={"location": "https://elsewhere.test/"}),
-    "500 with escapes": lambda found: httpx2.Response(500, headers=_kind(found), content=b'{"kind": "Status", "message": "\x1b]52;c;cm0=\x07", "code": "x"}'),
+    "nothing": with_body(b""),
+    "1 GiB": too_large,
+    "another type": with_body(b"5"),
+    "a list of nothing": with_body(b"[null]"),
+    "markup": with_body(b"<html><body>Sign in</body></html>"),
+    "204 and nothing": lambda _: httpx2.Response(204),
+    "302 elsewhere": lambda _: httpx2.Response(302, headers={"location": "https://elsewhere.test/"}),
+    "500 with escapes": lambda found: httpx2.Response(
+        500, headers=_kind(found), content=b'{"kind": "Status", "message": "\x1b]52;c;cm0=\x07", "code": "x"}'
+    ),
     **{f"body {number}": with_body(body) for number, body in enumerate(lies.WHOLE)},
 }
 
@@ -58,7 +67,13 @@ class Nonsense(httpx2.BaseTransport):
     """A filling: the answer to the nth write is another one. `counted` is shared by a run's transports."""
 
     def __init__(self, inner: httpx2.BaseTransport, counted: list[str], nth: int, answer: Answer) -> None:
-        self._inner, self._counted, self._nth, self._answer, self._lock = inner, counted, nth, answer, threading.Lock()
+        self._inner, self._counted, self._nth, self._answer, self._lock = (
+            inner,
+            counted,
+            nth,
+            answer,
+            threading.Lock(),
+        )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         found = self._inner.handle_request(request)
@@ -80,18 +95,34 @@ class Nonsense(httpx2.BaseTransport):
 def answers(path: Path, sandbox: Running) -> int:
     """How many writes of an apply a server answers over HTTP: what Ansible does is not among them."""
     counted: list[str] = []
-    around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),))
-    assert made(app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK), around=around))
+    around = replace(
+        setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
+    )
+    assert made(
+        app.apply(
+            app.load(path, sandbox=sandbox),
+            approve=lambda _: EVERYTHING,
+            options=Options(patience=QUICK),
+            around=around,
+        )
+    )
     return len(counted)
 
 
 def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
-    """One apply with that answer to its nth write: "succeeded" or "error", in words; what it wrote where that is the question. The next one finishes."""
+    """One apply with that answer to its nth write: "succeeded" or "error", in words; what it wrote where that
+    is the question. The next one finishes.
+    """
     counted: list[str] = []
     memory = Taken()
     around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
-        outcome = app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=QUICK, deadline=LONG), around=around)
+        outcome = app.apply(
+            app.load(path, sandbox=sandbox),
+            approve=lambda _: EVERYTHING,
+            options=Options(patience=QUICK, deadline=LONG),
+            around=around,
+        )
         problems = [ended.problem for ended in outcome.endings.values() if ended.problem]
     except BfinfraError as error:
         problems = list(error.problems)

@@ -1,4 +1,6 @@
-"""Site files for the fuzzer: what the schema allows with wrong things in between, and the files in specs/ with bytes changed."""
+"""Site files for the fuzzer: what the schema allows with wrong things in between, and the files in specs/
+with bytes changed.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,24 @@ from hypothesis import strategies as st
 from bfinfra.spec.schema import schema
 
 SPECS = Path(__file__).parents[2] / "specs"
-WRITTEN = [path.read_bytes() for path in sorted([SPECS / "singapore-poc.yaml", *(SPECS / "kinds").glob("*.yaml")])]
-NAMES = ("team-a", "cluster-01", "bf-01", "esx1.small.test", "a")  # few, so that references lead somewhere and names meet
+WRITTEN = [
+    path.read_bytes() for path in sorted([SPECS / "singapore-poc.yaml", *(SPECS / "kinds").glob("*.yaml")])
+]
+NAMES = (
+    "team-a",
+    "cluster-01",
+    "bf-01",
+    "esx1.small.test",
+    "a",
+)  # few, so that references lead somewhere and names meet
 WRONG = 40  # one value in so many is not what the schema asks for
 DEEPEST = 6
-PIECES = st.sampled_from([*nasty.BYTES, *(each.encode(errors="surrogatepass") for each in (*nasty.YAML, *nasty.WORDS, *nasty.ESCAPES))])
+PIECES = st.sampled_from(
+    [
+        *nasty.BYTES,
+        *(each.encode(errors="surrogatepass") for each in (*nasty.YAML, *nasty.WORDS, *nasty.ESCAPES)),
+    ]
+)
 PLAIN = {"integer": st.integers(0, 9), "boolean": st.booleans(), "number": st.floats(0, 9)}
 Draw = Callable[[Any], Any]
 
@@ -32,14 +47,26 @@ def language() -> dict[str, Any]:
 
 @functools.cache
 def words() -> st.SearchStrategy[str]:
-    return st.sampled_from(nasty.WORDS) | st.sampled_from(nasty.ESCAPES) | st.builds("a{}b".format, st.sampled_from(nasty.ESCAPES)) | st.sampled_from(NAMES) | st.text(max_size=8)
+    return (
+        st.sampled_from(nasty.WORDS)
+        | st.sampled_from(nasty.ESCAPES)
+        | st.builds("a{}b".format, st.sampled_from(nasty.ESCAPES))
+        | st.sampled_from(NAMES)
+        | st.text(max_size=8)
+    )
 
 
 @functools.cache
 def anything(depth: int = 2) -> st.SearchStrategy[Any]:
     """Any YAML value, shallow."""
     plain = words() | st.integers() | st.floats() | st.booleans() | st.none()
-    return plain if depth == 0 else plain | st.lists(anything(depth - 1), max_size=2) | st.dictionaries(words(), anything(depth - 1), max_size=2)
+    return (
+        plain
+        if depth == 0
+        else plain
+        | st.lists(anything(depth - 1), max_size=2)
+        | st.dictionaries(words(), anything(depth - 1), max_size=2)
+    )
 
 
 @st.composite
@@ -48,8 +75,15 @@ def from_schema(draw: Draw) -> bytes:
     whole = language()
     made = {"site": draw(st.sampled_from(NAMES) | words())}
     if draw(st.booleans()):
-        made["vcenter"] = {"server": "vc.small.test", "username": "a@b", "password": {"env": "VCENTER_PASSWORD"}, "trust": {"ca_file": "ca.pem"}}
-    for kind in draw(st.lists(st.sampled_from(sorted(whole["properties"])), min_size=1, max_size=4, unique=True)):
+        made["vcenter"] = {
+            "server": "vc.small.test",
+            "username": "a@b",
+            "password": {"env": "VCENTER_PASSWORD"},
+            "trust": {"ca_file": "ca.pem"},
+        }
+    for kind in draw(
+        st.lists(st.sampled_from(sorted(whole["properties"])), min_size=1, max_size=4, unique=True)
+    ):
         made.setdefault(kind, _value(draw, whole["properties"][kind], whole["definitions"], 0))
     return draw(st.sampled_from((_json, _block, _flow)))(made)
 
@@ -97,15 +131,25 @@ def _value(draw: Draw, field: dict[str, Any], known: dict[str, Any], depth: int)
 
 def _object(draw: Draw, field: dict[str, Any], known: dict[str, Any], depth: int) -> dict[str, Any]:
     written = [*field.get("properties", {}).items()]
-    made = {name: _value(draw, inner, known, depth) for name, inner in written if name in field.get("required", ()) or draw(st.integers(0, 2)) == 0}
+    made = {
+        name: _value(draw, inner, known, depth)
+        for name, inner in written
+        if name in field.get("required", ()) or draw(st.integers(0, 2)) == 0
+    }
     more = field.get("additionalProperties") or next(iter(field.get("patternProperties", {}).values()), None)
     if isinstance(more, dict):
-        made |= {name: _value(draw, more, known, depth) for name in draw(st.lists(st.sampled_from(NAMES) | words(), max_size=2))}
+        made |= {
+            name: _value(draw, more, known, depth)
+            for name in draw(st.lists(st.sampled_from(NAMES) | words(), max_size=2))
+        }
     return made
 
 
 def _array(draw: Draw, field: dict[str, Any], known: dict[str, Any], depth: int) -> list[Any]:
-    return [_value(draw, field.get("items", {}), known, depth) for _ in range(draw(st.integers(field.get("minItems", 0), 2)))]
+    return [
+        _value(draw, field.get("items", {}), known, depth)
+        for _ in range(draw(st.integers(field.get("minItems", 0), 2)))
+    ]
 
 
 def _text(draw: Draw, field: dict[str, Any], known: dict[str, Any], depth: int) -> str:
@@ -153,14 +197,22 @@ def _cut(draw: Draw, data: bytes) -> bytes:
 
 def _again(draw: Draw, data: bytes) -> bytes:
     begin, at = _spot(draw, data), _spot(draw, data)
-    return data[:at] + data[begin : begin + draw(st.integers(1, 200))] * draw(st.sampled_from((1, 2, 50))) + data[at:]
+    return (
+        data[:at]
+        + data[begin : begin + draw(st.integers(1, 200))] * draw(st.sampled_from((1, 2, 50)))
+        + data[at:]
+    )
 
 
 def _value_of_line(draw: Draw, data: bytes) -> bytes:
     """Another value after a line's colon."""
     lines = data.split(b"\n")
     at = draw(st.integers(0, len(lines) - 1))
-    lines[at] = lines[at].partition(b":")[0] + b": " + draw(words() | anything().map(json.dumps)).encode(errors="surrogatepass")
+    lines[at] = (
+        lines[at].partition(b":")[0]
+        + b": "
+        + draw(words() | anything().map(json.dumps)).encode(errors="surrogatepass")
+    )
     return b"\n".join(lines)
 
 
@@ -169,7 +221,10 @@ def _shift(draw: Draw, data: bytes) -> bytes:
     lines = data.split(b"\n")
     at, to = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
     line = lines.pop(at)
-    lines.insert(to, draw(st.sampled_from((b"", b" ", b"  ", b"\t"))) + (line if draw(st.booleans()) else line.lstrip()))
+    lines.insert(
+        to,
+        draw(st.sampled_from((b"", b" ", b"  ", b"\t"))) + (line if draw(st.booleans()) else line.lstrip()),
+    )
     return b"\n".join(lines)
 
 

@@ -27,22 +27,53 @@ def stranger(desk: Desk, address: str) -> None:
             unmark(desk, VSPHERE)
         case "supervisor_namespace":
             body = {"description": "made by hand"}
-            desk.sandbox.change({"address": "vc.small.test:443", "method": "PATCH", "path": "/api/vcenter/namespaces/instances/team-a", "body": body})
+            desk.sandbox.change(
+                {
+                    "address": "vc.small.test:443",
+                    "method": "PATCH",
+                    "path": "/api/vcenter/namespaces/instances/team-a",
+                    "body": body,
+                }
+            )
         case kind:
-            bare = {"metadata": {"labels": {"bfinfra.io/site": None}, "annotations": {"bfinfra.io/mark": None}}}
-            where, path = {"tanzu_cluster": (KUBE, TKC), "namespace": (GUEST, "/api/v1/namespaces/training"), "token_secret": (GUEST, SECRET)}[kind]
-            desk.sandbox.change({"address": where, "method": "PATCH", "path": path, "body": bare, "content_type": "application/merge-patch+json"})
+            bare = {
+                "metadata": {"labels": {"bfinfra.io/site": None}, "annotations": {"bfinfra.io/mark": None}}
+            }
+            where, path = {
+                "tanzu_cluster": (KUBE, TKC),
+                "namespace": (GUEST, "/api/v1/namespaces/training"),
+                "token_secret": (GUEST, SECRET),
+            }[kind]
+            desk.sandbox.change(
+                {
+                    "address": where,
+                    "method": "PATCH",
+                    "path": path,
+                    "body": bare,
+                    "content_type": "application/merge-patch+json",
+                }
+            )
 
 
-@pytest.mark.parametrize(("text", "address", "place"), [
-    (VSPHERE, "bitfusion_server/bf-01", "site.yaml:12:3"), (TANZU, "supervisor_namespace/team-a", "site.yaml:8:3"), (TANZU, "tanzu_cluster/cluster-01", "site.yaml:13:3"),
-    (TANZU, "namespace/training", "site.yaml:19:3"), (TANZU, "token_secret/cluster-01-default", "site.yaml:23:3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "address", "place"),
+    [
+        (VSPHERE, "bitfusion_server/bf-01", "site.yaml:12:3"),
+        (TANZU, "supervisor_namespace/team-a", "site.yaml:8:3"),
+        (TANZU, "tanzu_cluster/cluster-01", "site.yaml:13:3"),
+        (TANZU, "namespace/training", "site.yaml:19:3"),
+        (TANZU, "token_secret/cluster-01-default", "site.yaml:23:3"),
+    ],
+)
 def test_a_stranger_is_never_touched_then_adopted_kept_and_destroyed(desk: Desk, text, address, place):
     before = world(desk.sandbox)
     desk.made(text)
     stranger(desk, address)
-    desk.refuses(text, f"{place}: error: {address}: it stands there already, and bfinfra did not make it", f"bfinfra adopt SITE {address}")
+    desk.refuses(
+        text,
+        f"{place}: error: {address}: it stands there already, and bfinfra did not make it",
+        f"bfinfra adopt SITE {address}",
+    )
 
     adopted = desk.run("adopt", text, address)
     assert adopted.code == 0, adopted
@@ -67,11 +98,24 @@ def test_what_adopting_would_change_is_shown_and_nothing_else(desk: Desk):
     assert "best-effort-small" not in found.out
 
 
-@pytest.mark.parametrize(("address", "says"), [
-    ("supervisor_namespace/team-b", ("the site has no supervisor_namespace/team-b", "did you mean supervisor_namespace/team-a?")),
-    ("supervisor_namespace/team-a", ("site.yaml:8:3: error: there is no supervisor_namespace/team-a yet", "bfinfra apply SITE makes it")),
-    ("gpu_host/esx1.small.test", ("gpu_host/esx1.small.test needs no adoption",)), ("team-a", ("'team-a' is not an address",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        (
+            "supervisor_namespace/team-b",
+            ("the site has no supervisor_namespace/team-b", "did you mean supervisor_namespace/team-a?"),
+        ),
+        (
+            "supervisor_namespace/team-a",
+            (
+                "site.yaml:8:3: error: there is no supervisor_namespace/team-a yet",
+                "bfinfra apply SITE makes it",
+            ),
+        ),
+        ("gpu_host/esx1.small.test", ("gpu_host/esx1.small.test needs no adoption",)),
+        ("team-a", ("'team-a' is not an address",)),
+    ],
+)
 def test_what_there_is_not_to_adopt(desk: Desk, address, says):
     desk.refuses(HEAD + NAMESPACE + HOST, *says, verb="adopt", more=(address,))
 
@@ -79,13 +123,22 @@ def test_what_there_is_not_to_adopt(desk: Desk, address, says):
 def test_adopting_wants_a_confirmation(desk: Desk):
     desk.made(HEAD + NAMESPACE)
     stranger(desk, "supervisor_namespace/team-a")
-    desk.refuses(HEAD + NAMESPACE, "adopt wants a confirmation", verb="adopt", more=("supervisor_namespace/team-a",), options=())
+    desk.refuses(
+        HEAD + NAMESPACE,
+        "adopt wants a confirmation",
+        verb="adopt",
+        more=("supervisor_namespace/team-a",),
+        options=(),
+    )
 
 
 def test_what_belongs_to_another_site_is_neither_applied_nor_adopted(desk: Desk):
     other = but(HEAD, ("site: example", "site: other")) + NAMESPACE
     desk.made(other)
-    says = "site.yaml:8:3: error: supervisor_namespace/team-a: it belongs to supervisor_namespace/team-a of the site other"
+    says = (
+        "site.yaml:8:3: error: supervisor_namespace/team-a: it belongs to supervisor_namespace/team-a of "
+        "the site other"
+    )
     desk.refuses(HEAD + NAMESPACE, says, "two sites would undo each other's work")
     desk.refuses(HEAD + NAMESPACE, says, verb="adopt", more=("supervisor_namespace/team-a",))
 

@@ -1,4 +1,6 @@
-"""What the fuzzer and its makers found: the smallest input that broke something, and what is said of it now."""
+"""What the fuzzer and its makers found: the smallest input that broke something, and what is said of it
+now.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,37 @@ def test_history_makes_no_folder_and_its_name_leads_nowhere_else(home: Path):
         assert at_a_desk.answers("history", name) == 1
 
 
-@pytest.mark.parametrize("line", [
-    "5", "[]", "{}", '{"at": "x"}', '{"at": 1e300}', '{"at": NaN}', '{"at": -1}', '{"problem": 5}', '{"problem": {"what": []}}', '{"run": {}, "key": []}', "[" * 100_000, '{"ending": ["a"]}',
-    '{"event": "Ended", "at": 1, "key": "\\u001b]52;c;AA\\u0007\\u202e", "ending": "\\u009b31m", "run": "\\u001b[2J"}', '{"event": "Ended", "seconds": true}', '{"a": "' + "x" * (2 << 20) + '"}', "\udcff",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "[]",
+        "{}",
+        '{"at": "x"}',
+        '{"at": 1e300}',
+        '{"at": NaN}',
+        '{"at": -1}',
+        '{"problem": 5}',
+        '{"problem": {"what": []}}',
+        '{"run": {}, "key": []}',
+        "[" * 100_000,
+        '{"ending": ["a"]}',
+        (
+            '{"event": "Ended", "at": 1, "key": "\\u001b]52;c;AA\\u0007\\u202e", "ending": "\\u009b31m", '
+            '"run": "\\u001b[2J"}'
+        ),
+        '{"event": "Ended", "seconds": true}',
+        '{"a": "' + "x" * (2 << 20) + '"}',
+        "\udcff",
+    ],
+)
 def test_a_journal_that_somebody_else_wrote_is_shown_without_harm(home: Path, line: str):
     folder = home / "bfinfra" / "s"
     folder.mkdir(parents=True)
-    good = '{"run": "r", "event": "Ended", "at": 1.5, "key": "box/a", "ending": "done", "action": "create", "seconds": 1}'
+    good = (
+        '{"run": "r", "event": "Ended", "at": 1.5, "key": "box/a", "ending": "done", "action": "create", '
+        '"seconds": 1}'
+    )
     (folder / "journal.jsonl").write_bytes(f"{good}\n{line}\n{good}\n".encode(errors="surrogateescape"))
     for output in ("text", "json", "jsonl", "markdown"):
         code, out, err = at_a_desk.said("history", "s", "--output", output)
@@ -56,7 +81,10 @@ def test_a_secret_or_kubeconfig_that_is_no_small_file_of_text_is_not_read(home: 
     (folder / "binary").write_bytes(b"\xff")
     (folder / "large").write_bytes(b"a" * (2 << 20))
     site = folder / "site.yaml"
-    site.write_text(f"site: a\nkubernetes_cluster: {{c: {{kubeconfig: {{file: {path}}}}}}}\nnamespace: {{n: {{cluster: c}}}}\n")
+    site.write_text(
+        f"site: a\nkubernetes_cluster: {{c: {{kubeconfig: {{file: {path}}}}}}}\nnamespace: {{n: "
+        f"{{cluster: c}}}}\n"
+    )
     assert at_a_desk.answers("plan", str(site)) == 1
 
 
@@ -72,13 +100,33 @@ DEEP = "[" * 100_000
 PLAN = '{"format_version": 1, "site": "a", "destroy": false, "files": {}, "items": {}}'
 
 
-@pytest.mark.parametrize("text", [
-    *(PLAN.replace(*change) for change in (
-        ("{}", "5"), ('"items": {}', '"items": {"a/b": 5}'), ('"items": {}', '"items": {"a/b": {"action": {}, "steps": []}}'), ('"items": {}', '"items": {"a/b": {"action": "create", "steps": [5]}}'),
-        ('"items": {}', '"items": []'), ("false", '"no"'), ('"files": {}', '"files": {"/dev/zero": "a"}'), ('"files": {}', '"files": {"a\\u0000b": "a"}'), ('"files": {}', '"files": {"/etc": 5}'),
-        ("1,", "[],"), ("1,", "1e400,"), ('"a"', '"\\u001b]52;c;AA\\u0007"'), ('"files": {}', '"files": {"\\u202e/x": "y"}'), ('"items": {}', '"items": ' + DEEP), ("}", ""),
-    )), '{"format_version": 1}', '{"format_version"' + "\xff" * 9,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            PLAN.replace(*change)
+            for change in (
+                ("{}", "5"),
+                ('"items": {}', '"items": {"a/b": 5}'),
+                ('"items": {}', '"items": {"a/b": {"action": {}, "steps": []}}'),
+                ('"items": {}', '"items": {"a/b": {"action": "create", "steps": [5]}}'),
+                ('"items": {}', '"items": []'),
+                ("false", '"no"'),
+                ('"files": {}', '"files": {"/dev/zero": "a"}'),
+                ('"files": {}', '"files": {"a\\u0000b": "a"}'),
+                ('"files": {}', '"files": {"/etc": 5}'),
+                ("1,", "[],"),
+                ("1,", "1e400,"),
+                ('"a"', '"\\u001b]52;c;AA\\u0007"'),
+                ('"files": {}', '"files": {"\\u202e/x": "y"}'),
+                ('"items": {}', '"items": ' + DEEP),
+                ("}", ""),
+            )
+        ),
+        '{"format_version": 1}',
+        '{"format_version"' + "\xff" * 9,
+    ],
+)
 def test_a_plan_file_that_nobody_made(home: Path, text: str):
     file = home.parent / "planfile"
     file.write_text(text)
@@ -93,7 +141,20 @@ def test_a_plan_file_as_large_as_a_disk_is_not_read(home: Path):
     assert "larger than" in at_a_desk.said("apply", str(file), "--yes")[2]
 
 
-@pytest.mark.parametrize("text", [DEEP, "a: &a [*a]", "a: &a b\nc: *a", "\x1b", "!!python/object/apply:os.system [id]", "5", "vcenter: 2026-99-99", "? [a]\n: b", "vcenter: {host: [" + "9" * 5000 + "]}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP,
+        "a: &a [*a]",
+        "a: &a b\nc: *a",
+        "\x1b",
+        "!!python/object/apply:os.system [id]",
+        "5",
+        "vcenter: 2026-99-99",
+        "? [a]\n: b",
+        "vcenter: {host: [" + "9" * 5000 + "]}",
+    ],
+)
 def test_a_world_that_nobody_can_live_in(home: Path, text: str):
     (home.parent / "site.yaml").write_text("site: a\n")
     (home.parent / "world.yaml").write_text(text)
@@ -102,15 +163,22 @@ def test_a_world_that_nobody_can_live_in(home: Path, text: str):
     assert len(str(raised.value)) < 1000
 
 
-@pytest.mark.parametrize(("member", "text", "says"), [
-    (".ovf", b"</Envelope>", "tags"), (".ovf", b"</DiskSection>", "tags"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("member", "text", "says"), [(".ovf", b"</Envelope>", "tags"), (".ovf", b"</DiskSection>", "tags")]
+)
 def test_a_descriptor_of_countless_elements(home: Path, member: str, text: bytes, says: str):
     out = io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(archives.ova())) as source, tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+    with (
+        tarfile.open(fileobj=io.BytesIO(archives.ova())) as source,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
         for info in source:
             body = source.extractfile(info).read()
-            body = body.replace(text, b'<Disk ovf:diskId="d" ovf:capacity="1"/>' * 90_000 + text) if info.name.endswith(member) else body
+            body = (
+                body.replace(text, b'<Disk ovf:diskId="d" ovf:capacity="1"/>' * 90_000 + text)
+                if info.name.endswith(member)
+                else body
+            )
             info.size = len(body)
             tar.addfile(info, io.BytesIO(body))
     (home.parent / "a.ova").write_bytes(out.getvalue())

@@ -1,4 +1,6 @@
-"""A small share of the fuzzer, and proof that it finds what is planted: a crash, a hang, memory, a file written, an escape on the screen."""
+"""A small share of the fuzzer, and proof that it finds what is planted: a crash, a hang, memory, a file
+written, an escape on the screen.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from bfinfra.render import safe
 from bfinfra.spec import messages
 
 
-@pytest.mark.parametrize(("part", "times"), [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)])
+@pytest.mark.parametrize(
+    ("part", "times"),
+    [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)],
+)
 def test_a_share_of_what_script_torture_tries(tmp_path: Path, part, times):
     found = part(times, 20261121, tmp_path)
     assert found.broken == []

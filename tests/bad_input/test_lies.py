@@ -1,4 +1,6 @@
-"""Servers that lie during a plan or drift: an error in words, whatever they say; never a traceback, a hang, an escape on the screen, or a write."""
+"""Servers that lie during a plan or drift: an error in words, whatever they say; never a traceback, a hang,
+an escape on the screen, or a write.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from bfinfra.sandbox import Running
 
 @pytest.fixture(scope="module")
 def talk(sandbox_process: Running, tmp_path_factory: pytest.TempPathFactory) -> lies.Talk:
-    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands; recorded once, as nobody changes it."""
+    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands;
+    recorded once, as nobody changes it.
+    """
     folder = tmp_path_factory.mktemp("lies")
     sandbox_process.reset()
     with pytest.MonkeyPatch.context() as patch:
@@ -28,19 +32,43 @@ def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
     assert found.tally["refused"] > 5
 
 
-@pytest.mark.parametrize(("path", "change", "says"), [
-    ("/api/session", lambda _: b'"\xc2\x9b31m"', "the login's answer holds no session"),
-    ("/api/session", lambda _: b"[" * 5_000, "the login's answer holds no session"),
-    ("/sdk", lambda _: b"", "makes no sense|can't be read|doesn't answer as a vCenter does"),
-    ("/sdk", lambda body: body.replace(b"?>", b'?><!DOCTYPE a [<!ENTITY b "c">]>', 1), "declares a document type"),
-    ("/sdk", lambda body: body.decode().replace("UTF-8", "UTF-16").encode("utf-16"), "is no UTF-8|can't be read"),
-    ("/wcp/login", lambda _: b"[" * 5_000, "not a JSON object"),
-    ("/tanzukubernetesclusters", lambda body: json.dumps({**json.loads(body), "items": [{"spec": 5}]}).encode(), "makes no sense|read the answer"),
-    ("/tanzukubernetesclusters", lambda _: b"[" * 100_000, "read the answer"),
-    ("/tanzukubernetesclusters", lambda _: b"[" + b"{}," * (1 << 20) + b"{}]", "is too large; more than 2,000,000 values"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "change", "says"),
+    [
+        ("/api/session", lambda _: b'"\xc2\x9b31m"', "the login's answer holds no session"),
+        ("/api/session", lambda _: b"[" * 5_000, "the login's answer holds no session"),
+        ("/sdk", lambda _: b"", "makes no sense|can't be read|doesn't answer as a vCenter does"),
+        (
+            "/sdk",
+            lambda body: body.replace(b"?>", b'?><!DOCTYPE a [<!ENTITY b "c">]>', 1),
+            "declares a document type",
+        ),
+        (
+            "/sdk",
+            lambda body: body.decode().replace("UTF-8", "UTF-16").encode("utf-16"),
+            "is no UTF-8|can't be read",
+        ),
+        ("/wcp/login", lambda _: b"[" * 5_000, "not a JSON object"),
+        (
+            "/tanzukubernetesclusters",
+            lambda body: json.dumps({**json.loads(body), "items": [{"spec": 5}]}).encode(),
+            "makes no sense|read the answer",
+        ),
+        ("/tanzukubernetesclusters", lambda _: b"[" * 100_000, "read the answer"),
+        (
+            "/tanzukubernetesclusters",
+            lambda _: b"[" + b"{}," * (1 << 20) + b"{}]",
+            "is too large; more than 2,000,000 values",
+        ),
+    ],
+)
 def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
-    changed = {(asked, number): replace(said, body=change(said.body)) for asked, answers in talk.answers.items() for number, said in enumerate(answers) if path in asked[1]}
+    changed = {
+        (asked, number): replace(said, body=change(said.body))
+        for asked, answers in talk.answers.items()
+        for number, said in enumerate(answers)
+        if path in asked[1]
+    }
     assert changed
     with lies.told(talk, changed):
         code, out, err = at_a_desk.said("plan", str(talk.site))
@@ -52,5 +80,7 @@ def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
 def test_a_planted_crash_in_a_backend_is_found(talk: lies.Talk, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fuzz, "SHRINK", False)
     monkeypatch.setattr("bfinfra.engine.observe.understood", lambda _: lies.contextlib.nullcontext())
-    monkeypatch.setattr("bfinfra.backends.vcenter.faults.malformed", lambda *_: RuntimeError("planted"))  # what most of an answer's changes come to
+    monkeypatch.setattr(
+        "bfinfra.backends.vcenter.faults.malformed", lambda *_: RuntimeError("planted")
+    )  # what most of an answer's changes come to
     assert "this should not happen" in "".join(lies.lied_to(talk, 60, 1).broken)

@@ -1,4 +1,6 @@
-"""A server that does what an apply asks and answers nonsense: an error in words, and the next apply finds the world as it should be."""
+"""A server that does what an apply asks and answers nonsense: an error in words, and the next apply finds the
+world as it should be.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,19 @@ from kinds.lifecycle import EXAMPLES, apply, made, world
 from bfinfra.sandbox import Running
 
 
-@pytest.mark.parametrize(("kind", "nth", "answer", "how"), [
-    ("token_secret", 1, "1 GiB", "succeeded"), ("token_secret", 2, "another type", "error"), ("gpu_host", 2, "nothing", "succeeded"), ("gpu_host", 4, "500 with escapes", "error"),
-    ("supervisor_namespace", 1, "302 elsewhere", "error"),
-])  # fmt: skip
-def test_a_share_of_what_script_torture_tries(kind: str, nth: int, answer: str, how: str, sandbox: Running) -> None:
+@pytest.mark.parametrize(
+    ("kind", "nth", "answer", "how"),
+    [
+        ("token_secret", 1, "1 GiB", "succeeded"),
+        ("token_secret", 2, "another type", "error"),
+        ("gpu_host", 2, "nothing", "succeeded"),
+        ("gpu_host", 4, "500 with escapes", "error"),
+        ("supervisor_namespace", 1, "302 elsewhere", "error"),
+    ],
+)
+def test_a_share_of_what_script_torture_tries(
+    kind: str, nth: int, answer: str, how: str, sandbox: Running
+) -> None:
     assert made(apply(EXAMPLES[kind], sandbox))
     whole = world(sandbox)
     sandbox.reset()

@@ -1,4 +1,6 @@
-"""What a contract test says of itself: which call of which backend it is about, and who lacks what it asks for."""
+"""What a contract test says of itself: which call of which backend it is about, and who lacks what it asks
+for.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,20 @@ from bfinfra.model.errors import BfinfraError, Busy, Conflict
 
 T = TypeVar("T", bound=Callable[..., Any])
 WORDS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b[A-Z]+_[A-Z_]+\b|\((\d{3})\)")
-NO_FAULT = {"VirtualMachine", "ResourcePool", "HostSystem", "UserDirectory", "ConfigMap", "PropertyCollector", "ServiceInstance", "SessionManager", "OvfManager", "CurrentTime", "SetField", "ManageCustomFields"}
+NO_FAULT = {
+    "VirtualMachine",
+    "ResourcePool",
+    "HostSystem",
+    "UserDirectory",
+    "ConfigMap",
+    "PropertyCollector",
+    "ServiceInstance",
+    "SessionManager",
+    "OvfManager",
+    "CurrentTime",
+    "SetField",
+    "ManageCustomFields",
+}
 """What else stands in a message in this spelling: types, methods, privileges."""
 
 
@@ -25,7 +40,9 @@ def call(*names: str, case: str) -> Callable[[T], T]:
 
 
 def lacks(text: str, *, run: bool = True) -> Callable[[T], T]:
-    """`vcsim: leases never time out`: that side can't do what the test asks; live, the test must fail there (unless not `run`)."""
+    """`vcsim: leases never time out`: that side can't do what the test asks; live, the test must fail there
+    (unless not `run`).
+    """
     who, _, what = text.partition(": ")
     return pytest.mark.lacks(who, what, run=run)
 
@@ -38,7 +55,9 @@ class Account:
 
     @contextmanager
     def refused(self, *errors: type[BfinfraError]) -> Iterator[pytest.ExceptionInfo[BfinfraError]]:
-        """The call fails with one of these errors, and with exactly that class; the account keeps class and fault."""
+        """The call fails with one of these errors, and with exactly that class; the account keeps class and
+        fault.
+        """
         with pytest.raises(errors) as failed:
             yield failed
         found = failed.value

@@ -1,7 +1,9 @@
-"""The cassette filling of the seam: vcr.py's cassettes under our own transport, which vcr.py itself doesn't know.
+"""The cassette filling of the seam: vcr.py's cassettes under our own transport, which vcr.py itself doesn't
+know.
 
-vcr.py patches httpx2's own network transport; bfinfra's seam has another one (routes, pins), so vcr.py would record nothing
-and go live in silence. Its `Cassette` (matching, play counts) is used as it is; only the way into it is ours.
+vcr.py patches httpx2's own network transport; bfinfra's seam has another one (routes, pins), so vcr.py would
+record nothing and go live in silence. Its `Cassette` (matching, play counts) is used as it is; only the way
+into it is ours.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from vcr.record_mode import RecordMode
 from vcr.request import Request
 
 KEPT = ("accept", "content-type", "soapaction", "retry-after")
-"""The only headers that a cassette holds: a list of what may be kept can't forget a header that says who we are."""
+"""The only headers that a cassette holds: a list of what may be kept can't forget a header that says who we
+are.
+"""
 
 
 class NotOnTape(AssertionError):
@@ -32,7 +36,11 @@ class Readable:
 
     @staticmethod
     def serialize(data: Mapping[str, Any]) -> str:
-        ordered = {"metadata": data.get("metadata", {}), "version": data["version"], "interactions": data["interactions"]}
+        ordered = {
+            "metadata": data.get("metadata", {}),
+            "version": data["version"],
+            "interactions": data["interactions"],
+        }
         return yaml.dump(ordered, Dumper=_Blocks, sort_keys=False, width=160, allow_unicode=True)
 
     @staticmethod
@@ -56,8 +64,13 @@ class Tape:
         self._scrub = scrub
         self._lock = threading.Lock()
         mode = RecordMode.ALL if recording else RecordMode.NONE
-        settings = {"serializer": Readable, "record_mode": mode, "match_on": (method, uri, body), "before_record_request": scrub.request,
-                    "before_record_response": scrub.response}
+        settings = {
+            "serializer": Readable,
+            "record_mode": mode,
+            "match_on": (method, uri, body),
+            "before_record_request": scrub.request,
+            "before_record_response": scrub.response,
+        }
         if recording:
             path.unlink(missing_ok=True)
         elif not path.exists():
@@ -74,8 +87,11 @@ class Tape:
 
     def keep(self, request: httpx2.Request, response: httpx2.Response) -> None:
         """Add an exchange whose bodies have been read."""
-        told = {"status": {"code": response.status_code, "message": response.reason_phrase}, "headers": _headers(response.headers, many=True),
-                "body": {"string": response.content}}
+        told = {
+            "status": {"code": response.status_code, "message": response.reason_phrase},
+            "headers": _headers(response.headers, many=True),
+            "body": {"string": response.content},
+        }
         with self._lock:
             self._cassette.append(_question(request), told)
 
@@ -85,21 +101,36 @@ class Tape:
             try:
                 told = self._cassette.play_response(_question(request))
             except Exception as error:
-                raise NotOnTape(f"{request.method} {request.url.path} is not on the cassette {self._cassette.path} (again):\n{request.content[:600]!r}") from error
-        return httpx2.Response(told["status"]["code"], headers=[(n, v) for n, vs in told["headers"].items() for v in vs], content=told["body"]["string"])
+                raise NotOnTape(
+                    f"{request.method} {request.url.path} is not on the cassette {self._cassette.path} "
+                    f"(again):\n{request.content[:600]!r}"
+                ) from error
+        return httpx2.Response(
+            told["status"]["code"],
+            headers=[(n, v) for n, vs in told["headers"].items() for v in vs],
+            content=told["body"]["string"],
+        )
 
     def finish(self) -> None:
         """Save what was recorded; or insist that everything was played, once each."""
         if self.recording:
-            self._scrub.insist(Readable.serialize({"version": 1, "metadata": self._cassette._metadata, "interactions": self._plain()}))
+            self._scrub.insist(
+                Readable.serialize(
+                    {"version": 1, "metadata": self._cassette._metadata, "interactions": self._plain()}
+                )
+            )
             self._cassette._save()
             return
         played, there = self._cassette.play_count, len(self._cassette)
-        assert (played, self._cassette.all_played) == (there, True), f"{played} of {there} answers of {self._cassette.path} were played"
+        assert (played, self._cassette.all_played) == (there, True), (
+            f"{played} of {there} answers of {self._cassette.path} were played"
+        )
         assert there, f"{self._cassette.path} is empty"
 
     def _plain(self) -> list[Any]:
-        return [{"request": question._to_dict(), "response": answer} for question, answer in self._cassette.data]
+        return [
+            {"request": question._to_dict(), "response": answer} for question, answer in self._cassette.data
+        ]
 
 
 class _Recording(httpx2.BaseTransport):
@@ -112,7 +143,11 @@ class _Recording(httpx2.BaseTransport):
         answer = self._inner.handle_request(request)
         answer.read()
         self._tape.keep(request, answer)
-        headers = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")]
+        headers = [
+            (name, value)
+            for name, value in answer.headers.multi_items()
+            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
         return httpx2.Response(answer.status_code, headers=headers, content=answer.content)
 
     def close(self) -> None:
@@ -138,7 +173,9 @@ def refuse_streams(request: httpx2.Request) -> None:
     """vcr.py holds whole bodies: what has no end, or is too large, is not for cassettes."""
     asked = request.url.params
     if request.url.path.startswith("/nfc/") or asked.get("watch") == "true" or asked.get("follow") == "true":
-        raise NotOnTape(f"{request.method} {request.url.path}: uploads, watches and followed logs stay out of cassettes")
+        raise NotOnTape(
+            f"{request.method} {request.url.path}: uploads, watches and followed logs stay out of cassettes"
+        )
 
 
 def _question(request: httpx2.Request) -> Request:

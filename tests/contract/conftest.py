@@ -37,7 +37,22 @@ from bfinfra import sandbox
 
 WORLD = Path(__file__).with_name("world.yaml")
 GO_MOD = Path(__file__).parents[1] / "peers/go.mod"
-VCSIM_LIKE = ["-api-version", "8.0.3.0", "-shim", "-cluster", "2", "-host", "3", "-standalone-host", "0", "-vm", "0", "-gpus", "2", "-wcp"]
+VCSIM_LIKE = [
+    "-api-version",
+    "8.0.3.0",
+    "-shim",
+    "-cluster",
+    "2",
+    "-host",
+    "3",
+    "-standalone-host",
+    "0",
+    "-vm",
+    "0",
+    "-gpus",
+    "2",
+    "-wcp",
+]
 
 
 @pytest.fixture(scope="session")
@@ -49,14 +64,18 @@ def world_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandbox.
 
 @pytest.fixture(scope="session")
 def own_vcsim(peers: Peers) -> Iterator[Peers]:
-    """A vcsim of the suite's own: what it makes has the same ids each time, and its faults hit nobody else."""
+    """A vcsim of the suite's own: what it makes has the same ids each time, and its faults hit nobody
+    else.
+    """
     with vcsim(peers) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def empty_vcsim(peers: Peers) -> Iterator[Peers]:
-    """One for a module whose tests leave nothing behind: the suite's own keeps what vcsim doesn't clean up."""
+    """One for a module whose tests leave nothing behind: the suite's own keeps what vcsim doesn't clean
+    up.
+    """
     with vcsim(peers) as started:
         yield started
 
@@ -64,7 +83,16 @@ def empty_vcsim(peers: Peers) -> Iterator[Peers]:
 @contextmanager
 def vcsim(peers: Peers) -> Iterator[Peers]:
     """Started for as long as it is needed."""
-    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *VCSIM_LIKE, "-username", USER.partition("@")[0], "-password", peers.password]
+    command = [
+        str(peers.bin / "vcsim"),
+        "-l",
+        "127.0.0.1:0",
+        *VCSIM_LIKE,
+        "-username",
+        USER.partition("@")[0],
+        "-password",
+        peers.password,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None
@@ -81,7 +109,9 @@ def account(request: pytest.FixtureRequest) -> Account:
     return made
 
 
-def tape_of(request: pytest.FixtureRequest, backend: str, version: str, scrub: Scrub, *, recording: bool) -> Tape:
+def tape_of(
+    request: pytest.FixtureRequest, backend: str, version: str, scrub: Scrub, *, recording: bool
+) -> Tape:
     folders = [CASSETTES / backend / version] if version else sorted((CASSETTES / backend).iterdir())
     folders[0].mkdir(parents=True, exist_ok=True)
     name = re.sub(r"\W+", "-", name_of(request.node).removeprefix("test_contract_")).strip("-")
@@ -108,12 +138,20 @@ def running(request: pytest.FixtureRequest, side: Side, tape: Tape | None) -> It
 
 def records(request: pytest.FixtureRequest) -> bool:
     """Not where the peer can't do it, nor what a cassette can't hold."""
-    return bool(request.config.getoption("--record")) and all(mark.args[0] == "sandbox" for mark in request.node.iter_markers("lacks"))
+    return bool(request.config.getoption("--record")) and all(
+        mark.args[0] == "sandbox" for mark in request.node.iter_markers("lacks")
+    )
 
 
 def one_of(
-    request: pytest.FixtureRequest, mode: str, backend: str, monkeypatch: pytest.MonkeyPatch, *,
-    sandbox: Callable[[Any], Side], live: Callable[[pytest.FixtureRequest], tuple[Side, Tape | None]], taped: Callable[[Tape], Side],
+    request: pytest.FixtureRequest,
+    mode: str,
+    backend: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    sandbox: Callable[[Any], Side],
+    live: Callable[[pytest.FixtureRequest], tuple[Side, Tape | None]],
+    taped: Callable[[Tape], Side],
 ) -> Iterator[Any]:
     """The side that the mode asks for."""
     if mode == "sandbox":
@@ -129,9 +167,13 @@ def one_of(
 
 
 @pytest.fixture
-def vcenter(request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[VCenterSide]:
+def vcenter(
+    request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[VCenterSide]:
     """A vCenter: the sandbox's, vcsim, or vcsim's cassette."""
-    yield from one_of(request, mode, "vcenter", monkeypatch, sandbox=sandbox_vcenter, live=on_vcsim, taped=taped_vcsim)
+    yield from one_of(
+        request, mode, "vcenter", monkeypatch, sandbox=sandbox_vcenter, live=on_vcsim, taped=taped_vcsim
+    )
 
 
 def on_vcsim(request: pytest.FixtureRequest) -> tuple[VCenterSide, Tape | None]:
@@ -139,16 +181,32 @@ def on_vcsim(request: pytest.FixtureRequest) -> tuple[VCenterSide, Tape | None]:
     side = live_vcsim(peers)
     if records(request):
         version = re.search(r"govmomi (v\S+)", GO_MOD.read_text())[1]
-        tape = tape_of(request, "vcenter", f"vcsim-{version}", Scrub({peers.vcsim: "vcsim.test"}, (peers.password, SECRET)), recording=True)
+        tape = tape_of(
+            request,
+            "vcenter",
+            f"vcsim-{version}",
+            Scrub({peers.vcsim: "vcsim.test"}, (peers.password, SECRET)),
+            recording=True,
+        )
         head(tape, VCSIM, version)
         side.fillings = (tape.filling,)
     return side, tape
 
 
 @pytest.fixture
-def kubernetes(request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesSide]:
+def kubernetes(
+    request: pytest.FixtureRequest, mode: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[KubernetesSide]:
     """A Kubernetes API: the sandbox's, kube-apiserver, or its cassette."""
-    yield from one_of(request, mode, "kubernetes", monkeypatch, sandbox=sandbox_kubernetes, live=on_kube, taped=taped_kubernetes)
+    yield from one_of(
+        request,
+        mode,
+        "kubernetes",
+        monkeypatch,
+        sandbox=sandbox_kubernetes,
+        live=on_kube,
+        taped=taped_kubernetes,
+    )
 
 
 def on_kube(request: pytest.FixtureRequest) -> tuple[KubernetesSide, Tape | None]:
@@ -158,7 +216,10 @@ def on_kube(request: pytest.FixtureRequest) -> tuple[KubernetesSide, Tape | None
         version = side.open().version()
         side.seams.clear()
         users = [config["users"][0]["user"] for config in side.configs.values()]
-        scrub = Scrub({api_address(side.configs["admin"]): "kubernetes.test:6443"}, (*(str(v) for user in users for v in user.values()), SECRET))
+        scrub = Scrub(
+            {api_address(side.configs["admin"]): "kubernetes.test:6443"},
+            (*(str(v) for user in users for v in user.values()), SECRET),
+        )
         tape = tape_of(request, "kubernetes", f"{KUBE}-{version}", scrub, recording=True)
         head(tape, KUBE, version, own)
         side.fillings = (side.aged, tape.filling)
@@ -186,4 +247,3 @@ def space(kubernetes: KubernetesSide, request: pytest.FixtureRequest) -> str:
 
 def hash_of(text: str) -> int:
     return sum(ord(c) * 31**i for i, c in enumerate(text)) % 99991
-

@@ -1,4 +1,6 @@
-"""A machine to try things on, made as bfinfra makes one: imported. Without disks nothing is uploaded, so a cassette can hold it."""
+"""A machine to try things on, made as bfinfra makes one: imported. Without disks nothing is uploaded, so a
+cassette can hold it.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,55 @@ from bfinfra.sandbox.makers.vmdk import make_vmdk
 MARK = "bfinfra.contract"
 GIB = 1 << 30
 DATA = make_vmdk(GIB, 300_000, "contract")
-REQUIRED = {"hostname": "machine", "customer_password": "long-enough", "vcenter_url": "https://vc.test", "vcenter_guid": "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a",
-            "vcenter_username": "u", "vcenter_password": "p", "vcenter_thumbprint": "AB", "network.ip_cidr.1": "10.0.0.5/24"}
+REQUIRED = {
+    "hostname": "machine",
+    "customer_password": "long-enough",
+    "vcenter_url": "https://vc.test",
+    "vcenter_guid": "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a",
+    "vcenter_username": "u",
+    "vcenter_password": "p",
+    "vcenter_thumbprint": "AB",
+    "network.ip_cidr.1": "10.0.0.5/24",
+}
 
 
-def wish(side: VCenterSide, vc: VCenter, name: str, *, disk: bool = False, properties: dict[str, str] | None = None, **changes: Any) -> Import:
+def wish(
+    side: VCenterSide,
+    vc: VCenter,
+    name: str,
+    *,
+    disk: bool = False,
+    properties: dict[str, str] | None = None,
+    **changes: Any,
+) -> Import:
     """What an import of this name needs; `disk`: with something to upload."""
     inventory = vc.inventory.read()
     host, cluster = inventory.host(side.host), inventory.cluster(side.cluster)
-    datastore, network, folder = inventory.datastore(side.datastore), inventory.network(side.network), inventory.folder("", "DC0")
+    datastore, network, folder = (
+        inventory.datastore(side.datastore),
+        inventory.network(side.network),
+        inventory.folder("", "DC0"),
+    )
     assert host and cluster and datastore and network and folder
     disks = (Disk("disk1.vmdk", len(DATA), GIB),) if disk else ()
     text = descriptor(Appliance(name, "Server", "1-1", disks, ("Network 1",)))
     given: dict[str, Any] = {
-        "name": name, "descriptor": text, "networks": {"Network 1": network.moid}, "properties": {**REQUIRED, **(properties or {})},
-        "folder": folder.moid, "pool": cluster.pool, "host": host.moid, "datastore": datastore.moid,
-        "files": {"disk1.vmdk": len(DATA)} if disk else {}, "open": lambda _: io.BytesIO(DATA),
-        "hardware": Hardware(cpus=2, memory=4 * GIB, extra={MARK: f"mark of {name}"}, instance_uuid=str(uuid.uuid5(uuid.NAMESPACE_DNS, name))),
+        "name": name,
+        "descriptor": text,
+        "networks": {"Network 1": network.moid},
+        "properties": {**REQUIRED, **(properties or {})},
+        "folder": folder.moid,
+        "pool": cluster.pool,
+        "host": host.moid,
+        "datastore": datastore.moid,
+        "files": {"disk1.vmdk": len(DATA)} if disk else {},
+        "open": lambda _: io.BytesIO(DATA),
+        "hardware": Hardware(
+            cpus=2,
+            memory=4 * GIB,
+            extra={MARK: f"mark of {name}"},
+            instance_uuid=str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+        ),
     }
     return Import(**{**given, **changes})
 

@@ -1,4 +1,6 @@
-"""--backend, --record; who lacks what is counted and printed; what each side did is written down by script/record."""
+"""--backend, --record; who lacks what is counted and printed; what each side did is written down by
+script/record.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,34 @@ SIDE = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--backend", default="", help="tests/contract runs on: sandbox, cassette, live, or several with commas (default: sandbox,cassette)")
-    parser.addoption("--record", action="store_true", help="write cassettes and results.json anew; with --backend=sandbox,live and one worker")
+    parser.addoption(
+        "--backend",
+        default="",
+        help=(
+            "tests/contract runs on: sandbox, cassette, live, or several with commas (default: "
+            "sandbox,cassette)"
+        ),
+    )
+    parser.addoption(
+        "--record",
+        action="store_true",
+        help="write cassettes and results.json anew; with --backend=sandbox,live and one worker",
+    )
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "call(names, case): a contract test: the calls that it is about")
-    config.addinivalue_line("markers", "lacks(who, what, run): a side that can't do what a contract test asks for")
+    config.addinivalue_line(
+        "markers", "lacks(who, what, run): a side that can't do what a contract test asks for"
+    )
     config.stash[LACKING], config.stash[TOLD] = set(), {}
     if unknown := set(modes(config)) - set(MODES):
         raise pytest.UsageError(f"--backend: {', '.join(unknown)} is none of {', '.join(MODES)}")
-    if "live" in config.getoption("--backend").split(",") and not config.option.collectonly and not hasattr(config, "workerinput"):
+    if (
+        "live" in config.getoption("--backend").split(",")
+        and not config.option.collectonly
+        and not hasattr(config, "workerinput")
+    ):
         try:
             find()
         except NotUp as error:  # said once, not by each of hundreds of tests
@@ -43,7 +62,11 @@ def pytest_configure(config: Any) -> None:
 def modes(config: Any) -> list[str]:
     """What --backend says; live by default too where --peers is given."""
     given = config.getoption("--backend")
-    return given.split(",") if given else ["sandbox", "cassette", *(["live"] if config.getoption("--peers") else [])]
+    return (
+        given.split(",")
+        if given
+        else ["sandbox", "cassette", *(["live"] if config.getoption("--peers") else [])]
+    )
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
@@ -56,14 +79,26 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     out = []
     for item in items:
         mode = item.callspec.params.get("mode", "") if hasattr(item, "callspec") else ""
-        peer = "sandbox" if mode == "sandbox" else "kube-apiserver" if "kubernetes" in item.fixturenames else "vcsim"
+        peer = (
+            "sandbox"
+            if mode == "sandbox"
+            else "kube-apiserver"
+            if "kubernetes" in item.fixturenames
+            else "vcsim"
+        )
         if mode and (about := item.get_closest_marker("call")):
             missing = {mark.args[0]: mark.args[1] for mark in item.iter_markers("lacks")}
-            config.stash[TOLD].setdefault(name_of(item), {})["about"] = {"calls": list(about.args[0]), "case": about.kwargs["case"], "lacks": missing}
+            config.stash[TOLD].setdefault(name_of(item), {})["about"] = {
+                "calls": list(about.args[0]),
+                "case": about.kwargs["case"],
+                "lacks": missing,
+            }
         for mark in item.iter_markers("lacks") if mode else ():
             who, what = mark.args
             config.stash[LACKING].add(f"{who}: {what}")
-            if (who == "cassettes" and mode == "cassette") or (who == peer and (mode == "cassette" or not mark.kwargs["run"])):
+            if (who == "cassettes" and mode == "cassette") or (
+                who == peer and (mode == "cassette" or not mark.kwargs["run"])
+            ):
                 out.append(item)
             elif who == peer:
                 item.stash[LACK] = f"{who} lacks: {what}"
@@ -80,25 +115,41 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
         _must_fail(item.stash[LACK], report, call.excinfo)
     if mark and report.when == "call" and ACCOUNT in item.stash:
         side, account = item.stash[SIDE], item.stash[ACCOUNT]
-        outcome = "passed" if report.passed and not hasattr(report, "wasxfail") else "lacks" if report.skipped else "failed"
+        outcome = (
+            "passed"
+            if report.passed and not hasattr(report, "wasxfail")
+            else "lacks"
+            if report.skipped
+            else "failed"
+        )
         told = {"said": account.said, "requests": sorted(side.requests())}
         if outcome == "passed":
             _compare(item, side.peer, told, report)
-        item.config.stash[TOLD][name_of(item)][side.peer] = {"outcome": outcome, **(told if outcome == "passed" else {})}
+        item.config.stash[TOLD][name_of(item)][side.peer] = {
+            "outcome": outcome,
+            **(told if outcome == "passed" else {}),
+        }
     return report
 
 
 def _must_fail(why: str, report: Any, failed: Any) -> None:
     """Reported as an expected failure; what no longer fails is a failure: then the side lacks it no more."""
     if failed is None:
-        report.outcome, report.longrepr = "failed", f"{why}: it passes, so take the mark away and run script/record"
+        report.outcome, report.longrepr = (
+            "failed",
+            f"{why}: it passes, so take the mark away and run script/record",
+        )
     elif failed.errisinstance((AssertionError, BfinfraError, pytest.fail.Exception, KeyError)):
         report.outcome, report.wasxfail = "skipped", why
 
 
 def name_of(item: Any) -> str:
     """Test function with its parameters other than the mode."""
-    words = [word for word in getattr(item, "callspec", None).id.split("-") if word not in MODES] if hasattr(item, "callspec") else []
+    words = (
+        [word for word in getattr(item, "callspec", None).id.split("-") if word not in MODES]
+        if hasattr(item, "callspec")
+        else []
+    )
     return f"{item.path.stem}.{item.originalname}" + (f"[{'-'.join(words)}]" if words else "")
 
 
@@ -106,9 +157,15 @@ def _compare(item: Any, peer: str, told: dict[str, Any], report: Any) -> None:
     """A side that does something else than the table says makes the table a lie."""
     all_known = stored().get(name_of(item), {})
     known, about = all_known.get(peer, {}), item.config.stash[TOLD][name_of(item)]["about"]
-    if not item.config.getoption("--record") and (known.get("said"), all_known.get("about")) != (told["said"], about):
+    if not item.config.getoption("--record") and (known.get("said"), all_known.get("about")) != (
+        told["said"],
+        about,
+    ):
         report.outcome = "failed"
-        report.longrepr = f"{peer} did {told['said']}, docs/sandbox.md was made from {known.get('said')}; if that is right: script/record"
+        report.longrepr = (
+            f"{peer} did {told['said']}, docs/sandbox.md was made from {known.get('said')}; if that is "
+            "right: script/record"
+        )
 
 
 def stored() -> dict[str, Any]:
@@ -139,4 +196,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
         for line in lacking:
             terminalreporter.write_line(f"contract: {line}")
     elif lacking:
-        terminalreporter.write_line(f"contract: {len(lacking)} things that a side lacks were asked of the others only; docs/flaws.md names them")
+        terminalreporter.write_line(
+            f"contract: {len(lacking)} things that a side lacks were asked of the others only; "
+            "docs/flaws.md names them"
+        )

@@ -1,4 +1,6 @@
-"""What the backends can send, read off their sources: SOAP methods, REST and other paths, verbs of Kubernetes."""
+"""What the backends can send, read off their sources: SOAP methods, REST and other paths, verbs of
+Kubernetes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from pyVmomi.VmomiSupport import GetWsdlMethod
 from bfinfra.backends import writes
 
 BACKENDS = Path(__file__).parents[2] / "bfinfra/backends"
-VERBS = {"get": "GET", "post": "POST", "patch": "PATCH", "put": "PUT", "delete": "DELETE", "bytes": "GET", "_list": "GET", "_object": "GET"}
+VERBS = {
+    "get": "GET",
+    "post": "POST",
+    "patch": "PATCH",
+    "put": "PUT",
+    "delete": "DELETE",
+    "bytes": "GET",
+    "_list": "GET",
+    "_object": "GET",
+}
 """Of the REST client and of plain HTTP, and what stands on them in namespaces.py."""
 POLICIES = "vcenter/policies.py"
 NO_PATH = {"/sdk"}
@@ -23,7 +34,12 @@ NO_PATH = {"/sdk"}
 
 def asked() -> set[str]:
     """What the suite asked of the sandbox, by name."""
-    return {request for each in table.results().values() if each.get("sandbox", {}).get("outcome") == "passed" for request in each["sandbox"]["requests"]}
+    return {
+        request
+        for each in table.results().values()
+        if each.get("sandbox", {}).get("outcome") == "passed"
+        for request in each["sandbox"]["requests"]
+    }
 
 
 def noting(seen: set[str]) -> type[httpx2.BaseTransport]:
@@ -44,36 +60,53 @@ def noting(seen: set[str]) -> type[httpx2.BaseTransport]:
 
 
 def soap_methods() -> set[str]:
-    """Every vSphere method that is called, or named to be called, in backends/vcenter; those of storage policies (`PbmCreate`) in its policies.py alone."""
+    """Every vSphere method that is called, or named to be called, in backends/vcenter; those of storage
+    policies (`PbmCreate`) in its policies.py alone.
+    """
     policies = {f"Pbm{word}" for word in _words([ast.parse((BACKENDS / POLICIES).read_text())])}
-    return {word for word in _words(_trees("vcenter")) if _is_method(word)} | {word for word in policies if _is_method(word, "urn:pbm")}
+    return {word for word in _words(_trees("vcenter")) if _is_method(word)} | {
+        word for word in policies if _is_method(word, "urn:pbm")
+    }
 
 
 def _words(trees: Iterable[ast.Module]) -> set[str]:
     words = {
         node.attr if isinstance(node, ast.Attribute) else node.value
-        for tree in trees for node in ast.walk(tree)
+        for tree in trees
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     }
     return {word for word in words if word.isidentifier() and word[0].isupper()}
 
 
 def paths() -> set[str]:
-    """`GET /api/…` of every call whose path is a text, a constant, or a text made of both; ids and names as `plain` writes them."""
+    """`GET /api/…` of every call whose path is a text, a constant, or a text made of both; ids and names as
+    `plain` writes them.
+    """
     return {plain(f"{verb} {path}") for verb, path in _calls() if path.partition("?")[0] not in NO_PATH}
 
 
 def kubernetes_verbs() -> set[str]:
     """What is asked of lightkube: list, get, create …"""
     return {
-        node.attr for tree in _trees("kubernetes") for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "objects"
+        node.attr
+        for tree in _trees("kubernetes")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "objects"
     }
 
 
 def _calls() -> Iterator[tuple[str, str]]:
     for tree in _trees(""):
-        known = {t.id: n.value.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant) for t in n.targets if isinstance(t, ast.Name)}
+        known = {
+            t.id: n.value.value
+            for n in tree.body
+            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
+            for t in n.targets
+            if isinstance(t, ast.Name)
+        }
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
                 continue
@@ -92,7 +125,10 @@ def _text(node: ast.expr, known: dict[str, object]) -> str:
     if isinstance(node, ast.Name):
         return str(known.get(node.id, ""))
     if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part.value, known) or "x" if isinstance(part, ast.FormattedValue) else _text(part, known) for part in node.values)
+        return "".join(
+            _text(part.value, known) or "x" if isinstance(part, ast.FormattedValue) else _text(part, known)
+            for part in node.values
+        )
     return ""
 
 

@@ -1,4 +1,6 @@
-"""The sides that a contract test runs on: the sandbox, a live peer, a peer's cassette. Same calls, same assertions."""
+"""The sides that a contract test runs on: the sandbox, a live peer, a peer's cassette. Same calls, same
+assertions.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ FAULTS = {"NotAuthenticated": 1, "NoPermission": 2, "InvalidArgument": 3, "Manag
 
 @dataclass
 class Side:
-    """`peer`: sandbox, vcsim or kube-apiserver; `mode`: sandbox, live or cassette. Every seam made here is counted and closed."""
+    """`peer`: sandbox, vcsim or kube-apiserver; `mode`: sandbox, live or cassette. Every seam made here is
+    counted and closed.
+    """
 
     peer: str
     mode: str
@@ -91,7 +95,9 @@ class VCenterSide(Side):
 
     def open(self, user: str = USER, password: str = "", site: str = "", **settings: Any) -> VCenter:
         env = {"GOVC_USERNAME": user, "GOVC_PASSWORD": password or self.passwords.get(user, HIDDEN)}
-        made = VCenter(VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env, site)
+        made = VCenter(
+            VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env, site
+        )
         self.closing.append(made.close)
         return made
 
@@ -121,7 +127,9 @@ class VCenterSide(Side):
 
 @dataclass
 class KubernetesSide(Side):
-    """A Kubernetes API; `configs`: kubeconfigs of its administrator and of somebody without rights; `own`: a suffix for names."""
+    """A Kubernetes API; `configs`: kubeconfigs of its administrator and of somebody without rights; `own`: a
+    suffix for names.
+    """
 
     configs: dict[str, Any] = field(default_factory=dict, repr=False)
     own: str = ""
@@ -138,9 +146,13 @@ class KubernetesSide(Side):
         return clusters.at(Endpoint(kubeconfig=Secret("env", "K", Sources(env={"K": json.dumps(config)}))))
 
     def forget_pages(self) -> None:
-        """From now on the second page of each list is too old. etcd forgets its first revisions; nobody else misses them."""
+        """From now on the second page of each list is too old. etcd forgets its first revisions; nobody else
+        misses them.
+        """
         if self.world:
-            self.world.faults({"door": "kubernetes", "method": "GET *", "nth": 2, "times": 99, "do": {"status": 410}})
+            self.world.faults(
+                {"door": "kubernetes", "method": "GET *", "nth": 2, "times": 99, "do": {"status": 410}}
+            )
         if self.etcd:
             body = json.dumps({"revision": str(COMPACTED)}).encode()
             with contextlib.suppress(urllib.error.HTTPError):  # it has forgotten more already
@@ -166,7 +178,9 @@ class _Aged(httpx2.BaseTransport):
         token = request.url.params.get("continue")
         if token and self._side._aging:
             old = request.url.copy_set_param("continue", _old(token))
-            request = httpx2.Request(request.method, old, headers=request.headers, extensions=request.extensions)  # a cassette keeps the one that was sent
+            request = httpx2.Request(
+                request.method, old, headers=request.headers, extensions=request.extensions
+            )  # a cassette keeps the one that was sent
         return self._inner.handle_request(request)
 
     def close(self) -> None:
@@ -174,14 +188,28 @@ class _Aged(httpx2.BaseTransport):
 
 
 def _old(token: str) -> str:
-    """The same place in the list as of etcd's first revisions. Source: k8s.io/apiserver, pkg/storage/continue.go."""
+    """The same place in the list as of etcd's first revisions. Source: k8s.io/apiserver,
+    pkg/storage/continue.go.
+    """
     place = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-    return base64.urlsafe_b64encode(json.dumps({**place, "rv": COMPACTED // 4}, separators=(",", ":")).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps({**place, "rv": COMPACTED // 4}, separators=(",", ":")).encode())
+        .decode()
+        .rstrip("=")
+    )
 
 
 def sandbox_vcenter(world: Running) -> VCenterSide:
     passwords = {USER: world.env["VCENTER_PASSWORD"], READER: world.env["READER_PASSWORD"]}
-    return VCenterSide("sandbox", "sandbox", world.lookup, server="vc.contract.test", trust=Trust(ca_pem=world.ca_file.read_text()), passwords=passwords, world=world)
+    return VCenterSide(
+        "sandbox",
+        "sandbox",
+        world.lookup,
+        server="vc.contract.test",
+        trust=Trust(ca_pem=world.ca_file.read_text()),
+        passwords=passwords,
+        world=world,
+    )
 
 
 def sandbox_kubernetes(world: Running) -> KubernetesSide:
@@ -194,29 +222,65 @@ def live_vcsim(peers: Peers) -> VCenterSide:
     pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))).hexdigest()
 
     def control(path: str, body: Any) -> None:
-        request = urllib.request.Request(f"https://{peers.vcsim}/_ctl/{path}", json.dumps(body).encode(), {"content-type": "application/json"})
+        request = urllib.request.Request(
+            f"https://{peers.vcsim}/_ctl/{path}",
+            json.dumps(body).encode(),
+            {"content-type": "application/json"},
+        )
         free = ssl.create_default_context()
         free.check_hostname, free.verify_mode = False, ssl.CERT_NONE
-        urllib.request.build_opener(urllib.request.HTTPSHandler(context=free)).open(request, timeout=10).close()
+        urllib.request.build_opener(urllib.request.HTTPSHandler(context=free)).open(
+            request, timeout=10
+        ).close()
 
-    return VCenterSide(VCSIM, "live", server=peers.vcsim, trust=Trust(sha256=pin), passwords={USER: peers.password}, control=control)
+    return VCenterSide(
+        VCSIM,
+        "live",
+        server=peers.vcsim,
+        trust=Trust(sha256=pin),
+        passwords={USER: peers.password},
+        control=control,
+    )
 
 
 def live_kubernetes(peers: Peers, own: str) -> KubernetesSide:
-    configs = {who: yaml.safe_load((peers.kubeconfig.parent / f"{file}.kubeconfig").read_text()) for who, file in {"admin": "token", "nobody": "nobody"}.items()}
-    made = KubernetesSide(KUBE, "live", configs=configs, own=own, etcd=(peers.kubeconfig.parent / "etcd.url").read_text().strip())
+    configs = {
+        who: yaml.safe_load((peers.kubeconfig.parent / f"{file}.kubeconfig").read_text())
+        for who, file in {"admin": "token", "nobody": "nobody"}.items()
+    }
+    made = KubernetesSide(
+        KUBE,
+        "live",
+        configs=configs,
+        own=own,
+        etcd=(peers.kubeconfig.parent / "etcd.url").read_text().strip(),
+    )
     made.fillings = (made.aged,)
     return made
 
 
 def taped_vcsim(tape: Tape) -> VCenterSide:
-    return VCenterSide(VCSIM, "cassette", fillings=(tape.filling,), server="vcsim.test", trust=Trust(sha256="0" * 64))
+    return VCenterSide(
+        VCSIM, "cassette", fillings=(tape.filling,), server="vcsim.test", trust=Trust(sha256="0" * 64)
+    )
 
 
 def taped_kubernetes(tape: Tape) -> KubernetesSide:
-    config = {"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://kubernetes.test:6443"}}],
-              "users": [{"name": "u", "user": {"token": HIDDEN}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}
-    return KubernetesSide(KUBE, "cassette", fillings=(tape.filling,), configs=dict.fromkeys(("admin", "nobody"), config), own=tape.note("own"))
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "https://kubernetes.test:6443"}}],
+        "users": [{"name": "u", "user": {"token": HIDDEN}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }
+    return KubernetesSide(
+        KUBE,
+        "cassette",
+        fillings=(tape.filling,),
+        configs=dict.fromkeys(("admin", "nobody"), config),
+        own=tape.note("own"),
+    )
 
 
 def api_address(config: dict[str, Any]) -> str:
@@ -225,15 +289,27 @@ def api_address(config: dict[str, Any]) -> str:
 
 
 PLAIN = (
-    (r"/nfc/.*", "/nfc/{lease}/{file}"), (r"/cls/data/.*", "/cls/data/{session}/{file}"), (r"((?:ovf/library-item|vm-template/library-items))/.+", r"\1/{id}"),
-    (r"(content/library/item/update-session)/[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item/update-session)/[^/]+$", r"\1/{id}"),
-    (r"(content/library/item)/(?!update-session)[^/]+/file$", r"\1/{id}/file"), (r"(content/library/item)/(?!update-session)[^/]+$", r"\1/{id}"),
-    (r"(namespaces/instances|virtual-machine-classes|namespace-management/clusters|content/(?:local-|subscribed-)?library(?!/item))/.+", r"\1/{id}"),
-    (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"), (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),
-    (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"), (r"^(\w+) /apis/[\w.-]+$", r"\1 versions of a group"), (r"namespaces/[^/]+/pods/[^/]+/log", "pods/{name}/log"),
+    (r"/nfc/.*", "/nfc/{lease}/{file}"),
+    (r"/cls/data/.*", "/cls/data/{session}/{file}"),
+    (r"((?:ovf/library-item|vm-template/library-items))/.+", r"\1/{id}"),
+    (r"(content/library/item/update-session)/[^/]+/file$", r"\1/{id}/file"),
+    (r"(content/library/item/update-session)/[^/]+$", r"\1/{id}"),
+    (r"(content/library/item)/(?!update-session)[^/]+/file$", r"\1/{id}/file"),
+    (r"(content/library/item)/(?!update-session)[^/]+$", r"\1/{id}"),
+    (
+        r"(namespaces/instances|virtual-machine-classes|namespace-management/clusters|content/(?:local-|subscribed-)?library(?!/item))/.+",
+        r"\1/{id}",
+    ),
+    (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"),
+    (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),
+    (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"),
+    (r"^(\w+) /apis/[\w.-]+$", r"\1 versions of a group"),
+    (r"namespaces/[^/]+/pods/[^/]+/log", "pods/{name}/log"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+/status$", r"\1/{name}/status"),
-    (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+$", r"\1/{name}"), (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)$", r"\1"),
-    (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)/[^/]+$", r"\1/{name}"), (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)$", r"\1"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+$", r"\1/{name}"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)$", r"\1"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)/[^/]+$", r"\1/{name}"),
+    (r"/apis?/(?:v1|[\w.-]+/v\w+)/(\w+)$", r"\1"),
 )
 
 

@@ -1,4 +1,6 @@
-"""From what script/record wrote down to the tables in docs/sandbox.md and docs/flaws.md: `python tests/contract/table.py` writes them."""
+"""From what script/record wrote down to the tables in docs/sandbox.md and docs/flaws.md: `python
+tests/contract/table.py` writes them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def sandbox_page(results: Results) -> str:
     """The two tables, and the requests that each side was asked."""
     parts = [
         f"{_count(results)}\n",
-        _table("vCenter: SOAP and REST", "vcsim", results), _table("Kubernetes", "kube-apiserver", results), _requests(results),
+        _table("vCenter: SOAP and REST", "vcsim", results),
+        _table("Kubernetes", "kube-apiserver", results),
+        _requests(results),
     ]
     return "\n".join(parts)
 
@@ -37,8 +41,11 @@ def _count(results: Results) -> str:
     rows = [(each, _peer(each, name)) for name, each in results.items()]
     both = [(each, peer) for each, peer in rows if _passed(each, "sandbox") and _passed(each, peer)]
     same = sum(each["sandbox"]["said"] == each[peer]["said"] for each, peer in both)
-    return (f"{len(rows)} cases: {same} in which the sandbox and the peer do the same, {len(both) - same} in which both do what is asked and each in a way of its own, "
-            f"{len(rows) - len(both)} in which one of them can't.")
+    return (
+        f"{len(rows)} cases: {same} in which the sandbox and the peer do the same, {len(both) - same} "
+        "in which both do what is asked and each in a way of its own, "
+        f"{len(rows) - len(both)} in which one of them can't."
+    )
 
 
 def _passed(each: Any, side: str) -> bool:
@@ -51,7 +58,19 @@ def _table(title: str, peer: str, results: Results) -> str:
     for each in sorted(rows, key=lambda each: (each["about"]["calls"][0], each["about"]["case"])):
         about = each["about"]
         sandbox, other = _says(each, "sandbox"), _says(each, peer)
-        lines.append("| " + " | ".join((", ".join(f"`{c}`" for c in about["calls"]), about["case"], sandbox, other, "same" if sandbox == other else "**differs**")) + " |")
+        lines.append(
+            "| "
+            + " | ".join(
+                (
+                    ", ".join(f"`{c}`" for c in about["calls"]),
+                    about["case"],
+                    sandbox,
+                    other,
+                    "same" if sandbox == other else "**differs**",
+                )
+            )
+            + " |"
+        )
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
@@ -65,11 +84,21 @@ def _says(each: Any, side: str) -> str:
 
 
 def _requests(results: Results) -> str:
-    lines = ["### Requests\n", "Each request that bfinfra sends in these cases, and who answered it as the case wants.\n", "| request | sandbox | peer |", "|---|---|---|"]
-    by = {side: {r for each in results.values() if _passed(each, side) for r in each[side]["requests"]} for side in ("sandbox", "vcsim", "kube-apiserver")}
+    lines = [
+        "### Requests\n",
+        "Each request that bfinfra sends in these cases, and who answered it as the case wants.\n",
+        "| request | sandbox | peer |",
+        "|---|---|---|",
+    ]
+    by = {
+        side: {r for each in results.values() if _passed(each, side) for r in each[side]["requests"]}
+        for side in ("sandbox", "vcsim", "kube-apiserver")
+    }
     for request in sorted(set().union(*by.values()), key=lambda name: (" " in name, name)):
         who = [side for side in PEERS if request in by[side]]
-        lines.append(f"| `{request}` | {'yes' if request in by['sandbox'] else '–'} | {', '.join(who) or '–'} |")
+        lines.append(
+            f"| `{request}` | {'yes' if request in by['sandbox'] else '–'} | {', '.join(who) or '–'} |"
+        )
     return "\n".join(lines) + "\n"
 
 

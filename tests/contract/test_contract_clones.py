@@ -17,8 +17,23 @@ def test_a_clone_has_what_it_was_given(vcenter: VCenterSide, account: Account) -
     (source,) = vc.machines.read([moid], [MARK])
     network = vc.inventory.read().network(vcenter.network)
     assert network
-    hardware = Hardware(cpus=4, memory=8 * GIB, extra={MARK: "mark of clone"}, drop=tuple(nic.key for nic in source.nics), add_nics=(network.moid,), add_disks=(NewDisk("scsi0:1", GIB),))
-    wanted = Clone(source=moid, name="clone", folder=source.folder, pool=source.pool, host=source.host, datastore=min(source.datastores), hardware=hardware)
+    hardware = Hardware(
+        cpus=4,
+        memory=8 * GIB,
+        extra={MARK: "mark of clone"},
+        drop=tuple(nic.key for nic in source.nics),
+        add_nics=(network.moid,),
+        add_disks=(NewDisk("scsi0:1", GIB),),
+    )
+    wanted = Clone(
+        source=moid,
+        name="clone",
+        folder=source.folder,
+        pool=source.pool,
+        host=source.host,
+        datastore=min(source.datastores),
+        hardware=hardware,
+    )
     vc.machines.clone(wanted)
     (found,) = [b for b in vc.machines.survey(MARK) if b.name == "clone"]
     vcenter.closing.append(lambda: vc.machines.destroy(found.moid))

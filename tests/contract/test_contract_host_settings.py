@@ -26,7 +26,9 @@ def test_notes_are_found_by_how_they_begin(vcenter: VCenterSide) -> None:
     moid = host(vcenter, client)
     client.hosts.set_attribute(moid, f"{PREFIX}x", "1")
     found = client.host_settings.noted(PREFIX, everyone=False)
-    assert {name: dict(each.notes) for name, each in found.items() if each.notes} == {vcenter.host: {f"{PREFIX}x": "1"}}
+    assert {name: dict(each.notes) for name, each in found.items() if each.notes} == {
+        vcenter.host: {f"{PREFIX}x": "1"}
+    }
     client.hosts.drop_attribute(moid, f"{PREFIX}x")
 
 
@@ -60,7 +62,11 @@ def test_an_option_is_set(vcenter: VCenterSide) -> None:
         assert str(client.host_settings.options([moid], [OPTION])[moid][OPTION]) == value
 
 
-@call("host_settings.set_ruleset", "host_settings.rulesets", case="a rule set is switched, and one that isn't there")
+@call(
+    "host_settings.set_ruleset",
+    "host_settings.rulesets",
+    case="a rule set is switched, and one that isn't there",
+)
 @lacks("vcsim: a host's configuration doesn't show its firewall")
 def test_a_rule_set_is_switched(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
@@ -72,13 +78,22 @@ def test_a_rule_set_is_switched(vcenter: VCenterSide, account: Account) -> None:
         client.host_settings.set_ruleset(moid, "nothing", on=True)
 
 
-@call("host_settings.add_vmk", "host_settings.change_vmk", "host_settings.remove_vmk", "host_settings.vmks", case="the life of a VMkernel adapter")
+@call(
+    "host_settings.add_vmk",
+    "host_settings.change_vmk",
+    "host_settings.remove_vmk",
+    "host_settings.vmks",
+    case="the life of a VMkernel adapter",
+)
 @lacks("vcsim: VMkernel adapters can't be made")
 def test_the_life_of_a_vmkernel_adapter(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
     around = client.switches.read(around=True)
     moid = around.hosts[vcenter.host]
-    client.switches.create(next(iter(around.folders.values())), SwitchPlan("vmk", "", 9000, ("Uplink 1",), hosts={moid: ("vmnic1",)}, joining=frozenset({moid})))
+    client.switches.create(
+        next(iter(around.folders.values())),
+        SwitchPlan("vmk", "", 9000, ("Uplink 1",), hosts={moid: ("vmnic1",)}, joining=frozenset({moid})),
+    )
     switch = next(each for each in client.switches.read(around=False).switches if each.name == "vmk")
     client.switches.create_group(switch.moid, GroupPlan("vmk-net", "", 0, 8))
     group = next(each for each in client.switches.read(around=False).groups if each.name == "vmk-net")

@@ -22,11 +22,29 @@ UPLOADS = "cassettes: uploads stay out of them"
 @call("imports.run", case="without disks: specification, lease, end")
 def test_an_import_carries_its_mark_and_hardware(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    moid = imported(vcenter, vc, "plain", surplus=frozenset({0}), hardware=Hardware(cpus=2, memory=8 << 30, reserve=True, firmware="efi", extra={MARK: "m"}))
+    moid = imported(
+        vcenter,
+        vc,
+        "plain",
+        surplus=frozenset({0}),
+        hardware=Hardware(cpus=2, memory=8 << 30, reserve=True, firmware="efi", extra={MARK: "m"}),
+    )
     (found,) = vc.machines.read([moid], [MARK])
-    assert (found.extra, found.cpus, found.memory, found.reserved, found.firmware, found.nics) == ({MARK: "m"}, 2, 8 << 30, True, "efi", ())
+    assert (found.extra, found.cpus, found.memory, found.reserved, found.firmware, found.nics) == (
+        {MARK: "m"},
+        2,
+        8 << 30,
+        True,
+        "efi",
+        (),
+    )
     names = vc.seam.tally.names
-    assert (names["CreateImportSpec"], names["ImportVApp"], names["HttpNfcLeaseComplete"], names["HttpNfcLeaseAbort"]) == (1, 1, 1, 0)
+    assert (
+        names["CreateImportSpec"],
+        names["ImportVApp"],
+        names["HttpNfcLeaseComplete"],
+        names["HttpNfcLeaseAbort"],
+    ) == (1, 1, 1, 0)
 
 
 @call("imports.run", case="with a disk: the mark is there before the first byte")
@@ -52,7 +70,9 @@ def test_a_name_that_is_taken(vcenter: VCenterSide, account: Account) -> None:
     imported(vcenter, vc, "taken", disk=True)
     with account.refused(Exists):
         vc.imports.run(wish(vcenter, vc, "taken", disk=True), lambda *_: None)
-    assert vc.seam.tally.names["ImportVApp"] == 1  # what is refused leaves a folder on the datastore of some servers
+    assert (
+        vc.seam.tally.names["ImportVApp"] == 1
+    )  # what is refused leaves a folder on the datastore of some servers
 
 
 @call("imports.run", case="a required property is missing")
@@ -81,11 +101,19 @@ def test_what_is_no_ovf_is_refused(vcenter: VCenterSide, account: Account) -> No
 
 @pytest.mark.parametrize("what", ["pool", "folder"])
 @call("imports.run", case="a pool or folder that isn't there")
-@lacks("vcsim: an import into a pool or folder that isn't there makes it panic, and imports hang from then on", run=False)
+@lacks(
+    "vcsim: an import into a pool or folder that isn't there makes it panic, and imports hang from then on",
+    run=False,
+)
 def test_a_place_that_is_not_there_is_missing(what: str, vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Missing):
-        vc.imports.run(wish(vcenter, vc, "nowhere", **{what: {"pool": "resgroup-99999", "folder": "group-v99999"}[what]}), lambda *_: None)
+        vc.imports.run(
+            wish(
+                vcenter, vc, "nowhere", **{what: {"pool": "resgroup-99999", "folder": "group-v99999"}[what]}
+            ),
+            lambda *_: None,
+        )
 
 
 @call("imports.run", case="the upload breaks: the lease is given up, and nothing is left")
@@ -99,7 +127,9 @@ def test_a_broken_upload_leaves_nothing(vcenter: VCenterSide) -> None:
             raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        vc.imports.run(replace(wish(vcenter, vc, "broken", disk=True), open=lambda _: Broken()), lambda *_: None)
+        vc.imports.run(
+            replace(wish(vcenter, vc, "broken", disk=True), open=lambda _: Broken()), lambda *_: None
+        )
     assert vc.seam.tally.names["HttpNfcLeaseAbort"] == 1
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "broken"] == []
 
@@ -111,13 +141,22 @@ def test_a_short_upload_is_refused(vcenter: VCenterSide, account: Account) -> No
     vc = vcenter.open()
     short = make_vmdk(GIB, 100_000, "short")
     with account.refused(Rejected):
-        vc.imports.run(replace(wish(vcenter, vc, "short", disk=True), files={"disk1.vmdk": len(short)}, open=lambda _: io.BytesIO(short)), lambda *_: None)
+        vc.imports.run(
+            replace(
+                wish(vcenter, vc, "short", disk=True),
+                files={"disk1.vmdk": len(short)},
+                open=lambda _: io.BytesIO(short),
+            ),
+            lambda *_: None,
+        )
 
 
 @call("imports.run", case="nobody reports progress: the lease times out")
 @lacks(UPLOADS)
 @lacks("vcsim: leases never time out", run=False)
-def test_a_lease_that_nobody_keeps_alive_times_out(vcenter: VCenterSide, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_that_nobody_keeps_alive_times_out(
+    vcenter: VCenterSide, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vc = vcenter.open()
     monkeypatch.setattr(ovf.KeepAlive, "_beat", lambda _: None)
     over = threading.Event()
@@ -125,11 +164,15 @@ def test_a_lease_that_nobody_keeps_alive_times_out(vcenter: VCenterSide, account
     class Stalled(io.BytesIO):
         def read(self, size=-1):
             for moid in [b.moid for b in vc.machines.survey(MARK) if b.name == "stalled"]:
-                vc.tasks.watch(vc.machines._ref(moid), ("name",), lambda _: over.is_set(), "the lapse", limit=10)
+                vc.tasks.watch(
+                    vc.machines._ref(moid), ("name",), lambda _: over.is_set(), "the lapse", limit=10
+                )
             return super().read(size)
 
     with account.refused(Missing, Busy):
-        vc.imports.run(replace(wish(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled(DATA)), lambda *_: None)
+        vc.imports.run(
+            replace(wish(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled(DATA)), lambda *_: None
+        )
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "stalled"] == []
 
 

@@ -16,7 +16,9 @@ def test_the_inventory_is_read_in_one_call(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     found = vc.inventory.read()
     assert {c.name for c in found.clusters} == {vcenter.cluster, vcenter.supervisor}
-    assert sorted(h.name.upper().replace("-", "_") for h in found.hosts) == [f"DC0_C{c}_H{n}" for c in (0, 1) for n in range(3)]
+    assert sorted(h.name.upper().replace("-", "_") for h in found.hosts) == [
+        f"DC0_C{c}_H{n}" for c in (0, 1) for n in range(3)
+    ]
     assert all(h.connected and not h.maintenance for h in found.hosts)
     store = found.datastore(vcenter.datastore)
     assert store and store.accessible and 0 < store.free <= store.capacity and store.hosts
@@ -56,8 +58,14 @@ def test_clusters_say_what_they_have(vcenter: VCenterSide) -> None:
 def test_hosts_say_what_cards_they_have(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     (found,) = vc.hosts.read([host(vc, vcenter)], KEY)
-    cards = {d.address: (hex(d.vendor), hex(d.device), d.display, d.capable, d.enabled, d.active) for d in found.devices if d.vendor == 0x10DE}
-    assert cards == dict.fromkeys(("0000:17:00.0", "0000:28:00.0"), ("0x10de", "0x1db6", True, True, False, False))
+    cards = {
+        d.address: (hex(d.vendor), hex(d.device), d.display, d.capable, d.enabled, d.active)
+        for d in found.devices
+        if d.vendor == 0x10DE
+    }
+    assert cards == dict.fromkeys(
+        ("0000:17:00.0", "0000:28:00.0"), ("0x10de", "0x1db6", True, True, False, False)
+    )
     assert (found.name, found.connected, found.maintenance, found.holders) == (vcenter.host, True, False, ())
     assert found.boot and found.datastores and found.networks
 
@@ -77,7 +85,13 @@ def test_a_host_that_is_gone_is_left_out(vcenter: VCenterSide) -> None:
     assert vcenter.open().hosts.read(["host-99999"], KEY) == []
 
 
-@call("hosts.survey", "hosts.notes", "hosts.set_attribute", "hosts.drop_attribute", case="define, set, set again, drop with the last")
+@call(
+    "hosts.survey",
+    "hosts.notes",
+    "hosts.set_attribute",
+    "hosts.drop_attribute",
+    case="define, set, set again, drop with the last",
+)
 def test_a_host_keeps_notes(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid, other = host(vc, vcenter), host(vc, vcenter, "DC0_C0_H1")
@@ -96,7 +110,10 @@ def test_a_host_keeps_notes(vcenter: VCenterSide) -> None:
 
 
 @call("hosts.set_attribute", case="a host that isn't there")
-@lacks("vcsim: a note on a host that isn't there makes it panic, and custom attributes hang from then on", run=False)
+@lacks(
+    "vcsim: a note on a host that isn't there makes it panic, and custom attributes hang from then on",
+    run=False,
+)
 def test_a_note_on_a_host_that_is_not_there(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     try:
@@ -106,14 +123,24 @@ def test_a_note_on_a_host_that_is_not_there(vcenter: VCenterSide, account: Accou
         vc.hosts.drop_attribute("host-99999", NOTE)
 
 
-@call("hosts.set_passthrough", "hosts.enter_maintenance", "hosts.reboot", "hosts.exit_maintenance", "tasks.run", "tasks.watch", case="on, reboot, off, reboot")
+@call(
+    "hosts.set_passthrough",
+    "hosts.enter_maintenance",
+    "hosts.reboot",
+    "hosts.exit_maintenance",
+    "tasks.run",
+    "tasks.watch",
+    case="on, reboot, off, reboot",
+)
 def test_passthrough_takes_effect_with_a_reboot(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = host(vc, vcenter)
     for wanted in (True, False):
         vc.hosts.set_passthrough(moid, {"0000:17:00.0": wanted})
         (before,) = vc.hosts.read([moid], KEY)
-        assert {(d.enabled, d.active) for d in before.devices if d.address == "0000:17:00.0"} == {(wanted, not wanted)}
+        assert {(d.enabled, d.active) for d in before.devices if d.address == "0000:17:00.0"} == {
+            (wanted, not wanted)
+        }
         vc.hosts.enter_maintenance(moid)
         assert vc.hosts.read([moid], KEY)[0].maintenance
         vc.hosts.reboot(moid, before.boot)
@@ -121,7 +148,9 @@ def test_passthrough_takes_effect_with_a_reboot(vcenter: VCenterSide) -> None:
         vc.hosts.exit_maintenance(moid)
         (after,) = vc.hosts.read([moid], KEY)
         assert after.boot != before.boot
-        assert {(d.enabled, d.active) for d in after.devices if d.address == "0000:17:00.0"} == {(wanted, wanted)}
+        assert {(d.enabled, d.active) for d in after.devices if d.address == "0000:17:00.0"} == {
+            (wanted, wanted)
+        }
 
 
 @call("hosts.set_passthrough", case="a device that the host doesn't have")
@@ -162,7 +191,11 @@ def test_a_task_that_takes_too_long_is_busy(vcenter: VCenterSide, account: Accou
     assert vcenter.world, "no control over how long tasks take"
     vcenter.world.pace(30)
     try:
-        task = vc.session.write(lambda content: properties_host(content, moid).EnterMaintenanceMode_Task(timeout=60, evacuatePoweredOffVms=False))
+        task = vc.session.write(
+            lambda content: properties_host(content, moid).EnterMaintenanceMode_Task(
+                timeout=60, evacuatePoweredOffVms=False
+            )
+        )
         with account.refused(Busy):
             short(vc, task)
     finally:

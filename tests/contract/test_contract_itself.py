@@ -1,4 +1,6 @@
-"""The suite's own promises: every call is covered, the table is what was seen, cassettes hold no secrets and name their peer."""
+"""The suite's own promises: every call is covered, the table is what was seen, cassettes hold no secrets and
+name their peer.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +48,52 @@ from bfinfra.backends.vcenter import (
 
 ROOT = Path(__file__).parents[2]
 NOUNS = {
-    "inventory": inventory.Inventories, "capacity": capacity.Capacities, "client": client.VCenter, "grants": rights.Grants, "directory": directory.Directory, "hosts": hosts.Hosts, "machines": machines.Machines, "events": events.Events, "imports": ovf.Imports, "libraries": library.Libraries, "library_items": library_items.LibraryItems, "tasks": tasks.Tasks,
-    "session": session.SoapSession, "rest": rest.Rest, "namespaces": namespaces.Namespaces, "content": content.ContentLibraries,
-    "supervisors": supervisors.Supervisors, "registries": registries.Registries, "cluster_notes": cluster_notes.ClusterNotes, "policies": policies.StoragePolicies, "tagging": tagging.Tagging, "switches": switches.Switches, "host_settings": host_settings.HostSettings, "vm_classes": vm_classes.VmClasses, "cluster": Cluster, "clusters": Clusters,
+    "inventory": inventory.Inventories,
+    "capacity": capacity.Capacities,
+    "client": client.VCenter,
+    "grants": rights.Grants,
+    "directory": directory.Directory,
+    "hosts": hosts.Hosts,
+    "machines": machines.Machines,
+    "events": events.Events,
+    "imports": ovf.Imports,
+    "libraries": library.Libraries,
+    "library_items": library_items.LibraryItems,
+    "tasks": tasks.Tasks,
+    "session": session.SoapSession,
+    "rest": rest.Rest,
+    "namespaces": namespaces.Namespaces,
+    "content": content.ContentLibraries,
+    "supervisors": supervisors.Supervisors,
+    "registries": registries.Registries,
+    "cluster_notes": cluster_notes.ClusterNotes,
+    "policies": policies.StoragePolicies,
+    "tagging": tagging.Tagging,
+    "switches": switches.Switches,
+    "host_settings": host_settings.HostSettings,
+    "vm_classes": vm_classes.VmClasses,
+    "cluster": Cluster,
+    "clusters": Clusters,
 }
-NO_CALL = {"session.forget", "session.open", "client.close", "cluster.close", "clusters.close", "rest.headers"}
+NO_CALL = {
+    "session.forget",
+    "session.open",
+    "client.close",
+    "cluster.close",
+    "clusters.close",
+    "rest.headers",
+}
 """They send nothing, or no more than a login."""
 TAPES = sorted(CASSETTES.rglob("*.yaml"))
 
 
 def test_every_call_of_every_backend_is_covered() -> None:
-    public = {f"{noun}.{name}" for noun, cls in NOUNS.items() for name, value in vars(cls).items() if inspect.isfunction(value) and not name.startswith("_")}
+    public = {
+        f"{noun}.{name}"
+        for noun, cls in NOUNS.items()
+        for name, value in vars(cls).items()
+        if inspect.isfunction(value) and not name.startswith("_")
+    }
     covered = {call for each in table.results().values() for call in each["about"]["calls"]}
     assert public - NO_CALL - covered == set()
     assert covered - public == set()
@@ -65,7 +102,9 @@ def test_every_call_of_every_backend_is_covered() -> None:
 @pytest.mark.parametrize("page", table.pages(table.results()), ids=lambda page: page[0].stem)
 def test_the_table_is_what_was_seen(page: tuple[Path, str]) -> None:
     file, part = page
-    assert table.inserted(file.read_text(), part) == file.read_text(), "run script/record, or: python tests/contract/table.py"
+    assert table.inserted(file.read_text(), part) == file.read_text(), (
+        "run script/record, or: python tests/contract/table.py"
+    )
 
 
 def test_nobody_lacks_anything_without_being_named() -> None:
@@ -73,12 +112,18 @@ def test_nobody_lacks_anything_without_being_named() -> None:
     for name, each in table.results().items():
         peer = "kube-apiserver" if "kubernetes" in name or "definitions" in name else "vcsim"
         for side in ("sandbox", peer):
-            assert each.get(side, {}).get("outcome") == "passed" or side in each["about"]["lacks"], f"{side} in {name}"
+            assert each.get(side, {}).get("outcome") == "passed" or side in each["about"]["lacks"], (
+                f"{side} in {name}"
+            )
 
 
 def test_there_is_a_cassette_for_each_case_that_a_peer_passes() -> None:
-    wanted = {(peer, name) for name, each in table.results().items() for peer in ("vcsim", "kube-apiserver")
-              if each.get(peer, {}).get("outcome") == "passed" and set(each["about"]["lacks"]) <= {"sandbox"}}
+    wanted = {
+        (peer, name)
+        for name, each in table.results().items()
+        for peer in ("vcsim", "kube-apiserver")
+        if each.get(peer, {}).get("outcome") == "passed" and set(each["about"]["lacks"]) <= {"sandbox"}
+    }
     names = {re.sub(r"\W+", "-", name.removeprefix("test_contract_")).strip("-") for _, name in wanted}
     assert {tape.stem for tape in TAPES} == names
 
@@ -92,31 +137,71 @@ def test_a_cassette_holds_no_secret_and_names_its_peer(tape: Path) -> None:
     assert next(iter(found)) == "metadata"
     assert {"peer", "version", "recorded"} <= set(found["metadata"])
     assert tape.parent.name == f"{found['metadata']['peer']}-{found['metadata']['version']}"
-    kept = {name.lower() for each in found["interactions"] for part in ("request", "response") for name in each[part]["headers"]}
+    kept = {
+        name.lower()
+        for each in found["interactions"]
+        for part in ("request", "response")
+        for name in each[part]["headers"]
+    }
     assert kept <= {"accept", "content-type", "soapaction", "retry-after"}
     assert not re.search(r"127\.0\.0\.1:\d+", text), "an address of the run"
     assert len(text) < 1_000_000
 
 
 SECRETS = {
-    "soap": (b'<Login xmlns="urn:vim25"><userName>u</userName><password>pa&amp;ss-1</password></Login>', "text/xml"),
-    "property": (b"<propertyMapping><key>vcenter_password</key><value>pa&amp;ss-1</value></propertyMapping>", "text/xml"),
-    "token": (b'{"kind":"Secret","data":{"ca.crt":"cGEmc3MtMQ=="},"stringData":{"x":"pa&ss-1"}}', "application/json"),
+    "soap": (
+        b'<Login xmlns="urn:vim25"><userName>u</userName><password>pa&amp;ss-1</password></Login>',
+        "text/xml",
+    ),
+    "property": (
+        b"<propertyMapping><key>vcenter_password</key><value>pa&amp;ss-1</value></propertyMapping>",
+        "text/xml",
+    ),
+    "token": (
+        b'{"kind":"Secret","data":{"ca.crt":"cGEmc3MtMQ=="},"stringData":{"x":"pa&ss-1"}}',
+        "application/json",
+    ),
     "jwt": (b'{"session_id":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJl"}', "application/json"),
     "key": (b"-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIr\n-----END EC PRIVATE KEY-----\n", "text/plain"),
-    "list": (b'{"kind":"SecretList","items":[{"metadata":{"name":"s"},"data":{"a":"cGEmc3MtMQ=="}}]}', "application/json"),
-    "session": (b'<returnval type="ListView">session[52a1b2c3-aaaa-bbbb-cccc-0123456789ab]5d3f</returnval>', "text/xml"),
+    "list": (
+        b'{"kind":"SecretList","items":[{"metadata":{"name":"s"},"data":{"a":"cGEmc3MtMQ=="}}]}',
+        "application/json",
+    ),
+    "session": (
+        b'<returnval type="ListView">session[52a1b2c3-aaaa-bbbb-cccc-0123456789ab]5d3f</returnval>',
+        "text/xml",
+    ),
 }
-SECRET_WORDS = ("pa&ss-1", "pa&amp;ss-1", "cGEmc3MtMQ==", "eyJhbGciOiJIUzI1NiJ9", "MHcCAQEEIIr", "52a1b2c3", "cookie-4711", "id-4711", "bearer-4711")
+SECRET_WORDS = (
+    "pa&ss-1",
+    "pa&amp;ss-1",
+    "cGEmc3MtMQ==",
+    "eyJhbGciOiJIUzI1NiJ9",
+    "MHcCAQEEIIr",
+    "52a1b2c3",
+    "cookie-4711",
+    "id-4711",
+    "bearer-4711",
+)
 
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_what_is_recorded_is_scrubbed(name: str, tmp_path: Path) -> None:
     data, kind = SECRETS[name]
-    answer = {"content-type": kind, "set-cookie": "vmware_soap_session=cookie-4711", "vmware-api-session-id": "id-4711"}
-    inner = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=answer, content=request.content))
+    answer = {
+        "content-type": kind,
+        "set-cookie": "vmware_soap_session=cookie-4711",
+        "vmware-api-session-id": "id-4711",
+    }
+    inner = httpx2.MockTransport(
+        lambda request: httpx2.Response(200, headers=answer, content=request.content)
+    )
     tape = Tape(tmp_path / "t.yaml", Scrub({"127.0.0.1:4711": "peer.test"}, ("pa&ss-1",)), recording=True)
-    headers = {"Authorization": "Bearer bearer-4711", "Cookie": "vmware_soap_session=cookie-4711", "content-type": kind}
+    headers = {
+        "Authorization": "Bearer bearer-4711",
+        "Cookie": "vmware_soap_session=cookie-4711",
+        "content-type": kind,
+    }
     with httpx2.Client(transport=tape.filling(inner), base_url="https://127.0.0.1:4711") as client:
         assert client.post("/sdk", content=data, headers=headers).content == data
     tape.finish()
@@ -127,10 +212,20 @@ def test_what_is_recorded_is_scrubbed(name: str, tmp_path: Path) -> None:
     assert HIDDEN in text or "U0NSVUJCRUQ=" in text
 
 
-@pytest.mark.parametrize("planted", [
-    "  headers:\n    Authorization: Basic dTpw", "set-cookie: a=b", "<password>hunter2</password>", "vmware-api-session-id: x", "Bearer abcdefgh1234", "session[52a1]5d",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2ln", "-----BEGIN RSA PRIVATE KEY-----", "<propertyMapping><key>k</key><value>v</value></propertyMapping>",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "  headers:\n    Authorization: Basic dTpw",
+        "set-cookie: a=b",
+        "<password>hunter2</password>",
+        "vmware-api-session-id: x",
+        "Bearer abcdefgh1234",
+        "session[52a1]5d",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2ln",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "<propertyMapping><key>k</key><value>v</value></propertyMapping>",
+    ],
+)
 def test_a_planted_secret_is_found(planted: str) -> None:
     assert leaks(f"interactions:\n{planted}\n")
 
@@ -141,7 +236,9 @@ def test_a_secret_in_use_is_never_written(tmp_path: Path) -> None:
             return data
 
     tape = Tape(tmp_path / "t.yaml", Blind({}, ("hunter2",)), recording=True)
-    with httpx2.Client(transport=tape.filling(httpx2.MockTransport(lambda _: httpx2.Response(200, content=b"hunter2")))) as client:
+    with httpx2.Client(
+        transport=tape.filling(httpx2.MockTransport(lambda _: httpx2.Response(200, content=b"hunter2")))
+    ) as client:
         client.get("https://peer.test/x")
     with pytest.raises(AssertionError, match="1 secrets of this run"):
         tape.finish()
@@ -151,7 +248,9 @@ def test_a_secret_in_use_is_never_written(tmp_path: Path) -> None:
 def played(tmp_path: Path) -> Tape:
     tape = Tape(tmp_path / "t.yaml", Scrub({}), recording=True)
     count = iter(range(9))
-    with httpx2.Client(transport=tape.filling(httpx2.MockTransport(lambda _: httpx2.Response(200, json=next(count))))) as client:
+    with httpx2.Client(
+        transport=tape.filling(httpx2.MockTransport(lambda _: httpx2.Response(200, json=next(count))))
+    ) as client:
         for body in (b"one", b"one", b"two"):
             client.post("https://peer.test/sdk", content=body)
     tape.finish()
@@ -164,7 +263,9 @@ def silent(request: httpx2.Request) -> httpx2.Response:
 
 def test_answers_come_by_body_and_in_order_and_never_from_the_network(tmp_path: Path) -> None:
     tape = played(tmp_path)
-    with httpx2.Client(transport=tape.filling(httpx2.MockTransport(silent)), base_url="https://peer.test") as client:
+    with httpx2.Client(
+        transport=tape.filling(httpx2.MockTransport(silent)), base_url="https://peer.test"
+    ) as client:
         assert [client.post("/sdk", content=body).json() for body in (b"two", b"one", b"one")] == [2, 0, 1]
         tape.finish()
         with pytest.raises(NotOnTape, match="POST /sdk is not on the cassette"):
@@ -178,10 +279,17 @@ def test_a_cassette_that_is_not_played_to_its_end_fails(tmp_path: Path) -> None:
         played(tmp_path).finish()
 
 
-@pytest.mark.parametrize("path", ["/nfc/x/disk-0.vmdk", "/api/v1/pods?watch=true", "/api/v1/namespaces/n/pods/p/log?follow=true"])
+@pytest.mark.parametrize(
+    "path", ["/nfc/x/disk-0.vmdk", "/api/v1/pods?watch=true", "/api/v1/namespaces/n/pods/p/log?follow=true"]
+)
 def test_uploads_watches_and_followed_logs_stay_out(path: str, tmp_path: Path) -> None:
     tape = Tape(tmp_path / "t.yaml", Scrub({}), recording=True)
-    with httpx2.Client(transport=tape.filling(httpx2.MockTransport(silent)), base_url="https://peer.test") as client, pytest.raises(NotOnTape, match="stay out"):
+    with (
+        httpx2.Client(
+            transport=tape.filling(httpx2.MockTransport(silent)), base_url="https://peer.test"
+        ) as client,
+        pytest.raises(NotOnTape, match="stay out"),
+    ):
         client.get(path)
 
 

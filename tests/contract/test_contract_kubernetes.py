@@ -19,13 +19,22 @@ from bfinfra.model.mark import Mark
 
 
 def config(space, data, name="settings", **metadata):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space, **metadata}, "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": space, **metadata},
+        "data": data,
+    }
 
 
 def meddle(cluster, path, body):
     """A merge patch by another field manager."""
     headers = {"content-type": "application/merge-patch+json"}
-    cluster._do(lambda link: link.raw.patch(f"/api/v1/{path}", params={"fieldManager": "somebody"}, headers=headers, json=body))
+    cluster._do(
+        lambda link: link.raw.patch(
+            f"/api/v1/{path}", params={"fieldManager": "somebody"}, headers=headers, json=body
+        )
+    )
 
 
 @call("cluster.create", "cluster.get", case="what is created is read back whole")
@@ -34,7 +43,11 @@ def test_created_and_read(kubernetes: KubernetesSide, space: str) -> None:
     cluster.create(config(space, {"a": "1"}, annotations={"note": "x"}))
     found = cluster.get("v1", "ConfigMap", "settings", space)
     assert found
-    assert (found["data"], found["metadata"]["annotations"], found["metadata"]["managedFields"][0]["manager"]) == ({"a": "1"}, {"note": "x"}, "bfinfra")
+    assert (
+        found["data"],
+        found["metadata"]["annotations"],
+        found["metadata"]["managedFields"][0]["manager"],
+    ) == ({"a": "1"}, {"note": "x"}, "bfinfra")
 
 
 @call("cluster.create", case="the name is taken")
@@ -68,8 +81,15 @@ def test_a_namespace_that_goes_is_busy(kubernetes: KubernetesSide, space: str, a
 
 
 @call("cluster.create", case="a Secret whose value isn't base64: the value isn't told")
-def test_a_bad_secret_is_not_quoted(kubernetes: KubernetesSide, space: str, secret: str, account: Account) -> None:
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": space}, "data": {"password": f"!{secret}"}}
+def test_a_bad_secret_is_not_quoted(
+    kubernetes: KubernetesSide, space: str, secret: str, account: Account
+) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": space},
+        "data": {"password": f"!{secret}"},
+    }
     if kubernetes.mode == "cassette":
         body["data"] = {"password": "SCRUBBED"}
     with account.refused(Rejected) as failed:
@@ -80,7 +100,15 @@ def test_a_bad_secret_is_not_quoted(kubernetes: KubernetesSide, space: str, secr
 @call("cluster.create", "cluster.patch", case="an immutable Secret")
 def test_an_immutable_secret_stays(kubernetes: KubernetesSide, space: str, account: Account) -> None:
     cluster = kubernetes.open()
-    cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": space}, "immutable": True, "data": {"a": "MQ=="}})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "s", "namespace": space},
+            "immutable": True,
+            "data": {"a": "MQ=="},
+        }
+    )
     with account.refused(Rejected):
         cluster.patch("v1", "Secret", "s", {"data": {"a": "Mg=="}}, space)
 
@@ -114,20 +142,38 @@ def test_a_list_selects_by_label(kubernetes: KubernetesSide, space: str) -> None
 @call("cluster.list", case="network policies of a namespace")
 def test_network_policies_are_listed(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
-    egress = {"podSelector": {"matchLabels": {"app": "train"}}, "policyTypes": ["Egress"], "egress": [{"to": [{"ipBlock": {"cidr": "172.16.31.0/24"}}], "ports": [{"port": 56001}]}]}
-    cluster.create({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "out", "namespace": space}, "spec": egress})
+    egress = {
+        "podSelector": {"matchLabels": {"app": "train"}},
+        "policyTypes": ["Egress"],
+        "egress": [{"to": [{"ipBlock": {"cidr": "172.16.31.0/24"}}], "ports": [{"port": 56001}]}],
+    }
+    cluster.create(
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": "out", "namespace": space},
+            "spec": egress,
+        }
+    )
     (found,) = cluster.list("networking.k8s.io/v1", "NetworkPolicy", space)
     spec = Path.model_validate({"cluster": "c", "addresses": ["172.16.31.5"], "pods": {"app": "train"}})
-    assert [where for where, _ in judge(spec, spec.addresses, [found]).blocked] == ["172.16.31.5:55001", "172.16.31.5:45201"]
+    assert [where for where, _ in judge(spec, spec.addresses, [found]).blocked] == [
+        "172.16.31.5:55001",
+        "172.16.31.5:45201",
+    ]
 
 
 @call("cluster.list", case="page by page")
-def test_long_lists_come_whole(kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_come_whole(
+    kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "PAGE", 2)
     cluster = kubernetes.open()
     for number in range(5):
         cluster.create(config(space, {}, f"n{number}", labels={"page": "me"}))
-    assert [o["metadata"]["name"] for o in cluster.list("v1", "ConfigMap", space, "page=me")] == [f"n{n}" for n in range(5)]
+    assert [o["metadata"]["name"] for o in cluster.list("v1", "ConfigMap", space, "page=me")] == [
+        f"n{n}" for n in range(5)
+    ]
 
 
 @call("cluster.find", case="many places, few of them taken")
@@ -137,7 +183,9 @@ def test_of_many_places_those_that_are_taken(kubernetes: KubernetesSide, space: 
         cluster.create(config(space, {"of": name}, name))
     for count in (2, 40):
         found = cluster.find("v1", "ConfigMap", [(space, f"n{n}") for n in range(count)], space)
-        assert [each["data"]["of"] for each in found] == [name for name in ("n1", "n7") if int(name[1]) < count]
+        assert [each["data"]["of"] for each in found] == [
+            name for name in ("n1", "n7") if int(name[1]) < count
+        ]
 
 
 @call("cluster.list", case="a kind found by discovery")
@@ -171,7 +219,9 @@ def test_an_apply_leaves_what_others_set(kubernetes: KubernetesSide, space: str)
 
 
 @call("cluster.apply", case="a field that somebody else took: a conflict, unless forced")
-def test_a_field_of_somebody_else_is_a_conflict(kubernetes: KubernetesSide, space: str, account: Account) -> None:
+def test_a_field_of_somebody_else_is_a_conflict(
+    kubernetes: KubernetesSide, space: str, account: Account
+) -> None:
     cluster = kubernetes.open()
     cluster.apply(config(space, {"a": "1"}))
     meddle(cluster, f"namespaces/{space}/configmaps/settings", {"data": {"a": "9"}})
@@ -193,9 +243,23 @@ def test_an_unknown_field_is_rejected(kubernetes: KubernetesSide, space: str, ac
 def test_lists_are_merged_by_key(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": space}}
-    cluster.apply({**service, "spec": {"selector": {"a": "b"}, "ports": [{"name": "one", "port": 1}, {"name": "two", "port": 2}]}})
-    meddle(cluster, f"namespaces/{space}/services/s", {"spec": {"ports": [{"name": n, "port": p} for n, p in (("one", 1), ("two", 2), ("three", 3))]}})
-    cluster.apply({**service, "spec": {"selector": {"a": "b"}, "ports": [{"name": "one", "port": 1}]}}, force=True)
+    cluster.apply(
+        {
+            **service,
+            "spec": {
+                "selector": {"a": "b"},
+                "ports": [{"name": "one", "port": 1}, {"name": "two", "port": 2}],
+            },
+        }
+    )
+    meddle(
+        cluster,
+        f"namespaces/{space}/services/s",
+        {"spec": {"ports": [{"name": n, "port": p} for n, p in (("one", 1), ("two", 2), ("three", 3))]}},
+    )
+    cluster.apply(
+        {**service, "spec": {"selector": {"a": "b"}, "ports": [{"name": "one", "port": 1}]}}, force=True
+    )
     found = cluster.get("v1", "Service", "s", space)
     assert found
     assert {p["name"] for p in found["spec"]["ports"]} >= {"one", "three"}
@@ -215,7 +279,13 @@ def test_an_old_version_is_a_conflict(kubernetes: KubernetesSide, space: str, ac
     before = cluster.create(config(space, {"a": "1"}))
     cluster.patch("v1", "ConfigMap", "settings", {"data": {"a": "2"}}, space)
     with account.refused(Conflict):
-        cluster.patch("v1", "ConfigMap", "settings", {"metadata": {"resourceVersion": before["metadata"]["resourceVersion"]}, "data": {"a": "3"}}, space)
+        cluster.patch(
+            "v1",
+            "ConfigMap",
+            "settings",
+            {"metadata": {"resourceVersion": before["metadata"]["resourceVersion"]}, "data": {"a": "3"}},
+            space,
+        )
 
 
 @call("cluster.patch", case="an object that isn't there")
@@ -227,9 +297,26 @@ def test_a_patch_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, a
 @call("cluster.patch_status", case="the status changes, and nothing else")
 def test_a_status_is_patched_alone(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "nobody", "resources": {"requests": {"storage": "1Gi"}}}
-    before = cluster.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "claim", "namespace": space}, "spec": spec})
-    cluster.patch_status("v1", "PersistentVolumeClaim", "claim", {"conditions": [{"type": "Resizing", "status": "True"}]}, space)
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "nobody",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    before = cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "claim", "namespace": space},
+            "spec": spec,
+        }
+    )
+    cluster.patch_status(
+        "v1",
+        "PersistentVolumeClaim",
+        "claim",
+        {"conditions": [{"type": "Resizing", "status": "True"}]},
+        space,
+    )
     found = cluster.get("v1", "PersistentVolumeClaim", "claim", space)
     assert found
     assert [each["type"] for each in found["status"]["conditions"]] == ["Resizing"]
@@ -246,8 +333,12 @@ def test_a_status_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, 
 def test_what_it_owns_goes_too(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
-    body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r", "namespace": space},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "r", "namespace": space},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
     owner = cluster.create(body)["metadata"]["uid"]
     owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner}]
     cluster.create(config(space, {}, "child", ownerReferences=owners))
@@ -258,8 +349,14 @@ def test_what_it_owns_goes_too(kubernetes: KubernetesSide, space: str) -> None:
 @call("cluster.delete", case="a pod that runs goes after its grace period")
 def test_a_running_pod_goes(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
-    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": space},
-                    "spec": {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1d"]}]}})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": space},
+            "spec": {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1d"]}]},
+        }
+    )
     kubernetes.until(lambda: phase(cluster, space) == "Running")
     cluster.delete("v1", "Pod", "p", space)
     kubernetes.until(lambda: cluster.get("v1", "Pod", "p", space) is None)
@@ -275,8 +372,15 @@ def test_a_log_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, acc
 @lacks("kube-apiserver: no kubelet runs containers, so there are no logs")
 def test_a_log_is_read(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": space},
-           "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox", "command": ["echo"]}]}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": space},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "busybox", "command": ["echo"]}],
+        },
+    }
     cluster.create(pod)
     kubernetes.until(lambda: phase(cluster, space) in ("Running", "Succeeded"))
     assert isinstance(cluster.log("p", "c", space, tail=5), str)
@@ -330,10 +434,26 @@ def test_a_busy_server_is_busy(kubernetes: KubernetesSide, account: Account) -> 
 @call("cluster.create", case="a quota is used up")
 def test_a_full_quota_is_refused(kubernetes: KubernetesSide, space: str, account: Account) -> None:
     cluster = kubernetes.open()
-    cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": space}, "spec": {"hard": {"pods": "0"}}})
-    kubernetes.until(lambda: (cluster.get("v1", "ResourceQuota", "q", space) or {}).get("status", {}).get("hard"))
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "q", "namespace": space},
+            "spec": {"hard": {"pods": "0"}},
+        }
+    )
+    kubernetes.until(
+        lambda: (cluster.get("v1", "ResourceQuota", "q", space) or {}).get("status", {}).get("hard")
+    )
     with account.refused(Rejected):
-        cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": space}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+        cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p", "namespace": space},
+                "spec": {"containers": [{"name": "c", "image": "x"}]},
+            }
+        )
 
 
 @call("cluster.version", case="the version of the server")

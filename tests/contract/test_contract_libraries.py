@@ -26,13 +26,26 @@ def appliance(wanted: Import) -> Appliance:
     """What an import's files are in a library."""
     files = {f"{wanted.name}.ovf": wanted.descriptor.encode(), **dict.fromkeys(wanted.files, DATA)}
     digests = {name: ("SHA256", hashlib.sha256(content).hexdigest()) for name, content in files.items()}
-    return Appliance(digest=digests[f"{wanted.name}.ovf"][1], title=wanted.name, files={name: len(content) for name, content in files.items()}, digests=digests,
-                     open=lambda name: io.BytesIO(files[name]))
+    return Appliance(
+        digest=digests[f"{wanted.name}.ovf"][1],
+        title=wanted.name,
+        files={name: len(content) for name, content in files.items()},
+        digests=digests,
+        open=lambda name: io.BytesIO(files[name]),
+    )
 
 
 def deployment(wanted: Import) -> Deployment:
     """The same machine, deployed."""
-    return Deployment(name=wanted.name, folder=wanted.folder, pool=wanted.pool, host=wanted.host, datastore=wanted.datastore, networks=wanted.networks, extra=wanted.hardware.extra)
+    return Deployment(
+        name=wanted.name,
+        folder=wanted.folder,
+        pool=wanted.pool,
+        host=wanted.host,
+        datastore=wanted.datastore,
+        networks=wanted.networks,
+        extra=wanted.hardware.extra,
+    )
 
 
 def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]:
@@ -42,7 +55,11 @@ def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]
     return vc.libraries.store("appliances", wanted.datastore, kept, lambda done, _: told.append(done)), told
 
 
-@call("libraries.store", "libraries.deploy", case="stored once, deployed with its mark; the second time nothing is uploaded")
+@call(
+    "libraries.store",
+    "libraries.deploy",
+    case="stored once, deployed with its mark; the second time nothing is uploaded",
+)
 @lacks(NONE)
 def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
@@ -58,14 +75,18 @@ def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide
 
 @call("libraries.store", case="begun by a process that is no more")
 @lacks(NONE)
-def test_what_an_ended_process_left_is_taken_over(vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_ended_process_left_is_taken_over(
+    vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vc = vcenter.open()
     wanted = wish(vcenter, vc, "left", disk=True)
     monkeypatch.setattr(process, "ended", lambda who: who == "elsewhere/0/1")
     with monkeypatch.context() as patch, pytest.raises(OSError, match="cut"):
         patch.setattr(process, "me", lambda: "elsewhere/0/1")
         patch.setattr(Libraries, "_drop", lambda *_: None)
-        vc.libraries.store("appliances", wanted.datastore, replace(appliance(wanted), open=cut), lambda *_: None)
+        vc.libraries.store(
+            "appliances", wanted.datastore, replace(appliance(wanted), open=cut), lambda *_: None
+        )
     item, told = stored(vc, wanted)
     assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
     assert vc.rest.get(f"{ITEMS}/{item}")["description"].endswith(process.me())
@@ -82,26 +103,50 @@ def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, acc
     wanted = wish(vcenter, vc, "changed", disk=True)
     stored(vc, wanted)
     with account.refused(Rejected):
-        stored(vc, replace(wanted, descriptor=wanted.descriptor.replace("Server", "Sorver")), digest=appliance(wanted).digest)
+        stored(
+            vc,
+            replace(wanted, descriptor=wanted.descriptor.replace("Server", "Sorver")),
+            digest=appliance(wanted).digest,
+        )
 
 
 @call("libraries.deploy", case="the item is gone")
 def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Missing):
-        vc.libraries.deploy("b0b0b0b0-0000-4000-8000-000000000000", deployment(wish(vcenter, vc, "nothing", disk=True)))
+        vc.libraries.deploy(
+            "b0b0b0b0-0000-4000-8000-000000000000", deployment(wish(vcenter, vc, "nothing", disk=True))
+        )
 
 
-@call("content.datastores", "content.create", "content.list", "content.update", "content.items", "content.delete", case="a local and a subscribed one: made, read, changed, looked into, removed, removed again")
+@call(
+    "content.datastores",
+    "content.create",
+    "content.list",
+    "content.update",
+    "content.items",
+    "content.delete",
+    case="a local and a subscribed one: made, read, changed, looked into, removed, removed again",
+)
 @lacks(NONE)
 def test_the_life_of_libraries(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    libraries, follows = ContentLibraries(vc.rest), Subscription("https://wp-content.vmware.com/v2/latest/lib.json")
+    libraries, follows = (
+        ContentLibraries(vc.rest),
+        Subscription("https://wp-content.vmware.com/v2/latest/lib.json"),
+    )
     store = next(iter(libraries.datastores().values()))
-    for kind, given, changed in (("local", None, None), ("subscribed", follows, replace(follows, on_demand=False))):
+    for kind, given, changed in (
+        ("local", None, None),
+        ("subscribed", follows, replace(follows, on_demand=False)),
+    ):
         libraries.create(Library(f"contract-{kind}", store, "ours", given))
         made = next(each for each in libraries.list() if each.name == f"contract-{kind}")
-        assert (libraries.datastores()[made.datastore], made.description, made.subscription) == (store, "ours", given)
+        assert (libraries.datastores()[made.datastore], made.description, made.subscription) == (
+            store,
+            "ours",
+            given,
+        )
         libraries.update(made.id, replace(made, description="changed", subscription=changed))
         again = next(each for each in libraries.list() if each.id == made.id)
         assert (again.description, again.subscription) == ("changed", changed)
@@ -145,8 +190,14 @@ def test_items_are_found_by_their_names(vcenter: VCenterSide) -> None:
     item, _ = stored(vc, wanted)
     assert vc.library_items.find("appliances", appliance(wanted).name) == Item(item, "ovf")
     (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
-    made = vc.rest.post("/api/vcenter/vm-template/library-items", {"source_vm": imported(vcenter, vc, "origin"), "name": "a-template", "library": library})
+    made = vc.rest.post(
+        "/api/vcenter/vm-template/library-items",
+        {"source_vm": imported(vcenter, vc, "origin"), "name": "a-template", "library": library},
+    )
     (template,) = (each.moid for each in vc.machines.survey(MARK) if each.name == "a-template")
     vcenter.closing.append(lambda: gone(vc, template))
     assert vc.library_items.find("appliances", "a-template") == Item(str(made), "vm-template", template)
-    assert (vc.library_items.find("appliances", "nothing"), vc.library_items.find("nowhere", "a-template")) == (None, None)
+    assert (
+        vc.library_items.find("appliances", "nothing"),
+        vc.library_items.find("nowhere", "a-template"),
+    ) == (None, None)

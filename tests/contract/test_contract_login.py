@@ -21,7 +21,9 @@ SUPERVISOR = "10.1.0.1"
 TANZU = "run.tanzu.vmware.com/v1alpha1"
 
 
-def enter(side: VCenterSide, user: str = "administrator@vsphere.local", password: str = "", **where: str) -> tuple[Cluster, Clusters]:
+def enter(
+    side: VCenterSide, user: str = "administrator@vsphere.local", password: str = "", **where: str
+) -> tuple[Cluster, Clusters]:
     secret = Secret("env", "P", Sources(env={"P": password or side.passwords.get(user, "")}))
     settings = VCenterSettings(server=side.server, username=user, password=secret, trust=side.trust)
     roots = side.open().authorities()
@@ -76,31 +78,66 @@ def test_a_reader_sees_no_secrets_of_the_supervisor(vcenter: VCenterSide, accoun
 def test_a_kubeconfig_is_written(vcenter: VCenterSide) -> None:
     _, clusters = enter(vcenter)
     config = clusters.kubeconfig(Endpoint(server=SUPERVISOR))
-    assert "server: https://127.0.0.1:" in config  # where the sandbox listens: kubectl does not know it by the name
+    assert (
+        "server: https://127.0.0.1:" in config
+    )  # where the sandbox listens: kubectl does not know it by the name
     assert f"tls-server-name: {SUPERVISOR}" in config
 
 
-@call("cluster.create", "cluster.get", "cluster.list", "cluster.patch", "cluster.apply", "cluster.delete", "cluster.strangers", case="the life of a Tanzu cluster in a namespace of the supervisor")
+@call(
+    "cluster.create",
+    "cluster.get",
+    "cluster.list",
+    "cluster.patch",
+    "cluster.apply",
+    "cluster.delete",
+    "cluster.strangers",
+    case="the life of a Tanzu cluster in a namespace of the supervisor",
+)
 @lacks(NO_LOGIN)
 def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
     spaces = Namespaces(vcenter.open())
-    spaces.create("life", vcenter.supervisor, NamespaceSettings(storage={"gold": None}, vm_classes=("best-effort-small",)))
+    spaces.create(
+        "life",
+        vcenter.supervisor,
+        NamespaceSettings(storage={"gold": None}, vm_classes=("best-effort-small",)),
+    )
     vcenter.until(lambda: spaces.details(["life"], spaces.catalog())["life"].status == "RUNNING")
     cluster, _ = enter(vcenter, namespace="life")
-    assert {r["spec"]["version"].partition("+")[0] for r in cluster.list(TANZU, "TanzuKubernetesRelease")} >= {"1.20.2"}
-    assert [b["metadata"]["name"] for b in cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClass", "life")] == ["best-effort-small"]
+    assert {
+        r["spec"]["version"].partition("+")[0] for r in cluster.list(TANZU, "TanzuKubernetesRelease")
+    } >= {"1.20.2"}
+    assert [
+        b["metadata"]["name"]
+        for b in cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClass", "life")
+    ] == ["best-effort-small"]
     assert cluster.list("vmoperator.vmware.com/v1alpha1", "VirtualMachineClassBinding", "life") == []
     assert cluster.list("v1", "ResourceQuota", "life")
     pool = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
-    thing = {"apiVersion": TANZU, "kind": "TanzuKubernetesCluster", "metadata": {"name": "guest", "namespace": "life"},
-             "spec": {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": pool, "workers": pool}}}
+    thing = {
+        "apiVersion": TANZU,
+        "kind": "TanzuKubernetesCluster",
+        "metadata": {"name": "guest", "namespace": "life"},
+        "spec": {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": pool, "workers": pool}},
+    }
     cluster.create(marked(thing, Mark("mine", "tanzu_cluster/guest")))
-    vcenter.until(lambda: (cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") or {}).get("status", {}).get("phase") == "running")
+    vcenter.until(
+        lambda: (
+            (cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") or {})
+            .get("status", {})
+            .get("phase")
+            == "running"
+        )
+    )
     assert cluster.list("cluster.x-k8s.io/v1beta1", "Cluster", "life") == []
     assert cluster.strangers("mine", "life") == ()
     assert cluster.strangers("theirs", "life") == ("TanzuKubernetesCluster life/guest",)
-    cluster.patch(TANZU, "TanzuKubernetesCluster", "guest", {"spec": {"topology": {"workers": {"count": 2}}}}, "life")
-    vcenter.until(lambda: applied(cluster, {**thing, "metadata": {**thing["metadata"], "labels": {"team": "a"}}}))
+    cluster.patch(
+        TANZU, "TanzuKubernetesCluster", "guest", {"spec": {"topology": {"workers": {"count": 2}}}}, "life"
+    )
+    vcenter.until(
+        lambda: applied(cluster, {**thing, "metadata": {**thing["metadata"], "labels": {"team": "a"}}})
+    )
     cluster.delete(TANZU, "TanzuKubernetesCluster", "guest", "life", propagation="Foreground")
     vcenter.until(lambda: cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") is None)
     spaces.delete("life")

@@ -14,15 +14,30 @@ NOWHERE = "vm-99999"
 CARD = Attach(address="0000:17:00.0", vendor=0x10DE, device=0x1DB6, name="gpu")
 
 
-@call("machines.survey", "machines.begin", "machines.begun", "machines.read", case="the mark and everything of a machine")
+@call(
+    "machines.survey",
+    "machines.begin",
+    "machines.begun",
+    "machines.read",
+    case="the mark and everything of a machine",
+)
 def test_a_machine_is_found_by_its_mark_and_read_whole(vcenter: VCenterSide, secret: str) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "read", properties={"customer_password": secret})
-    assert [(b.moid, b.name) for b in vc.machines.survey(MARK) if b.mark == "mark of read"] == [(moid, "read")]
+    assert [(b.moid, b.name) for b in vc.machines.survey(MARK) if b.mark == "mark of read"] == [
+        (moid, "read")
+    ]
     vc.machines.begin("one", MARK)
     assert vc.machines.begun("one", MARK) == vc.machines.survey(MARK)
     (found,) = vc.machines.read([moid], [MARK])
-    assert (found.name, found.cpus, found.memory, found.on, found.connected, found.pci) == ("read", 2, 4 * GIB, False, True, ())
+    assert (found.name, found.cpus, found.memory, found.on, found.connected, found.pci) == (
+        "read",
+        2,
+        4 * GIB,
+        False,
+        True,
+        (),
+    )
     assert found.extra == {MARK: "mark of read"}
     assert found.properties["hostname"] == vcenter.hidden("machine")
     assert len(found.nics) == 1
@@ -34,7 +49,9 @@ def test_a_machine_is_found_by_its_mark_and_read_whole(vcenter: VCenterSide, sec
 @lacks("vcsim: vApp properties of type password are read back in clear")
 def test_a_password_property_reads_back_empty(vcenter: VCenterSide, secret: str) -> None:
     vc = vcenter.open()
-    (found,) = vc.machines.read([imported(vcenter, vc, "password", properties={"customer_password": secret})], [])
+    (found,) = vc.machines.read(
+        [imported(vcenter, vc, "password", properties={"customer_password": secret})], []
+    )
     assert found.properties["customer_password"] == ""
 
 
@@ -50,7 +67,17 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     network = vc.inventory.read().network(vcenter.network)
     assert network
     writes = vc.seam.tally.writes
-    vc.machines.reconfigure(moid, Hardware(cpus=4, memory=8 * GIB, extra={"a.b": "1"}, properties={"hostname": "other"}, add_nics=(network.moid,), firmware="efi"))
+    vc.machines.reconfigure(
+        moid,
+        Hardware(
+            cpus=4,
+            memory=8 * GIB,
+            extra={"a.b": "1"},
+            properties={"hostname": "other"},
+            add_nics=(network.moid,),
+            firmware="efi",
+        ),
+    )
     assert vc.seam.tally.writes == writes + 1
     (after,) = vc.machines.read([moid], [MARK, "a.b"])
     assert (after.cpus, after.memory, after.firmware) == (4, 8 * GIB, "efi")
@@ -68,7 +95,10 @@ def test_a_disk_comes_grows_and_goes(vcenter: VCenterSide) -> None:
     moid = imported(vcenter, vc, "disks")
     store = vc.inventory.read().datastore(vcenter.datastore)
     assert store
-    vc.machines.reconfigure(moid, Hardware(add_disks=(NewDisk("scsi1:0", 2 * GIB), NewDisk("scsi1:3", GIB, store.moid, thin=False))))
+    vc.machines.reconfigure(
+        moid,
+        Hardware(add_disks=(NewDisk("scsi1:0", 2 * GIB), NewDisk("scsi1:3", GIB, store.moid, thin=False))),
+    )
     first, second = vc.machines.read([moid], [])[0].disks
     assert [(d.address, d.capacity) for d in (first, second)] == [("scsi1:0", 2 * GIB), ("scsi1:3", GIB)]
     assert f"[{vcenter.datastore}]" in second.file
@@ -89,7 +119,9 @@ def test_a_card_is_put_in_and_taken_out(vcenter: VCenterSide) -> None:
     assert found.reserved
     vc.machines.power_on(moid)
     (host,) = vc.hosts.read([found.host], MARK)
-    assert [(h.name, h.on, h.addresses, h.mark) for h in host.holders] == [("card", True, ("0000:17:00.0",), "mark of card")]
+    assert [(h.name, h.on, h.addresses, h.mark) for h in host.holders] == [
+        ("card", True, ("0000:17:00.0",), "mark of card")
+    ]
     assert vc.hosts.read([found.host], MARK, machines=[moid]) == [host]
     vc.machines.stop(moid)
     vc.machines.reconfigure(moid, Hardware(drop=(found.pci[0].key,)))
@@ -101,8 +133,12 @@ def test_a_card_by_vendor_and_device(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     active(vc, vcenter)
     moid = imported(vcenter, vc, "dynamic")
-    vc.machines.reconfigure(moid, Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6),), reserve=True, memory=4 * GIB))
-    assert [(p.way, p.allowed) for p in vc.machines.read([moid], [])[0].pci] == [("dynamic", ((0x10DE, 0x1DB6),))]
+    vc.machines.reconfigure(
+        moid, Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6),), reserve=True, memory=4 * GIB)
+    )
+    assert [(p.way, p.allowed) for p in vc.machines.read([moid], [])[0].pci] == [
+        ("dynamic", ((0x10DE, 0x1DB6),))
+    ]
 
 
 @call("machines.power_on", case="a GPU that a running machine holds")
@@ -125,7 +161,9 @@ def test_a_card_wants_its_memory_reserved(vcenter: VCenterSide, account: Account
     vc = vcenter.open()
     active(vc, vcenter)
     moid = imported(vcenter, vc, "unreserved")
-    vc.machines.reconfigure(moid, Hardware(attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x1DB6, name="gpu"),)))
+    vc.machines.reconfigure(
+        moid, Hardware(attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x1DB6, name="gpu"),))
+    )
     with account.refused(Rejected) as failed:
         vc.machines.power_on(moid)
     assert "memory" in str(failed.value)
@@ -227,7 +265,10 @@ def test_a_task_that_fails_says_why(vcenter: VCenterSide, account: Account) -> N
 
 
 @call("tasks.run", case="the object was changed by somebody else, by a fault rule")
-@lacks("vcsim: its fault injector doesn't know ConcurrentAccess, and a stale changeVersion is accepted", run=False)
+@lacks(
+    "vcsim: its fault injector doesn't know ConcurrentAccess, and a stale changeVersion is accepted",
+    run=False,
+)
 def test_a_change_in_between_is_a_conflict(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "changed")
@@ -243,7 +284,9 @@ def test_a_machine_is_moved(vcenter: VCenterSide) -> None:
     inventory = vc.inventory.read()
     root = inventory.folder("", "DC0")
     assert root
-    made = vc.session.write(lambda content: properties_ref(content, "Folder", root.moid).CreateFolder("theirs"))
+    made = vc.session.write(
+        lambda content: properties_ref(content, "Folder", root.moid).CreateFolder("theirs")
+    )
     folder = str(made._GetMoId())
     vcenter.closing.insert(1, lambda: vc.tasks.run(lambda _: made.Destroy_Task(), "removing the folder"))
     vc.machines.move(moid, folder, "")
@@ -257,9 +300,18 @@ def test_a_machine_is_moved_to_another_pool(vcenter: VCenterSide) -> None:
     moid = imported(vcenter, vc, "swimmer")
     cluster = vc.inventory.read().cluster(vcenter.cluster)
     assert cluster
-    share = properties.vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=properties.vim.SharesInfo(level="normal", shares=0))
+    share = properties.vim.ResourceAllocationInfo(
+        reservation=0,
+        limit=-1,
+        expandableReservation=True,
+        shares=properties.vim.SharesInfo(level="normal", shares=0),
+    )
     spec = properties.vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
-    pool = vc.session.write(lambda content: properties_ref(content, "ResourcePool", cluster.pool).CreateResourcePool("theirs", spec))._GetMoId()
+    pool = vc.session.write(
+        lambda content: properties_ref(content, "ResourcePool", cluster.pool).CreateResourcePool(
+            "theirs", spec
+        )
+    )._GetMoId()
     vc.machines.move(moid, "", pool)
     assert vc.machines.read([moid], [])[0].pool == pool
     vc.machines.move(moid, "", cluster.pool)

@@ -53,8 +53,17 @@ def test_policies_and_libraries_are_listed(path: str, vcenter: VCenterSide) -> N
     assert isinstance(vcenter.open().rest.get(path), list)
 
 
-@call("vm_classes.list", "vm_classes.create", "vm_classes.update", "vm_classes.delete", case="made, read, changed, removed, removed again")
-@lacks("vcsim: a VM class's memory is called memory_mb, its devices dynamic_direct_path_io_devices, and it has no description")
+@call(
+    "vm_classes.list",
+    "vm_classes.create",
+    "vm_classes.update",
+    "vm_classes.delete",
+    case="made, read, changed, removed, removed again",
+)
+@lacks(
+    "vcsim: a VM class's memory is called memory_mb, its devices dynamic_direct_path_io_devices, and it "
+    "has no description"
+)
 def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
     classes = VmClasses(vcenter.open().rest)
     wanted = VmClass(4, 8 * GIB, 0, 100, "ours", (), (Device(0x10DE, 0x1EB8),))
@@ -70,7 +79,9 @@ def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
     assert "contract-class" not in classes.list()
 
 
-@call("namespaces.list", "rest.post", "namespaces.delete", case="made with its cluster alone, listed, removed")
+@call(
+    "namespaces.list", "rest.post", "namespaces.delete", case="made with its cluster alone, listed, removed"
+)
 def test_a_plain_namespace_comes_and_goes(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     spaces = Namespaces(vc)
@@ -86,8 +97,15 @@ def test_a_plain_namespace_comes_and_goes(vcenter: VCenterSide, account: Account
 @lacks(CATALOG)
 def test_the_life_of_a_namespace(vcenter: VCenterSide) -> None:
     spaces = Namespaces(vcenter.open())
-    wanted = Settings(description="ours", cpu=4000, memory=8 * GIB, storage={"gold": 10 * GIB}, vm_classes=("best-effort-small",), libraries=("tkr",),
-                      access=(Grant("reader@vsphere.local", group=False, role="view"),))
+    wanted = Settings(
+        description="ours",
+        cpu=4000,
+        memory=8 * GIB,
+        storage={"gold": 10 * GIB},
+        vm_classes=("best-effort-small",),
+        libraries=("tkr",),
+        access=(Grant("reader@vsphere.local", group=False, role="view"),),
+    )
     spaces.create("contract", vcenter.supervisor, wanted)
     found = settled(spaces, "contract")
     assert (found.status, found.settings, found.cluster) == ("RUNNING", wanted, vcenter.supervisor)
@@ -113,8 +131,11 @@ def test_a_namespace_that_is_not_there_is_left_out(vcenter: VCenterSide) -> None
 @lacks("vcsim: a PATCH or PUT of a namespace that isn't there is answered 200")
 def test_a_namespace_that_is_not_there_is_missing(vcenter: VCenterSide, account: Account) -> None:
     rest = vcenter.open().rest
-    for ask in (lambda: rest.get(f"{INSTANCES}/nothing"), lambda: rest.patch(f"{INSTANCES}/nothing", {"description": "x"}),
-                lambda: rest.put(f"{INSTANCES}/nothing", {"description": "x"})):
+    for ask in (
+        lambda: rest.get(f"{INSTANCES}/nothing"),
+        lambda: rest.patch(f"{INSTANCES}/nothing", {"description": "x"}),
+        lambda: rest.put(f"{INSTANCES}/nothing", {"description": "x"}),
+    ):
         with account.refused(Missing):
             ask()
 
@@ -167,5 +188,3 @@ def test_rest_that_is_not_available_is_busy(vcenter: VCenterSide, account: Accou
     with account.refused(Busy) as failed:
         rest.get(VM_CLASSES)
     assert failed.value.retry_after == 7
-
-

@@ -1,4 +1,6 @@
-"""Bulk reads that come in several pages: nothing is lost between them, and an end in their midst is no short answer."""
+"""Bulk reads that come in several pages: nothing is lost between them, and an end in their midst is no short
+answer.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ READS: dict[str, Callable[[VCenter], Any]] = {
 
 @pytest.mark.parametrize("what", READS)
 @call("inventory.read", "capacity.read", "hosts.notes", case="in several pages: the same as in one")
-def test_several_pages_say_the_same_as_one(what: str, vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_pages_say_the_same_as_one(
+    what: str, vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vc = vcenter.open()
     whole = READS[what](vc)
     assert vc.seam.tally.names[NEXT] == 0
@@ -33,7 +37,9 @@ def test_several_pages_say_the_same_as_one(what: str, vcenter: VCenterSide, monk
 
 
 @call("machines.survey", "machines.read", case="in several pages: each machine once")
-def test_machines_come_once_each_in_pages_of_one(vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_come_once_each_in_pages_of_one(
+    vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vc = vcenter.open()
     moids = {imported(vcenter, vc, f"page-{n}") for n in range(3)}
     monkeypatch.setattr(properties, "PAGE", 1)
@@ -61,9 +67,13 @@ def test_a_session_that_ends_between_two_pages(vcenter: VCenterSide, monkeypatch
     assert vc.seam.tally.names["Login"] == 2
 
 
-@pytest.mark.parametrize(("name", "error"), [("InvalidArgument", Rejected), ("ManagedObjectNotFound", Missing)])
+@pytest.mark.parametrize(
+    ("name", "error"), [("InvalidArgument", Rejected), ("ManagedObjectNotFound", Missing)]
+)
 @call("session.read", case="the next page is refused: no short answer")
-def test_a_page_that_is_refused_is_no_short_answer(name: str, error: type[Rejected], vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch, account: Account) -> None:
+def test_a_page_that_is_refused_is_no_short_answer(
+    name: str, error: type[Rejected], vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch, account: Account
+) -> None:
     vc = vcenter.open()
     hosts = [host.moid for host in vc.inventory.read().hosts]
     monkeypatch.setattr(properties, "PAGE", 1)

@@ -12,7 +12,9 @@ from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tag, Tagging
 from bfinfra.model.errors import Exists, Rejected
 
-MINE = Policy("bf-k8s", "for claims\nbfinfra:1 site=s address=storage_policy/bf-k8s", {"tier": ("fast", "slow")})
+MINE = Policy(
+    "bf-k8s", "for claims\nbfinfra:1 site=s address=storage_policy/bf-k8s", {"tier": ("fast", "slow")}
+)
 TAGS = "vcsim: /api/cis/tagging is not there"
 OLD = "/rest/com/vmware/cis/tagging"  # the only one that vcsim has
 
@@ -20,10 +22,22 @@ OLD = "/rest/com/vmware/cis/tagging"  # the only one that vcsim has
 def tagged(vcenter: VCenterSide) -> VCenter:
     """A category with two tags, which go with the test."""
     client = vcenter.open()
-    category = client.rest.post(f"{OLD}/category", {"create_spec": {"name": "tier", "description": "", "cardinality": "MULTIPLE", "associable_types": []}})["value"]
+    category = client.rest.post(
+        f"{OLD}/category",
+        {
+            "create_spec": {
+                "name": "tier",
+                "description": "",
+                "cardinality": "MULTIPLE",
+                "associable_types": [],
+            }
+        },
+    )["value"]
     vcenter.closing.append(lambda: client.rest.delete(f"{OLD}/category/id:{category}"))
     for name in ("fast", "slow"):
-        client.rest.post(f"{OLD}/tag", {"create_spec": {"name": name, "description": "", "category_id": category}})
+        client.rest.post(
+            f"{OLD}/tag", {"create_spec": {"name": name, "description": "", "category_id": category}}
+        )
     return client
 
 
@@ -55,7 +69,9 @@ def test_a_policy_that_is_gone_is_refused(vcenter: VCenterSide, account: Account
 @call("policies.read_standing", case="one of them is gone")
 def test_of_several_policies_those_that_stand_are_read(vcenter: VCenterSide) -> None:
     policies, mine = made(vcenter)
-    assert list(policies.read_standing([mine, replace(mine, id="6e2f0b9c-8f7d-4c39-9d6a-1f0e2d3c4b5a")])) == [mine]
+    assert list(policies.read_standing([mine, replace(mine, id="6e2f0b9c-8f7d-4c39-9d6a-1f0e2d3c4b5a")])) == [
+        mine
+    ]
 
 
 @call("policies.create", case="the name is taken")
@@ -96,8 +112,17 @@ def ours(name: str, description: str) -> bool:
     return (name, description) == ("bfinfra", "ours")
 
 
-@call("tagging.make_category", "tagging.make_tag", "tagging.read", "tagging.describe", "tagging.attach", "tagging.detach", "tagging.remove", "tagging.remove_empty",
-      case="made, read with what bears it, described, put on datastores, taken off, removed twice")
+@call(
+    "tagging.make_category",
+    "tagging.make_tag",
+    "tagging.read",
+    "tagging.describe",
+    "tagging.attach",
+    "tagging.detach",
+    "tagging.remove",
+    "tagging.remove_empty",
+    case="made, read with what bears it, described, put on datastores, taken off, removed twice",
+)
 @lacks(TAGS)
 def test_a_tag_is_made_put_on_datastores_and_removed(vcenter: VCenterSide) -> None:
     tagging, category, tag = own(vcenter)
@@ -106,7 +131,15 @@ def test_a_tag_is_made_put_on_datastores_and_removed(vcenter: VCenterSide) -> No
     tagging.describe(tag, "other")
     for _ in range(2):
         tagging.attach(tag, [store.moid])
-    assert tagging.read(ours) == (Category(category, "bfinfra", "ours", types=("Datastore",), tags=(Tag(tag, "bf-k8s", "other", frozenset({("Datastore", store.moid)})),)),)
+    assert tagging.read(ours) == (
+        Category(
+            category,
+            "bfinfra",
+            "ours",
+            types=("Datastore",),
+            tags=(Tag(tag, "bf-k8s", "other", frozenset({("Datastore", store.moid)})),),
+        ),
+    )
     tagging.remove_empty(category)
     for _ in range(2):
         tagging.detach(tag, [store.moid])
@@ -119,7 +152,12 @@ def test_a_tag_is_made_put_on_datastores_and_removed(vcenter: VCenterSide) -> No
     assert tagging.read(ours) == ()
 
 
-@call("tagging.make_category", "tagging.make_tag", "tagging.attach", case="names that are taken; a datastore that isn't there")
+@call(
+    "tagging.make_category",
+    "tagging.make_tag",
+    "tagging.attach",
+    case="names that are taken; a datastore that isn't there",
+)
 @lacks(TAGS)
 def test_what_can_not_be_done_with_tags_is_refused(vcenter: VCenterSide, account: Account) -> None:
     tagging, category, tag = own(vcenter)

@@ -1,4 +1,6 @@
-"""What the backends and kinds can ask, and what the suite asked: the same. A new request without a contract test fails here."""
+"""What the backends and kinds can ask, and what the suite asked: the same. A new request without a contract
+test fails here.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,24 @@ from bfinfra.sandbox import Running, start, stop
 
 ASKED = reach.asked()
 SUITE_ONLY = {
-    "CreateFolder", "CreateResourcePool", "RetrieveServiceContent", "GET /api/vcenter/nothing-of-the-kind", "PUT /api/vcenter/namespaces/instances/{id}",
-    "POST /api/session", "DELETE /api/session", "POST /nfc/{lease}/{file}", "PUT /cls/data/{session}/{file}",
-    "POST /rest/com/vmware/cis/tagging/category", "POST /rest/com/vmware/cis/tagging/tag", "PbmRetrieveServiceContent", "POST /api/vcenter/vm-template/library-items", "fetchSoftwarePackages",
+    "CreateFolder",
+    "CreateResourcePool",
+    "RetrieveServiceContent",
+    "GET /api/vcenter/nothing-of-the-kind",
+    "PUT /api/vcenter/namespaces/instances/{id}",
+    "POST /api/session",
+    "DELETE /api/session",
+    "POST /nfc/{lease}/{file}",
+    "PUT /cls/data/{session}/{file}",
+    "POST /rest/com/vmware/cis/tagging/category",
+    "POST /rest/com/vmware/cis/tagging/tag",
+    "PbmRetrieveServiceContent",
+    "POST /api/vcenter/vm-template/library-items",
+    "fetchSoftwarePackages",
 }
-"""What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions, uploads, what pyVmomi calls by another name."""
+"""What the suite asks to prepare or to spoil something, and what no text in the sources spells out: sessions,
+uploads, what pyVmomi calls by another name.
+"""
 
 
 def test_every_soap_method_in_the_sources_is_covered() -> None:
@@ -54,11 +69,20 @@ def poc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
 
 
 def life(path: Path, world: Running) -> set[str]:
-    """Applied, a kubeconfig for each cluster, destroyed: what was asked, by name. Each kind's is looked at in tests/kinds/test_every_kind.py."""
+    """Applied, a kubeconfig for each cluster, destroyed: what was asked, by name. Each kind's is looked at in
+    tests/kinds/test_every_kind.py.
+    """
     asked: set[str] = set()
 
-    site, around = app.load(path, sandbox=world), app.Setting(sandbox=world, fillings=(reach.noting(asked),), patience=QUICK)
-    how: dict[str, Any] = {"approve": lambda _: EVERYTHING, "options": Options(patience=QUICK, deadline=LONG), "around": around}
+    site, around = (
+        app.load(path, sandbox=world),
+        app.Setting(sandbox=world, fillings=(reach.noting(asked),), patience=QUICK),
+    )
+    how: dict[str, Any] = {
+        "approve": lambda _: EVERYTHING,
+        "options": Options(patience=QUICK, deadline=LONG),
+        "around": around,
+    }
     done = app.apply(site, **how)
     assert made(done), endings(done)
     for key in site.resources:

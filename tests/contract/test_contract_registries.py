@@ -12,16 +12,31 @@ from bfinfra.model.errors import Exists
 NOTE = "bfinfra.contract"
 
 
-@call("registries.create", "registries.list", "registries.projects", "registries.delete", case="a life; deleted twice")
+@call(
+    "registries.create",
+    "registries.list",
+    "registries.projects",
+    "registries.delete",
+    case="a life; deleted twice",
+)
 @lacks("vcsim: /api/vcenter/content/registries is not there")
 def test_a_registry_comes_and_goes(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
-    registries, cluster = Registries(client.rest), client.cluster_notes.read(NOTE, everyone=True)["WCP-compute"][0]
+    registries, cluster = (
+        Registries(client.rest),
+        client.cluster_notes.read(NOTE, everyone=True)["WCP-compute"][0],
+    )
     policy = StoragePolicies(client.session, client.rest).list()[0].id
     registries.create(cluster, policy, 2**30)
     vcenter.closing.append(lambda: [registries.delete(each.id) for each in registries.list().values()])
-    found = vcenter.until(lambda: next((each for each in registries.list().values() if each.status == "RUNNING"), None))
-    assert (found.cluster, dict(found.storage), found.authority.startswith("-----BEGIN")) == (cluster, {policy: 2**30}, True)
+    found = vcenter.until(
+        lambda: next((each for each in registries.list().values() if each.status == "RUNNING"), None)
+    )
+    assert (found.cluster, dict(found.storage), found.authority.startswith("-----BEGIN")) == (
+        cluster,
+        {policy: 2**30},
+        True,
+    )
     assert registries.projects(found.id) == ()
     with account.refused(Exists):
         registries.create(cluster, policy, None)

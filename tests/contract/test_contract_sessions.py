@@ -27,7 +27,9 @@ def test_a_session_is_opened_when_needed_and_closed(vcenter: VCenterSide) -> Non
 
 @call("session.content", "session.close", case="the session of a run that was killed is ended by the next")
 @lacks("cassettes: keys of sessions are not in them")
-def test_what_a_killed_run_left_is_ended(vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch, account: Account) -> None:
+def test_what_a_killed_run_left_is_ended(
+    vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch, account: Account
+) -> None:
     monkeypatch.setattr(leftovers.process, "me", lambda: "contract/1")
     left, other = vcenter.open(site="contract"), vcenter.open(site="another")
     for each in (left, other):
@@ -79,7 +81,9 @@ def test_an_ended_session_never_looks_like_an_empty_world(vcenter: VCenterSide, 
 
 @call("session.write", case="a privilege is missing")
 @lacks("vcsim: privileges are stored and never enforced")
-def test_without_a_right_a_write_is_denied_and_the_privilege_named(vcenter: VCenterSide, account: Account) -> None:
+def test_without_a_right_a_write_is_denied_and_the_privilege_named(
+    vcenter: VCenterSide, account: Account
+) -> None:
     vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
     host = vc.inventory.read().host(vcenter.host)
     assert host
@@ -90,7 +94,10 @@ def test_without_a_right_a_write_is_denied_and_the_privilege_named(vcenter: VCen
 
 @call("grants.lacking", case="the administrator; what isn't there")
 def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
-    asked = {Entity(path, "HostSystem"): ("Host.Config.Maintenance",) for path in (f"/DC0/host/DC0_C0/{vcenter.host}", "/DC0/host/DC0_C0/nothing")}
+    asked = {
+        Entity(path, "HostSystem"): ("Host.Config.Maintenance",)
+        for path in (f"/DC0/host/DC0_C0/{vcenter.host}", "/DC0/host/DC0_C0/nothing")
+    }
     assert vcenter.open().grants.lacking(asked) == {"/DC0/host/DC0_C0/nothing": ()}
 
 
@@ -99,7 +106,9 @@ def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
 def test_what_a_reader_lacks_is_told(vcenter: VCenterSide) -> None:
     path = f"/DC0/host/DC0_C0/{vcenter.host}"
     vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
-    assert vc.grants.lacking({Entity(path, "HostSystem"): ("System.Read", "Host.Config.Maintenance")}) == {path: ("Host.Config.Maintenance",)}
+    assert vc.grants.lacking({Entity(path, "HostSystem"): ("System.Read", "Host.Config.Maintenance")}) == {
+        path: ("Host.Config.Maintenance",)
+    }
 
 
 @call("client.now", "client.about", case="the server's clock and version")
@@ -117,17 +126,30 @@ def test_the_fault_of_a_missing_privilege_is_denied(vcenter: VCenterSide, accoun
     vc.inventory.read()
     vcenter.fault("CurrentTime", "NoPermission")
     with account.refused(Denied):
-        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+        vc.session.write(
+            lambda content: properties.refs.refer(
+                content, properties.vim.ServiceInstance, "ServiceInstance"
+            ).CurrentTime()
+        )
 
 
-@pytest.mark.parametrize(("name", "error"), [("NotAuthenticated", Expired), ("ManagedObjectNotFound", Missing), ("InvalidArgument", Rejected)])
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("NotAuthenticated", Expired), ("ManagedObjectNotFound", Missing), ("InvalidArgument", Rejected)],
+)
 @call("session.write", case="a fault of a method, by a fault rule")
-def test_a_fault_is_told_by_its_class(name: str, error: type[Expired], vcenter: VCenterSide, account: Account) -> None:
+def test_a_fault_is_told_by_its_class(
+    name: str, error: type[Expired], vcenter: VCenterSide, account: Account
+) -> None:
     vc = vcenter.open()
     vc.session.content()
     vcenter.fault("CurrentTime", name)
     with account.refused(error):
-        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+        vc.session.write(
+            lambda content: properties.refs.refer(
+                content, properties.vim.ServiceInstance, "ServiceInstance"
+            ).CurrentTime()
+        )
 
 
 @pytest.mark.parametrize("name", ["TaskInProgress", "HostNotConnected"])
@@ -138,7 +160,11 @@ def test_a_busy_object_is_busy(name: str, vcenter: VCenterSide, account: Account
     vc.session.content()
     vcenter.fault("CurrentTime", name)
     with account.refused(Busy):
-        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+        vc.session.write(
+            lambda content: properties.refs.refer(
+                content, properties.vim.ServiceInstance, "ServiceInstance"
+            ).CurrentTime()
+        )
 
 
 @call("session.write", case="503 Service Unavailable")
@@ -147,7 +173,11 @@ def test_a_server_that_is_not_available_is_busy(vcenter: VCenterSide, account: A
     vc.session.content()
     vcenter.unavailable()
     with account.refused(Busy):
-        vc.session.write(lambda content: properties.refs.refer(content, properties.vim.ServiceInstance, "ServiceInstance").CurrentTime())
+        vc.session.write(
+            lambda content: properties.refs.refer(
+                content, properties.vim.ServiceInstance, "ServiceInstance"
+            ).CurrentTime()
+        )
 
 
 @call("rest.get", "rest.close", case="log in, read, log out")

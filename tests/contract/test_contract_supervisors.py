@@ -22,25 +22,58 @@ def wish(client: VCenter) -> dict[str, Any]:
     network = inventory.networks[0].moid
     here = [{"address": "10.6.0.100", "count": 20}]
     account = {"username": "u", "password": "p", "certificate_authority_chain": "pem"}
-    primary = {"portgroup": network, "address_ranges": here, "gateway": "10.6.0.1", "subnet_mask": "255.255.255.0"}
+    primary = {
+        "portgroup": network,
+        "address_ranges": here,
+        "gateway": "10.6.0.1",
+        "subnet_mask": "255.255.255.0",
+    }
     return {
-        "size_hint": "TINY", "service_cidr": {"address": "10.96.0.0", "prefix": 23}, "network_provider": "VSPHERE_NETWORK", "master_management_network": {"network": network, "mode": "DHCP"},
-        "master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy},
-        "workload_networks_spec": {"supervisor_primary_workload_network": {"network": "primary", "network_provider": "VSPHERE_NETWORK", "vsphere_network": primary}},
-        "load_balancer_config_spec": {"id": "primary", "provider": "HA_PROXY", "address_ranges": here,
-                                      "ha_proxy_config_create_spec": {"servers": [{"host": "10.6.0.2", "port": 5556}], **account}},
-    }  # fmt: skip
+        "size_hint": "TINY",
+        "service_cidr": {"address": "10.96.0.0", "prefix": 23},
+        "network_provider": "VSPHERE_NETWORK",
+        "master_management_network": {"network": network, "mode": "DHCP"},
+        "master_storage_policy": policy,
+        "ephemeral_storage_policy": policy,
+        "image_storage": {"storage_policy": policy},
+        "workload_networks_spec": {
+            "supervisor_primary_workload_network": {
+                "network": "primary",
+                "network_provider": "VSPHERE_NETWORK",
+                "vsphere_network": primary,
+            }
+        },
+        "load_balancer_config_spec": {
+            "id": "primary",
+            "provider": "HA_PROXY",
+            "address_ranges": here,
+            "ha_proxy_config_create_spec": {"servers": [{"host": "10.6.0.2", "port": 5556}], **account},
+        },
+    }
 
 
-@call("supervisors.enable", "supervisors.read", "supervisors.update", "supervisors.disable", case="a life; disabled twice")
+@call(
+    "supervisors.enable",
+    "supervisors.read",
+    "supervisors.update",
+    "supervisors.disable",
+    case="a life; disabled twice",
+)
 @lacks(NONE)
 def test_a_supervisor_is_enabled_changed_and_disabled(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
-    supervisors, (cluster, _) = Supervisors(client.rest), client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"]
+    supervisors, (cluster, _) = (
+        Supervisors(client.rest),
+        client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"],
+    )
     assert supervisors.read([cluster]) == {}
     supervisors.enable(cluster, wish(client))
     vcenter.closing.append(lambda: supervisors.disable(cluster))
-    found = vcenter.until(lambda: next((each for each in supervisors.read([cluster]).values() if each.kubernetes == "READY"), None))
+    found = vcenter.until(
+        lambda: next(
+            (each for each in supervisors.read([cluster]).values() if each.kubernetes == "READY"), None
+        )
+    )
     assert (found.status, found.endpoint, found.info["size_hint"]) == ("RUNNING", "10.6.0.100", "TINY")
     with account.refused(Exists):
         supervisors.enable(cluster, wish(client))

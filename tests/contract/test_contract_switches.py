@@ -18,9 +18,21 @@ def made(vcenter: VCenterSide) -> VCenter:
     client = vcenter.open()
     folder = next(iter(client.switches.read(around=True).folders.values()))
     client.switches.create(folder, PLAN)
-    vcenter.closing.append(lambda: [client.switches.remove(each.moid) for each in client.switches.read(around=False).switches if each.name == "roce"])
+    vcenter.closing.append(
+        lambda: [
+            client.switches.remove(each.moid)
+            for each in client.switches.read(around=False).switches
+            if each.name == "roce"
+        ]
+    )
     client.switches.create_group(switch(client).moid, GROUP)
-    vcenter.closing.append(lambda: [client.switches.remove(each.moid, group=True) for each in client.switches.read(around=False).groups if each.name == "high-speed"])
+    vcenter.closing.append(
+        lambda: [
+            client.switches.remove(each.moid, group=True)
+            for each in client.switches.read(around=False).groups
+            if each.name == "high-speed"
+        ]
+    )
     return client
 
 
@@ -32,12 +44,28 @@ def group(client: VCenter) -> PortGroup:
     return next(each for each in client.switches.read(around=False).groups if each.name == "high-speed")
 
 
-@call("switches.create", "switches.create_group", "switches.read", case="a switch and a port group are read back as they were made")
+@call(
+    "switches.create",
+    "switches.create_group",
+    "switches.read",
+    case="a switch and a port group are read back as they were made",
+)
 def test_what_is_made_is_read_back(vcenter: VCenterSide) -> None:
     client = made(vcenter)
     found, on_it = switch(client), group(client)
-    assert (found.description, found.mtu, found.uplinks, dict(found.hosts)) == (PLAN.description, 9000, ("Uplink 1",), {})
-    assert (on_it.switch, on_it.vlan, on_it.ports, on_it.description, on_it.uplink) == (found.moid, 31, 8, GROUP.description, False)
+    assert (found.description, found.mtu, found.uplinks, dict(found.hosts)) == (
+        PLAN.description,
+        9000,
+        ("Uplink 1",),
+        {},
+    )
+    assert (on_it.switch, on_it.vlan, on_it.ports, on_it.description, on_it.uplink) == (
+        found.moid,
+        31,
+        8,
+        GROUP.description,
+        False,
+    )
     assert vcenter.host in client.switches.read(around=True).hosts
 
 
@@ -74,7 +102,9 @@ def test_hosts_join_and_leave(vcenter: VCenterSide) -> None:
 def test_a_switch_changes(vcenter: VCenterSide) -> None:
     client = made(vcenter)
     host = client.switches.read(around=True).hosts[vcenter.host]
-    plan = SwitchPlan("roce", "theirs", 1500, ("Uplink 1",), hosts={host: ("vmnic1",)}, joining=frozenset({host}))
+    plan = SwitchPlan(
+        "roce", "theirs", 1500, ("Uplink 1",), hosts={host: ("vmnic1",)}, joining=frozenset({host})
+    )
     client.switches.reconfigure(switch(client).moid, plan)
     found = switch(client)
     assert (found.description, found.mtu, found.hosts) == ("theirs", 1500, {host: ("vmnic1",)})
@@ -86,7 +116,9 @@ def test_a_nic_that_is_not_there_is_refused(vcenter: VCenterSide, account: Accou
     client = made(vcenter)
     host = client.switches.read(around=True).hosts[vcenter.host]
     with account.refused(Rejected):
-        client.switches.reconfigure(switch(client).moid, with_hosts({host: ("vmnic77",)}, joining=frozenset({host})))
+        client.switches.reconfigure(
+            switch(client).moid, with_hosts({host: ("vmnic77",)}, joining=frozenset({host}))
+        )
 
 
 @call("switches.remove", case="a port group, then its switch")

@@ -33,7 +33,9 @@ class Cluster:
 
 
 @pytest.fixture(params=["sandbox", "kube-apiserver"])
-def cluster(request: pytest.FixtureRequest, peers: Peers, world_process: sandbox.Running, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(
+    request: pytest.FixtureRequest, peers: Peers, world_process: sandbox.Running, tmp_path: Path
+) -> Iterator[Cluster]:
     if request.param == "sandbox":
         world_process.reset()
         config = yaml.safe_load((world_process.files / "other.kubeconfig").read_text())
@@ -48,7 +50,15 @@ def cluster(request: pytest.FixtureRequest, peers: Peers, world_process: sandbox
     command = [str(peers.bin / "kubectl"), "--kubeconfig", str(file), "-n", space]
 
     def kubectl(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *words], env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, input=given, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            [*command, *words],
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
     kubectl("create", "namespace", space)
     yield Cluster(kubectl, config, space)
@@ -56,10 +66,19 @@ def cluster(request: pytest.FixtureRequest, peers: Peers, world_process: sandbox
 
 
 def manifest(**data: str) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": data})
+    return json.dumps(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": data}
+    )
 
 
-POD = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1d"]}]}})
+POD = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1d"]}]},
+    }
+)
 APPLY = ("apply", "--server-side", "-f", "-")
 
 
@@ -73,18 +92,26 @@ def test_kubectl_applies_differs_and_conflicts_alike(cluster: Cluster) -> None:
     assert kubectl("diff", "--server-side", "-f", "-", given=manifest(a="1")).returncode == 0
     differs = kubectl("diff", "--server-side", "-f", "-", given=manifest(a="2"))
     assert differs.returncode == 1, differs.stderr
-    assert {line for line in differs.stdout.splitlines() if re.match(r"[-+] ", line)} >= {'-  a: "1"', '+  a: "2"'}
+    assert {line for line in differs.stdout.splitlines() if re.match(r"[-+] ", line)} >= {
+        '-  a: "1"',
+        '+  a: "2"',
+    }
     conflict = kubectl(*APPLY, "--field-manager=other", given=manifest(a="3"))
     assert conflict.returncode == 1
     assert 'conflict with "kubectl": .data.a' in conflict.stderr
-    assert kubectl(*APPLY, "--field-manager=other", "--force-conflicts", given=manifest(a="3")).returncode == 0
+    assert (
+        kubectl(*APPLY, "--field-manager=other", "--force-conflicts", given=manifest(a="3")).returncode == 0
+    )
     assert outcome(kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.a}")) == (0, "3")
 
 
 def test_kubectl_waits_alike(cluster: Cluster) -> None:
     kubectl = cluster.kubectl
     assert kubectl(*APPLY, given=POD).returncode == 0
-    assert outcome(kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")) == (0, "pod/p condition met")
+    assert outcome(kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")) == (
+        0,
+        "pod/p condition met",
+    )
     assert kubectl("delete", "pod", "p", "--wait=false").returncode == 0
     assert kubectl("wait", "--for=delete", "pod/p", "--timeout=40s").returncode == 0
     late = kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=1s")
@@ -95,7 +122,10 @@ def test_kubectl_waits_alike(cluster: Cluster) -> None:
 def test_kubectl_is_refused_alike(cluster: Cluster) -> None:
     kubectl = cluster.kubectl
     missing = kubectl("get", "configmap", "nothing")
-    assert (missing.returncode, missing.stderr.strip()) == (1, 'Error from server (NotFound): configmaps "nothing" not found')
+    assert (missing.returncode, missing.stderr.strip()) == (
+        1,
+        'Error from server (NotFound): configmaps "nothing" not found',
+    )
     assert kubectl("create", "-f", "-", given=manifest()).returncode == 0
     again = kubectl("create", "-f", "-", given=manifest())
     assert "(AlreadyExists)" in again.stderr and 'configmaps "settings" already exists' in again.stderr
@@ -108,11 +138,15 @@ def test_kubectl_is_refused_alike(cluster: Cluster) -> None:
 def test_the_official_client_sees_the_same(cluster: Cluster) -> None:
     with kubernetes.config.new_client_from_config_dict(cluster.config) as client:
         core = kubernetes.client.CoreV1Api(client)
-        made = core.create_namespaced_config_map(cluster.space, {"metadata": {"name": "settings"}, "data": {"a": "1"}})
+        made = core.create_namespaced_config_map(
+            cluster.space, {"metadata": {"name": "settings"}, "data": {"a": "1"}}
+        )
         assert made.data == {"a": "1"}
         core.patch_namespaced_config_map("settings", cluster.space, {"data": {"b": "2"}})
         assert core.read_namespaced_config_map("settings", cluster.space).data == {"a": "1", "b": "2"}
-        assert "settings" in {each.metadata.name for each in core.list_namespaced_config_map(cluster.space).items}
+        assert "settings" in {
+            each.metadata.name for each in core.list_namespaced_config_map(cluster.space).items
+        }
         with pytest.raises(kubernetes.client.ApiException) as failed:
             core.create_namespaced_config_map(cluster.space, {"metadata": {"name": "settings"}})
         assert (failed.value.status, json.loads(failed.value.body)["reason"]) == (409, "AlreadyExists")

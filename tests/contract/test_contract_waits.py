@@ -21,7 +21,9 @@ def started(vc: VCenter, moid: str) -> Any:
 
 @pytest.mark.parametrize("name", ["NotAuthenticated", "ManagedObjectNotFound"])
 @call("tasks.wait", case="the wait breaks: its session or its collector is gone; the task's end is not known")
-def test_a_wait_that_breaks_says_that_the_end_is_not_known(name: str, vcenter: VCenterSide, account: Account) -> None:
+def test_a_wait_that_breaks_says_that_the_end_is_not_known(
+    name: str, vcenter: VCenterSide, account: Account
+) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, f"waited-{name.lower()}")
     vcenter.fault(WAIT, name)

@@ -1,4 +1,6 @@
-"""bfinfra doctor: each thing that would stop an apply is found, named, and comes with what to do; what is well is said to be."""
+"""bfinfra doctor: each thing that would stop an apply is found, named, and comes with what to do; what is
+well is said to be.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def seen(path, sandbox):
 
 def said(found, health):
     """check → what it says of this health, with what to do."""
-    return {each.check: f"{each.about}: {each.what}: {each.why} → {each.next}" for each in found if each.health is health}
+    return {
+        each.check: f"{each.about}: {each.what}: {each.why} → {each.next}"
+        for each in found
+        if each.health is health
+    }
 
 
 @pytest.fixture
@@ -57,7 +63,15 @@ def changed(tmp_path):
 def test_all_is_well(sandbox):
     found = seen(EXAMPLE / "bitfusion_server.yaml", sandbox)
     assert said(found, BAD) == said(found, WARNING) == said(found, SKIPPED) == {}
-    assert {each.check for each in found} >= {"local.packages", "servers.certificates", "vcenter.login", "vcenter.clock", "vcenter.rights", "vcenter.space", "vcenter.hosts"}
+    assert {each.check for each in found} >= {
+        "local.packages",
+        "servers.certificates",
+        "vcenter.login",
+        "vcenter.clock",
+        "vcenter.rights",
+        "vcenter.space",
+        "vcenter.hosts",
+    }
 
 
 def test_it_writes_nothing_and_leaves_no_session(sandbox):
@@ -69,7 +83,9 @@ def test_it_writes_nothing_and_leaves_no_session(sandbox):
 def test_a_server_that_is_not_there_is_told_once_and_the_rest_is_skipped(changed, sandbox):
     found = seen(changed("gpu_host", ("vc.small.test", "gone.small.test")), sandbox)
     assert "gone.small.test:443" in said(found, BAD)["servers.connections"]
-    assert {"vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts"} <= set(said(found, SKIPPED))
+    assert {"vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts"} <= set(
+        said(found, SKIPPED)
+    )
 
 
 def test_a_wrong_password_is_tried_once(changed, sandbox, monkeypatch):
@@ -102,7 +118,15 @@ def ground(sandbox):
     site = app.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
     seam = Seam(read_only=True, route=sandbox.lookup)
     server = VCenter(site.vcenter, seam)
-    yield Ground(site, app.privileges(site), seam, Clusters(seam, site.vcenter), Images(site, real=False), server, Path())
+    yield Ground(
+        site,
+        app.privileges(site),
+        seam,
+        Clusters(seam, site.vcenter),
+        Images(site, real=False),
+        server,
+        Path(),
+    )
     server.close()
     seam.close()
 
@@ -131,7 +155,10 @@ def test_what_is_made_is_looked_into(sandbox):
     assert made(apply(EXAMPLE / "tanzu_cluster.yaml", sandbox))
     found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
     assert said(found, BAD) == {}
-    assert {each.about for each in found if each.check == "clusters.rights"} == {"supervisor_namespace/team-a", "tanzu_cluster/cluster-01"}
+    assert {each.about for each in found if each.check == "clusters.rights"} == {
+        "supervisor_namespace/team-a",
+        "tanzu_cluster/cluster-01",
+    }
 
 
 def test_a_kubeconfig_that_does_not_get_in_or_is_open_to_others(changed, sandbox, tmp_path):
@@ -169,28 +196,51 @@ def small_world(tmp_path, **changes):
 @pytest.fixture
 def narrow(tmp_path):
     """A datastore with too little room, a vCenter that is too old, an old cluster."""
-    world = small_world(tmp_path, datastores={"local": {"capacity": "64KiB", "clusters": ["farm"]}},
-                        kubernetes_clusters={"other": {"address": "10.3.0.1:6443", "version": "v1.15.3"}})
+    world = small_world(
+        tmp_path,
+        datastores={"local": {"capacity": "64KiB", "clusters": ["farm"]}},
+        kubernetes_clusters={"other": {"address": "10.3.0.1:6443", "version": "v1.15.3"}},
+    )
     yield sandboxes.start(world, tmp_path / "state", pace=0)
     sandboxes.stop(tmp_path / "state")
 
 
 def test_a_datastore_without_room_and_a_cluster_that_is_too_old(narrow):
-    assert "free some, or choose another datastore" in said(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
-    assert "server-side apply" in said(seen(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
+    assert (
+        "free some, or choose another datastore"
+        in said(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
+    )
+    assert (
+        "server-side apply"
+        in said(seen(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
+    )
 
 
 def test_rights_that_are_lacking_are_named_with_their_place(tmp_path):
     with rights_world(tmp_path / "world") as small:
         for kind, lacks, check, what in (
-            ("gpu_host", "Host.Config.PciPassthru", "vcenter.rights", "vcenter /dc/host/farm/esx1.small.test: the account lacks Host.Config.PciPassthru"),
-            ("token_secret", "create secrets", "clusters.rights", "the account may not create secrets in default"),
+            (
+                "gpu_host",
+                "Host.Config.PciPassthru",
+                "vcenter.rights",
+                "vcenter /dc/host/farm/esx1.small.test: the account lacks Host.Config.PciPassthru",
+            ),
+            (
+                "token_secret",
+                "create secrets",
+                "clusters.rights",
+                "the account may not create secrets in default",
+            ),
         ):
             small.reset()
             site = Site.of(kind, tmp_path / kind)
             rights = site.rights(small, *Use)
-            place = next(place for place, names in [*rights.entities.items(), *rights.apis.items()] if lacks in [
-                name if isinstance(name, str) else f"{name.verb} {name.resource}" for name in names])
+            place = next(
+                place
+                for place, names in [*rights.entities.items(), *rights.apis.items()]
+                if lacks
+                in [name if isinstance(name, str) else f"{name.verb} {name.resource}" for name in names]
+            )
             give(small, site, without(rights, place, lacks))
             found = seen(site.path(), small)
             assert what in said(found, BAD)[check]

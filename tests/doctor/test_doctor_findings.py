@@ -1,4 +1,6 @@
-"""Each thing that the doctor can find and that no test of test_doctor.py brings about: told with what to do."""
+"""Each thing that the doctor can find and that no test of test_doctor.py brings about: told with what
+to do.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def on(sandbox):
 
     @contextmanager
     def stand(kind, **changes):
-        with app._ground(app.load(EXAMPLE / f"{kind}.yaml", sandbox=sandbox), app.Setting(sandbox=sandbox)) as ground:
+        with app._ground(
+            app.load(EXAMPLE / f"{kind}.yaml", sandbox=sandbox), app.Setting(sandbox=sandbox)
+        ) as ground:
             yield replace(ground, **changes)
 
     return stand
@@ -45,13 +49,23 @@ def one(findings):
 
 def test_authorities_that_are_none(sandbox, tmp_path):
     (tmp_path / "wrong.pem").write_text("no certificate")
-    (tmp_path / "site.yaml").write_text((EXAMPLE / "gpu_host.yaml").read_text().replace("ca.pem", "wrong.pem"))
+    (tmp_path / "site.yaml").write_text(
+        (EXAMPLE / "gpu_host.yaml").read_text().replace("ca.pem", "wrong.pem")
+    )
     assert "give a PEM file" in said(seen(tmp_path / "site.yaml", sandbox), BAD)["local.files"]
 
 
-@pytest.mark.parametrize(("tool", "health", "words"), [(None, WARNING, "install docker or podman"), (SimpleNamespace(name="podman"), GOOD, "podman builds them")])
+@pytest.mark.parametrize(
+    ("tool", "health", "words"),
+    [
+        (None, WARNING, "install docker or podman"),
+        (SimpleNamespace(name="podman"), GOOD, "podman builds them"),
+    ],
+)
 def test_what_builds_images(on, tool, health, words):
-    with on("client_image", images=SimpleNamespace(tool=lambda: (tool, "neither docker nor podman is here"))) as ground:
+    with on(
+        "client_image", images=SimpleNamespace(tool=lambda: (tool, "neither docker nor podman is here"))
+    ) as ground:
         found = one(local.tools(ground))
     assert found[0] is health
     assert words in found[1]
@@ -77,7 +91,12 @@ def test_names_that_lead_somewhere_and_nowhere(on, monkeypatch):
         assert one(servers.names(outside)) == (GOOD, "vcenter vc.small.test: is 10.0.0.8, 10.0.0.9:  → ")
         addresses = []
         assert one(servers.names(outside)) == (
-            BAD, "vcenter vc.small.test: its name leads nowhere: Name or service not known → correct the name, or the machine's name servers")
+            BAD,
+            (
+                "vcenter vc.small.test: its name leads nowhere: Name or service not known → correct the "
+                "name, or the machine's name servers"
+            ),
+        )
 
 
 def test_a_certificate_that_has_not_begun(on):
@@ -97,25 +116,41 @@ def test_a_vcenter_that_is_newer_than_what_is_known(on, monkeypatch):
 
 
 def test_a_place_that_is_not_there(sandbox, tmp_path):
-    text = (EXAMPLE / "bitfusion_server.yaml").read_text().replace("    gpus: 1\n", "    gpus: 1\n    folder: none/such\n")
+    text = (
+        (EXAMPLE / "bitfusion_server.yaml")
+        .read_text()
+        .replace("    gpus: 1\n", "    gpus: 1\n    folder: none/such\n")
+    )
     (tmp_path / "site.yaml").write_text(text)
-    assert "/vm/none/such: there is nothing at this path" in said(seen(tmp_path / "site.yaml", sandbox), BAD)["vcenter.rights"]
+    assert (
+        "/vm/none/such: there is nothing at this path"
+        in said(seen(tmp_path / "site.yaml", sandbox), BAD)["vcenter.rights"]
+    )
 
 
 def test_a_host_that_vcenter_has_lost(on, sandbox):
     with administrator(sandbox) as si:
         WaitForTask(paths(si)["/dc/host/farm/esx1.small.test"].DisconnectHost_Task())
     with on("gpu_host") as ground:
-        assert one(vcenter.hosts(ground)) == (BAD, "gpu_host/esx1.small.test: vCenter has no connection to it:  → look at the host's state in vCenter")
+        assert one(vcenter.hosts(ground)) == (
+            BAD,
+            (
+                "gpu_host/esx1.small.test: vCenter has no connection to it:  → look at the host's state in "
+                "vCenter"
+            ),
+        )
 
 
 def test_a_datastore_that_is_out_of_reach(on, monkeypatch):
     with on("bitfusion_server") as ground:
         inventory = ground.entered().inventory.read()
         for stores, words in (
-            ((), "reaches no datastore"), (tuple(replace(each, accessible=False) for each in inventory.datastores), "is not accessible"),
+            ((), "reaches no datastore"),
+            (tuple(replace(each, accessible=False) for each in inventory.datastores), "is not accessible"),
         ):
-            monkeypatch.setattr(ground.vcenter.inventory, "read", lambda stores=stores: replace(inventory, datastores=stores))
+            monkeypatch.setattr(
+                ground.vcenter.inventory, "read", lambda stores=stores: replace(inventory, datastores=stores)
+            )
             found = list(vcenter.space(ground))
             assert found
             assert all(each.health is BAD and words in each.what and each.next for each in found)
@@ -123,10 +158,18 @@ def test_a_datastore_that_is_out_of_reach(on, monkeypatch):
 
 def test_a_supervisor_that_does_not_run(on, monkeypatch):
     with on("tanzu_cluster") as ground:
-        monkeypatch.setattr(type(ground), "catalog", Catalog({"compute": Supervisor("domain-c1", "", running=False)}))
+        monkeypatch.setattr(
+            type(ground), "catalog", Catalog({"compute": Supervisor("domain-c1", "", running=False)})
+        )
         assert one(vcenter.supervisors(ground))[0] is BAD
         assert "workload management" in one(vcenter.supervisors(ground))[1]
-        assert one(clusters.tanzu(ground)) == (SKIPPED, "tanzu_cluster/cluster-01: whether run.tanzu.vmware.com/v1alpha1 is served: no supervisor runs on compute → ")
+        assert one(clusters.tanzu(ground)) == (
+            SKIPPED,
+            (
+                "tanzu_cluster/cluster-01: whether run.tanzu.vmware.com/v1alpha1 is served: no supervisor "
+                "runs on compute → "
+            ),
+        )
         assert list(clusters.certificates(ground)) == []
 
 
@@ -136,7 +179,15 @@ def test_a_supervisor_that_serves_no_such_api(on, monkeypatch):
         assert "kubectl api-versions" in one(clusters.tanzu(ground))[1]
 
 
-@pytest.mark.parametrize(("version", "health", "words"), [("v1.15.12", BAD, "server-side apply"), ("v1.17.3", GOOD, "v1.17.3"), ("v1.99.0", WARNING, "try it with plan first"), ("v1.25.3", GOOD, "v1.25.3")])
+@pytest.mark.parametrize(
+    ("version", "health", "words"),
+    [
+        ("v1.15.12", BAD, "server-side apply"),
+        ("v1.17.3", GOOD, "v1.17.3"),
+        ("v1.99.0", WARNING, "try it with plan first"),
+        ("v1.25.3", GOOD, "v1.25.3"),
+    ],
+)
 def test_versions_of_clusters(on, monkeypatch, version, health, words):
     monkeypatch.setattr("bfinfra.backends.kubernetes.Cluster.version", lambda _: version)
     with on("kubernetes_cluster") as ground:
@@ -154,10 +205,14 @@ def test_a_cluster_whose_clock_is_off(on):
 
 
 def test_a_right_that_one_can_do_without(on, monkeypatch):
-    monkeypatch.setattr("bfinfra.backends.kubernetes.Cluster.can", lambda _, verb, resource, *__: resource != "spares")
+    monkeypatch.setattr(
+        "bfinfra.backends.kubernetes.Cluster.can", lambda _, verb, resource, *__: resource != "spares"
+    )
     with on("namespace") as ground:
         api = next(api for api in ground.rights.apis if api.cluster.kind == "kubernetes_cluster")
-        spare = replace(ground, rights=replace(ground.rights, apis={api: (Verb("spares", "list", "then it looks less"),)}))
+        spare = replace(
+            ground, rights=replace(ground.rights, apis={api: (Verb("spares", "list", "then it looks less"),)})
+        )
         health, words = one(clusters.rights(spare))
     assert health is WARNING
     assert "may not list spares" in words
@@ -166,15 +221,28 @@ def test_a_right_that_one_can_do_without(on, monkeypatch):
 
 def test_supervisors_and_the_clusters_in_them_show_their_certificates(sandbox):
     assert made(apply(EXAMPLE / "tanzu_cluster.yaml", sandbox))
-    found = [each for each in seen(EXAMPLE / "tanzu_cluster.yaml", sandbox) if each.check == "clusters.certificates"]
+    found = [
+        each
+        for each in seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
+        if each.check == "clusters.certificates"
+    ]
     assert [each.health for each in found] == [GOOD] * 3
     assert [each.about.rpartition(":")[2] for each in found] == ["443", "6443", "6443"]
-    assert [each.about.partition(" 10.")[0] for each in found] == ["supervisor on compute"] * 2 + ["tanzu_cluster/cluster-01"]
+    assert [each.about.partition(" 10.")[0] for each in found] == ["supervisor on compute"] * 2 + [
+        "tanzu_cluster/cluster-01"
+    ]
 
 
 def test_nobody_logs_in_to_a_supervisor_whose_certificate_is_not_trusted(sandbox, tmp_path):
     assert made(apply(EXAMPLE / "tanzu_cluster.yaml", sandbox))
-    text = (EXAMPLE / "tanzu_cluster.yaml").read_text().replace("  trust: {ca_file: ca.pem}", f"  trust: {{ca_file: ca.pem}}\n  supervisor_trust: {{sha256: '{'ab' * 32}'}}")
+    text = (
+        (EXAMPLE / "tanzu_cluster.yaml")
+        .read_text()
+        .replace(
+            "  trust: {ca_file: ca.pem}",
+            f"  trust: {{ca_file: ca.pem}}\n  supervisor_trust: {{sha256: '{'ab' * 32}'}}",
+        )
+    )
     (tmp_path / "site.yaml").write_text(text)
     before = sandbox.tally()["calls"]
     found = seen(tmp_path / "site.yaml", sandbox)
@@ -183,7 +251,9 @@ def test_nobody_logs_in_to_a_supervisor_whose_certificate_is_not_trusted(sandbox
     assert "certificate is not trusted" in said(found, SKIPPED)["clusters.entrance"]
     assert said(found, SKIPPED)["clusters.tanzu"]
     after = sandbox.tally()["calls"]
-    assert {door: calls for door, calls in after.items() if door not in ("vcenter", "rest")} == {door: calls for door, calls in before.items() if door not in ("vcenter", "rest")}
+    assert {door: calls for door, calls in after.items() if door not in ("vcenter", "rest")} == {
+        door: calls for door, calls in before.items() if door not in ("vcenter", "rest")
+    }
 
 
 def test_a_file_of_secrets_that_is_its_owners_own(on, sandbox):
@@ -193,7 +263,15 @@ def test_a_file_of_secrets_that_is_its_owners_own(on, sandbox):
         assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
-SETUP = HostSetup(("ntp.example.com",), True, "R740", "13006603", frozenset({"0000:3b:00.0 15b3:1015"}), "sharedDirect", "2.19.1")
+SETUP = HostSetup(
+    ("ntp.example.com",),
+    True,
+    "R740",
+    "13006603",
+    frozenset({"0000:3b:00.0 15b3:1015"}),
+    "sharedDirect",
+    "2.19.1",
+)
 VIBS = frozenset({"esx-base 8.0.3", "nmlx5-core 4.23"})
 ON_SWITCH = SimpleNamespace(hosts={"a": (), "b": (), "c": ()})
 ON_HOST = SimpleNamespace(host="a", vgpus=("grid_t4-16c",))
@@ -202,28 +280,54 @@ ON_HOST = SimpleNamespace(host="a", vgpus=("grid_t4-16c",))
 def told(check, setups, vibs=None, **specs):
     """What a check says of a site with these specs, on hosts that are set up so."""
     asked = SimpleNamespace(
-        inventory=SimpleNamespace(read=lambda: SimpleNamespace(hosts=[SimpleNamespace(name=name, moid=f"host-{name}") for name in setups])),
-        host_settings=SimpleNamespace(setups=lambda moids: {moid: setups[moid.removeprefix("host-")] for moid in moids}, packages=lambda moids: installed(vibs or {})),
+        inventory=SimpleNamespace(
+            read=lambda: SimpleNamespace(
+                hosts=[SimpleNamespace(name=name, moid=f"host-{name}") for name in setups]
+            )
+        ),
+        host_settings=SimpleNamespace(
+            setups=lambda moids: {moid: setups[moid.removeprefix("host-")] for moid in moids},
+            packages=lambda moids: installed(vibs or {}),
+        ),
     )
-    ground = SimpleNamespace(entered=lambda: asked, of=lambda kind: {Key(kind, "x"): specs[kind]} if kind in specs else {})
+    ground = SimpleNamespace(
+        entered=lambda: asked, of=lambda kind: {Key(kind, "x"): specs[kind]} if kind in specs else {}
+    )
     return [(found.health, f"{found.about}: {found.what}: {found.why}") for found in check(ground)]
 
 
-@pytest.mark.parametrize(("changes", "health", "words"), [
-    ({}, GOOD, "keeps its time by ntp.example.com"), ({"ntp": ()}, WARNING, "no time servers"), ({"ntp_runs": False}, WARNING, "its NTP service does not run"),
-])
+@pytest.mark.parametrize(
+    ("changes", "health", "words"),
+    [
+        ({}, GOOD, "keeps its time by ntp.example.com"),
+        ({"ntp": ()}, WARNING, "no time servers"),
+        ({"ntp_runs": False}, WARNING, "its NTP service does not run"),
+    ],
+)
 def test_hosts_keep_their_time(changes, health, words):
     ((found, text),) = told(hosts.clocks, {"a": replace(SETUP, **changes)}, virtual_machine=ON_HOST)
     assert found is health
     assert words in text
 
 
-@pytest.mark.parametrize(("changes", "health", "words"), [
-    ({}, GOOD, "its 3 hosts are alike: R740, build 13006603"), ({"build": "9"}, WARNING, "c has build 9, most have 13006603"), ({"model": "R640"}, WARNING, "c has model R640"), ({"firmware": "1"}, WARNING, "c has firmware 1, most have 2.19.1"),
-    ({"cards": frozenset({"0000:5e:00.0 15b3:1015"})}, WARNING, "c lacks 0000:3b:00.0 15b3:1015 and has 0000:5e:00.0 15b3:1015 besides"),
-])
+@pytest.mark.parametrize(
+    ("changes", "health", "words"),
+    [
+        ({}, GOOD, "its 3 hosts are alike: R740, build 13006603"),
+        ({"build": "9"}, WARNING, "c has build 9, most have 13006603"),
+        ({"model": "R640"}, WARNING, "c has model R640"),
+        ({"firmware": "1"}, WARNING, "c has firmware 1, most have 2.19.1"),
+        (
+            {"cards": frozenset({"0000:5e:00.0 15b3:1015"})},
+            WARNING,
+            "c lacks 0000:3b:00.0 15b3:1015 and has 0000:5e:00.0 15b3:1015 besides",
+        ),
+    ],
+)
 def test_hosts_of_a_switch_are_alike(changes, health, words):
-    ((found, text),) = told(hosts.alike, {"a": SETUP, "b": SETUP, "c": replace(SETUP, **changes)}, distributed_switch=ON_SWITCH)
+    ((found, text),) = told(
+        hosts.alike, {"a": SETUP, "b": SETUP, "c": replace(SETUP, **changes)}, distributed_switch=ON_SWITCH
+    )
     assert found is health
     assert words in text
 
@@ -234,13 +338,26 @@ def installed(vibs):
     return {f"host-{name}": found for name, found in vibs.items()}
 
 
-@pytest.mark.parametrize(("third", "health", "words"), [
-    (VIBS, GOOD, "its 3 hosts have the same 2 VIBs"), (frozenset({"esx-base 8.0.3"}), WARNING, "c: lacks nmlx5-core 4.23"),
-    (VIBS - {"nmlx5-core 4.23"} | {"nmlx5-core 4.24"}, WARNING, "c: lacks nmlx5-core 4.23 and has nmlx5-core 4.24 besides"),
-    (VIBS | {f"extra{n} 1" for n in range(9)}, WARNING, "extra4 1 besides (4 more)"),
-])
+@pytest.mark.parametrize(
+    ("third", "health", "words"),
+    [
+        (VIBS, GOOD, "its 3 hosts have the same 2 VIBs"),
+        (frozenset({"esx-base 8.0.3"}), WARNING, "c: lacks nmlx5-core 4.23"),
+        (
+            VIBS - {"nmlx5-core 4.23"} | {"nmlx5-core 4.24"},
+            WARNING,
+            "c: lacks nmlx5-core 4.23 and has nmlx5-core 4.24 besides",
+        ),
+        (VIBS | {f"extra{n} 1" for n in range(9)}, WARNING, "extra4 1 besides (4 more)"),
+    ],
+)
 def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):
-    ((found, text),) = told(hosts.software, dict.fromkeys("abc", SETUP), {"a": VIBS, "b": VIBS, "c": third}, distributed_switch=ON_SWITCH)
+    ((found, text),) = told(
+        hosts.software,
+        dict.fromkeys("abc", SETUP),
+        {"a": VIBS, "b": VIBS, "c": third},
+        distributed_switch=ON_SWITCH,
+    )
     assert found is health
     assert words in text
 

@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import engine.toys as toys
 import pytest
-from engine.toys import Box, BoxSpec, LidSpec, Make, ToyState, ToyWorld, applied, lines, planned, problems, site
+from engine.toys import (
+    Box,
+    BoxSpec,
+    LidSpec,
+    Make,
+    ToyState,
+    ToyWorld,
+    applied,
+    lines,
+    planned,
+    problems,
+    site,
+)
 
 from bfinfra.engine.retry import Patience
 from bfinfra.model.errors import Busy, Denied, Exists, Refusal, Unanswered
@@ -59,7 +71,10 @@ def test_a_missing_right_is_not_tried_again_and_stops_only_what_depends_on_it():
     world = ToyWorld(fail=fail)
     endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
     assert endings == {"box/a": "failed", "lid/top": "blocked", "box/b": "done"}
-    assert problems(events) == ["box/a: no right to make boxes; give the account what it lacks, then run this again", "lid/top waits for box/a; which failed"]
+    assert problems(events) == [
+        "box/a: no right to make boxes; give the account what it lacks, then run this again",
+        "lid/top waits for box/a; which failed",
+    ]
 
 
 def test_every_step_is_announced_before_it_runs():
@@ -76,7 +91,10 @@ def test_what_dries_is_waited_for_and_why_is_said_once():
 
 
 def test_a_time_out_is_still_waiting_and_the_next_apply_waits_on():
-    world, wanted = ToyWorld(readiness=lambda _: waiting("the glue dries")), site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))
+    world, wanted = (
+        ToyWorld(readiness=lambda _: waiting("the glue dries")),
+        site(box__a=BoxSpec(), lid__top=LidSpec(box="a")),
+    )
     endings, _ = applied(world, wanted, deadline=0)
     assert endings == {"box/a": "still-waiting", "lid/top": "still-waiting"}
     world.readiness = lambda _: READY
@@ -86,7 +104,9 @@ def test_a_time_out_is_still_waiting_and_the_next_apply_waits_on():
 
 def test_a_resource_that_broke_fails_with_its_reason():
     world = ToyWorld()
-    world.after = lambda step: world.things.update({("box", "a"): replace(world.things["box", "a"], phase="broken")})
+    world.after = lambda step: world.things.update(
+        {("box", "a"): replace(world.things["box", "a"], phase="broken")}
+    )
     endings, events = applied(world, site(box__a=BoxSpec()))
     assert endings == {"box/a": "failed"}
     assert "it is broken" in problems(events)[0]
@@ -128,7 +148,9 @@ def test_a_write_half_done_whose_answer_was_lost_is_not_taken_for_somebody_elses
 
     def half(step):
         world.fail = lambda _: None
-        world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 1, "note": "a change is under way"})
+        world.things["box", "a"] = replace(
+            world.things["box", "a"], fields={"size": 1, "note": "a change is under way"}
+        )
         raise Unanswered("no answer")
 
     world.fail = half
@@ -184,12 +206,21 @@ def test_stop_finishes_what_runs_and_starts_nothing_new():
     endings, _ = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")), stop=stop)
     assert endings == {"box/a": "stopped", "lid/top": "stopped"}
     assert world.writes == ["make a"]
-    assert lines(planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))) == ["keep box/a", "create lid/top: make top"]
+    assert lines(planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))) == [
+        "keep box/a",
+        "create lid/top: make top",
+    ]
 
 
 def test_stop_is_heard_between_two_steps_of_one_resource(monkeypatch):
     steps = Box.steps
-    monkeypatch.setattr(Box, "steps", staticmethod(lambda *what: [replace(s, fields={"size": 1}) if isinstance(s, Make) else s for s in steps(*what)]))
+    monkeypatch.setattr(
+        Box,
+        "steps",
+        staticmethod(
+            lambda *what: [replace(s, fields={"size": 1}) if isinstance(s, Make) else s for s in steps(*what)]
+        ),
+    )
     world, stop = ToyWorld(), threading.Event()
     world.after = lambda step: stop.set()
     endings, _ = applied(world, site(box__a=BoxSpec(size=2)), stop=stop)
@@ -261,7 +292,9 @@ def test_a_step_that_fails_where_the_world_moved_needs_no_look_before_it(monkeyp
 def test_where_it_fails_the_world_is_looked_at_and_a_stranger_left_alone(monkeypatch):
     monkeypatch.setattr(toys, "Make", Exclusive)
     world, stranger = guarded(), ToyState(mark=None, fields={"size": 4})
-    endings, events = applied(world, site(box__a=BoxSpec()), between=lambda: world.things.update({("box", "a"): stranger}))
+    endings, events = applied(
+        world, site(box__a=BoxSpec()), between=lambda: world.things.update({("box", "a"): stranger})
+    )
     assert endings == {"box/a": "failed"}
     assert "did not make it" in problems(events)[0]
     assert (world.things["box", "a"], world.writes) == (stranger, [])
@@ -278,7 +311,9 @@ def test_what_others_show_of_a_second_machine_s_work_is_no_reason_to_fail_withou
         return decide(name, spec, state, around)
 
     monkeypatch.setattr(toys.Box, "steps", staticmethod(steps))
-    endings, events = applied(world, site(box__a=BoxSpec()), between=lambda: world.things.update(elsewhere.things))
+    endings, events = applied(
+        world, site(box__a=BoxSpec()), between=lambda: world.things.update(elsewhere.things)
+    )
     assert (endings, world.writes) == ({"box/a": "done"}, []), problems(events)
 
 
@@ -292,15 +327,29 @@ def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypat
     assert world.reads.count(("box", False)) == 0
 
 
-@pytest.mark.parametrize(("kind", "how"), [
-    (lambda world: world.things.pop(("box", "a")), "it was made, and is gone"),
-    (lambda world: world.things.update({("box", "a"): replace(world.things["box", "a"], fields={**world.things["box", "a"].fields, "size": 4})}), "size: 2 → 4"),
-])
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        (lambda world: world.things.pop(("box", "a")), "it was made, and is gone"),
+        (
+            lambda world: world.things.update(
+                {
+                    ("box", "a"): replace(
+                        world.things["box", "a"], fields={**world.things["box", "a"].fields, "size": 4}
+                    )
+                }
+            ),
+            "size: 2 → 4",
+        ),
+    ],
+)
 def test_what_others_moved_while_it_ran_is_not_reported_as_done(kind, how):
     world = ToyWorld(after=lambda step: kind(world) if step.name == "z" else None)
     endings, events = applied(world, site(box__a=BoxSpec(size=2), lid__z=LidSpec(box="a")))
     assert endings == {"box/a": "failed", "lid/z": "done"}
-    assert problems(events) == [f"box/a moved while this ran; {how}; see who else changes it, then apply again"]
+    assert problems(events) == [
+        f"box/a moved while this ran; {how}; see who else changes it, then apply again"
+    ]
 
 
 def test_what_was_removed_and_stands_there_again_is_said():
@@ -313,7 +362,9 @@ def test_what_was_removed_and_stands_there_again_is_said():
 
 
 def test_what_can_not_be_looked_at_once_more_is_no_success():
-    world = ToyWorld(after=lambda step: world.unreadable.update({"": "the line is dead"}) if step.name == "z" else None)
+    world = ToyWorld(
+        after=lambda step: world.unreadable.update({"": "the line is dead"}) if step.name == "z" else None
+    )
     endings, events = applied(world, site(box__a=BoxSpec(), lid__z=LidSpec(box="a")))
     assert endings == {"box/a": "failed", "lid/z": "done"}
     assert "can't be looked at once more" in problems(events)[0]

@@ -12,7 +12,8 @@ from bfinfra.model.refs import Key
 
 ONE = Drifted(key=Key("tank", "one"), cause=Cause.DRIFT, field="colour")
 JUNK = {
-    "version": '{"format_version": 2, "standing": [], "since": {}, "untold": [], "over": []}', "type": '{"format_version": 1, "standing": 4, "since": {}, "untold": [], "over": []}',
+    "version": '{"format_version": 2, "standing": [], "since": {}, "untold": [], "over": []}',
+    "type": '{"format_version": 1, "standing": 4, "since": {}, "untold": [], "over": []}',
     "since": '{"since": {"a": "b"}}',
 }
 GONE = Drifted(key=Key("tank", "two"), cause=Cause.VANISHED)
@@ -58,17 +59,33 @@ def test_what_vanished_is_known_to_have_stood_at_every_later_check():
 
 
 def test_what_an_apply_from_here_made_has_stood(home):
-    lines = [("tank/a", "create", "done"), ("tank/b", "create", "failed"), ("tank/c", "create", "done"), ("tank/c", "delete", "done"), ("tank/d", "keep", "kept")]
+    lines = [
+        ("tank/a", "create", "done"),
+        ("tank/b", "create", "failed"),
+        ("tank/c", "create", "done"),
+        ("tank/c", "delete", "done"),
+        ("tank/d", "keep", "kept"),
+    ]
     journal.folder("s")
-    (home / "journal.jsonl").write_text("".join(json.dumps({"run": "r", "event": "Ended", "key": k, "action": a, "ending": e, "at": 1}) + "\n" for k, a, e in lines))
+    (home / "journal.jsonl").write_text(
+        "".join(
+            json.dumps({"run": "r", "event": "Ended", "key": k, "action": a, "ending": e, "at": 1}) + "\n"
+            for k, a, e in lines
+        )
+    )
     assert checks.stood("s", Memory()) == {"tank/a", "tank/d"}
 
 
 def test_what_nobody_could_be_told_stays_news_and_its_end_is_none_if_its_beginning_was_not_told():
     memory = Memory()
     for told, found, new, ended in (
-        (False, report(ONE), {ONE.identity}, ()), (True, report(ONE), {ONE.identity}, ()), (False, report(), set(), (ONE.identity,)), (True, report(), set(), (ONE.identity,)),
-        (True, report(), set(), ()), (False, report(ONE), {ONE.identity}, ()), (True, report(), set(), ()),
+        (False, report(ONE), {ONE.identity}, ()),
+        (True, report(ONE), {ONE.identity}, ()),
+        (False, report(), set(), (ONE.identity,)),
+        (True, report(), set(), (ONE.identity,)),
+        (True, report(), set(), ()),
+        (False, report(ONE), {ONE.identity}, ()),
+        (True, report(), set(), ()),
     ):
         seen = checks.since(found, memory)
         assert (seen.new, seen.ended) == (new, ended)

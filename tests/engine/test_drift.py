@@ -61,8 +61,14 @@ class Tank(kind.Kind[Spec, State]):
             raise Refusal("too large", field="litres")
         if state is None:
             return (Paint(changes=kind.differences(None, spec.applied())),)
-        world = [Change(f, now, wanted) for f, now, wanted in (
-            ("litres", state.millilitres, spec.litres * 1000), ("colour", state.colour, spec.colour)) if now != wanted]
+        world = [
+            Change(f, now, wanted)
+            for f, now, wanted in (
+                ("litres", state.millilitres, spec.litres * 1000),
+                ("colour", state.colour, spec.colour),
+            )
+            if now != wanted
+        ]
         world += kind.differences({"labels": dict(state.labels)}, {"labels": spec.labels})
         found = kind.changes(spec, state.mark, world)
         return (Paint(changes=found),) if found else ()
@@ -71,9 +77,21 @@ class Tank(kind.Kind[Spec, State]):
         raise AssertionError(step)
 
 
-def tank(applied: Spec | None, *, litres: int = 10, colour: str = "red", labels: Mapping[str, str] | None = None, site: str = "s") -> State:
+def tank(
+    applied: Spec | None,
+    *,
+    litres: int = 10,
+    colour: str = "red",
+    labels: Mapping[str, str] | None = None,
+    site: str = "s",
+) -> State:
     mark = Mark(site, str(KEY))
-    return State(mark=mark.seal(applied.applied()) if applied else mark, millilitres=litres * 1000, colour=colour, labels=labels or {})
+    return State(
+        mark=mark.seal(applied.applied()) if applied else mark,
+        millilitres=litres * 1000,
+        colour=colour,
+        labels=labels or {},
+    )
 
 
 def checked(spec: Spec | None, state: State | None, before: tuple[str, ...] = ()) -> Report:
@@ -113,12 +131,18 @@ def test_both_moved_to_the_same_value_and_only_the_mark_is_behind():
 
 
 def test_both_moved_each_another_field():
-    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [("colour", "drift"), ("litres", "unapplied")]
+    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [
+        ("colour", "drift"),
+        ("litres", "unapplied"),
+    ]
 
 
 def test_fields_below_a_field_are_told_apart():
     was, now = Spec(labels={"a": "1", "b": "1"}), Spec(labels={"a": "2", "b": "1"})
-    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [("labels.b", "drift"), ("labels.a", "unapplied")]
+    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [
+        ("labels.b", "drift"),
+        ("labels.a", "unapplied"),
+    ]
 
 
 def test_the_value_that_was_applied_is_told():
@@ -146,9 +170,14 @@ def test_work_that_was_begun_is_unfinished():
     assert said(checked(Spec(), tank(None))) == [("", "unfinished")]
 
 
-@pytest.mark.parametrize(("state", "why"), [
-    (replace(tank(None), mark=None), "bfinfra did not make"), (tank(Spec(), site="other"), "of the site other"), (replace(tank(None), mark=None, copy="a copy"), "a copy"),
-])
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (replace(tank(None), mark=None), "bfinfra did not make"),
+        (tank(Spec(), site="other"), "of the site other"),
+        (replace(tank(None), mark=None, copy="a copy"), "a copy"),
+    ],
+)
 def test_somebody_elses_object_in_its_place_is_drift_and_no_problem(state, why):
     found = checked(Spec(), state)
     (one,) = found.alarming
@@ -164,14 +193,17 @@ def test_what_a_kind_refuses_can_not_be_judged():
 RULE = {"address": "tank/*", "field": "colour", "reason": "being painted", "until": "2026-12-01"}
 
 
-@pytest.mark.parametrize(("rule", "day", "alarms", "warned"), [
-    (RULE, dt.date(2026, 12, 1), 0, 0),
-    (RULE, dt.date(2026, 12, 2), 1, 1),
-    (RULE | {"address": "tank/two"}, dt.date(2026, 12, 1), 1, 0),
-    (RULE | {"field": "litres"}, dt.date(2026, 12, 1), 1, 0),
-    (RULE | {"field": "col*"}, dt.date(2026, 12, 1), 0, 0),
-    ({k: v for k, v in RULE.items() if k != "field"}, dt.date(2026, 12, 1), 0, 0),
-])
+@pytest.mark.parametrize(
+    ("rule", "day", "alarms", "warned"),
+    [
+        (RULE, dt.date(2026, 12, 1), 0, 0),
+        (RULE, dt.date(2026, 12, 2), 1, 1),
+        (RULE | {"address": "tank/two"}, dt.date(2026, 12, 1), 1, 0),
+        (RULE | {"field": "litres"}, dt.date(2026, 12, 1), 1, 0),
+        (RULE | {"field": "col*"}, dt.date(2026, 12, 1), 0, 0),
+        ({k: v for k, v in RULE.items() if k != "field"}, dt.date(2026, 12, 1), 0, 0),
+    ],
+)
 def test_an_ignore_holds_for_its_address_and_field_until_its_last_day(rule, day, alarms, warned):
     found = checked(Spec(), tank(Spec(), colour="blue"))
     every, warnings = judged(found.found, DriftSettings(ignore=(rule,)), day)

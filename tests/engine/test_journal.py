@@ -1,4 +1,6 @@
-"""The journal takes whole lines or says that it can't; a line cut short spoils no other. The lock names its holder and dies with it."""
+"""The journal takes whole lines or says that it can't; a line cut short spoils no other. The lock names its
+holder and dies with it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_a_line_cut_short_by_a_crash_spoils_no_other() -> None:
 
 def test_a_line_is_written_whole_or_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     log, write = journal.Journal("s"), os.write
-    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))  # as on a disk that is nearly full
+    monkeypatch.setattr(
+        os, "write", lambda file, data: write(file, data[:7])
+    )  # as on a disk that is nearly full
     log(event("a"))
     log.close()
     assert [line["key"] for line in journal.read("s")] == ["box/a"]
@@ -48,29 +52,54 @@ def test_a_full_disk_is_said_with_the_file_and_what_to_do() -> None:
     log = journal.Journal("s")
     with Path("/dev/full").open("w") as full:
         os.dup2(full.fileno(), log._file)
-    with pytest.raises(BfinfraError, match=r"journal\.jsonl: the journal can't be written; No space left on device; free space there"):
+    with pytest.raises(
+        BfinfraError,
+        match=r"journal\.jsonl: the journal can't be written; No space left on device; free space there",
+    ):
         log(event("a"))
     log.close()
 
 
 def test_the_lock_names_its_holder_and_dies_with_it() -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-c", "from bfinfra.engine import journal\nwith journal.lock('s'):\n print('held', flush=True)\n input()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ),
+        [
+            sys.executable,
+            "-c",
+            (
+                "from bfinfra.engine import journal\nwith journal.lock('s'):\n print('held', flush=True)\n "
+                "input()"
+            ),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ),
     )
     with holder:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(Locked, match=rf"another apply of s runs on this machine; process {holder.pid}; wait for it"), journal.lock("s"):
+        with (
+            pytest.raises(
+                Locked, match=rf"another apply of s runs on this machine; process {holder.pid}; wait for it"
+            ),
+            journal.lock("s"),
+        ):
             pass
         holder.send_signal(signal.SIGKILL)
     with journal.lock("s"):
         pass
 
 
-def test_a_folder_that_cannot_be_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_said_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(BfinfraError, match=r"can't be made; Not a directory; mend that, or name another folder as BFINFRA_STATE_HOME"), journal.lock("s"):
+    with (
+        pytest.raises(
+            BfinfraError,
+            match=r"can't be made; Not a directory; mend that, or name another folder as BFINFRA_STATE_HOME",
+        ),
+        journal.lock("s"),
+    ):
         pass
 
 
@@ -84,7 +113,12 @@ def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytes
         assert go_on.wait(60)
 
     monkeypatch.setattr(journal.os, "fdatasync", slow)
-    began = [threading.Thread(target=log, args=(StepBegun(at=1.0, key=Key("box", str(n)), title="make", number=1),)) for n in range(9)]
+    began = [
+        threading.Thread(
+            target=log, args=(StepBegun(at=1.0, key=Key("box", str(n)), title="make", number=1),)
+        )
+        for n in range(9)
+    ]
     began[0].start()
     assert under_way.wait(60)
     for each in began[1:]:

@@ -1,4 +1,6 @@
-"""Deciding on a thousand resources looks at each of them a few times, not at all of them for each: work is counted, not timed."""
+"""Deciding on a thousand resources looks at each of them a few times, not at all of them for each: work is
+counted, not timed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_the_work_of_a_plan_grows_as_its_resources(work):
     def of(count: int) -> Counter[str]:
         work.clear()
-        wanted = {f"box__b{n}": BoxSpec() for n in range(count)} | {f"lid__l{n}": LidSpec(box=f"b{n}") for n in range(count)}
+        wanted = {f"box__b{n}": BoxSpec() for n in range(count)} | {
+            f"lid__l{n}": LidSpec(box=f"b{n}") for n in range(count)
+        }
         assert len(lines(planned(ToyWorld(), site(**wanted)))) == 2 * count
         return work.copy()
 
@@ -54,7 +58,10 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
     def of(count: int) -> Counter[str]:
         world, now = ToyWorld(), site(**{f"box__b{n}": BoxSpec(size=3) for n in range(count)})
         wish, kinds = plan.Wish.of(now), world.kinds()
-        states = {key: ToyState(mark=Mark(now.name, str(key)).seal(BoxSpec(size=2).applied()), fields={"size": 2}) for key in now.resources}
+        states = {
+            key: ToyState(mark=Mark(now.name, str(key)).seal(BoxSpec(size=2).applied()), fields={"size": 2})
+            for key in now.resources
+        }
         found, seen = plan.make(now, wish, World(states=dict(states)), kinds), World(states=dict(states))
         work.clear()
         assert len(drift.report(found, wish, seen, kinds).found) == count
@@ -88,13 +95,25 @@ def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
     everyone = Counted({f"s{n:03}": (Server(f"h{n // 8}"), None) for n in range(800)})
     peers = Peers(everyone)
     for n in range(800):
-        around = Around(Mark("s", f"server/s{n:03}"), {"host": Need(Key("host", f"h{n // 8}"), None, None)}, peers.but(f"s{n:03}"))
-        assert set(around.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {f"s{n:03}"}
+        around = Around(
+            Mark("s", f"server/s{n:03}"),
+            {"host": Need(Key("host", f"h{n // 8}"), None, None)},
+            peers.but(f"s{n:03}"),
+        )
+        assert set(around.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {
+            f"s{n:03}"
+        }
     assert everyone.passes == 1
 
 
 def test_who_stands_elsewhere_than_it_is_wanted_shares_both_places():
-    peers = Peers({"moved": (Server("new"), Server("old")), "going": (None, Server("old")), "coming": (Server("new"), None)})
+    peers = Peers(
+        {
+            "moved": (Server("new"), Server("old")),
+            "going": (None, Server("old")),
+            "coming": (Server("new"), None),
+        }
+    )
     assert set(peers.naming("host", "old")) == {"moved", "going"}
     assert set(peers.naming("host", "new")) == {"moved", "coming"}
 
@@ -106,7 +125,11 @@ def test_peers_are_all_but_oneself():
 
 
 def test_plain_mappings_serve_as_peers():
-    around = Around(Mark("s", "server/x"), {"host": Need(Key("host", "h1"), None, None)}, {"y": (Server("h1"), None), "z": (Server("h2"), None)})
+    around = Around(
+        Mark("s", "server/x"),
+        {"host": Need(Key("host", "h1"), None, None)},
+        {"y": (Server("h1"), None), "z": (Server("h2"), None)},
+    )
     assert set(around.sharing("host")) == {"y"}
 
 

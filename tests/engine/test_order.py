@@ -1,4 +1,6 @@
-"""The order that nobody writes down: what one resource provides and another requires, and what stands under `after`."""
+"""The order that nobody writes down: what one resource provides and another requires, and what stands under
+`after`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,11 @@ def test_what_nobody_in_the_site_provides_is_there_anyway(other):
 
 def test_everybody_who_provides_it_comes_first_but_nobody_waits_for_himself():
     both = Tool(offers=("glue",), wants=("glue",))
-    assert waits({A: both, B: Tool(offers=("glue",)), C: Tool()}, {}) == {A: {B: "glue on here"}, B: {}, C: {}}
+    assert waits({A: both, B: Tool(offers=("glue",)), C: Tool()}, {}) == {
+        A: {B: "glue on here"},
+        B: {},
+        C: {},
+    }
 
 
 def test_a_reference_stays_one_where_the_same_is_required_too():
@@ -60,7 +66,9 @@ def test_a_reference_stays_one_where_the_same_is_required_too():
         def requires(self, name, site):
             yield Capability("glue", "here")
 
-    assert waits({Key("lid", "l"): Held(box="b", after=("box/b",)), B: Tool(offers=("glue",))}, {})[Key("lid", "l")] == {B: ""}
+    assert waits({Key("lid", "l"): Held(box="b", after=("box/b",)), B: Tool(offers=("glue",))}, {})[
+        Key("lid", "l")
+    ] == {B: ""}
 
 
 def test_after_orders_and_is_no_part_of_what_is_applied():
@@ -68,21 +76,34 @@ def test_after_orders_and_is_no_part_of_what_is_applied():
     assert lines(planned(world, wanted)) == ["create box/b: make b", "create box/a: make a"]
     applied(world, wanted)
     assert wanted.resources[A].applied() == {}
-    assert lines(planned(world, site(box__a=BoxSpec(), box__b=BoxSpec(after=("box/a",))))) == ["keep box/a", "keep box/b"]
+    assert lines(planned(world, site(box__a=BoxSpec(), box__b=BoxSpec(after=("box/a",))))) == [
+        "keep box/a",
+        "keep box/b",
+    ]
 
 
 def test_what_requires_is_blocked_and_says_for_what_where_its_provider_fails():
     world = Tools(readiness=lambda _: failed("it is empty"))
-    endings, events = applied(world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)), box__c=Tool(after=("box/b",))))
+    endings, events = applied(
+        world,
+        site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)), box__c=Tool(after=("box/b",))),
+    )
     assert endings == {"box/a": "blocked", "box/b": "failed", "box/c": "blocked"}
     assert world.writes == ["make b"]
-    assert {str(event.key): event.problem.what for event in events if isinstance(event, Ended)} | {"box/b": ""} == {
-        "box/a": "box/a waits for box/b (glue on here)", "box/b": "", "box/c": "box/c waits for box/b (after)"}
+    assert {str(event.key): event.problem.what for event in events if isinstance(event, Ended)} | {
+        "box/b": ""
+    } == {
+        "box/a": "box/a waits for box/b (glue on here)",
+        "box/b": "",
+        "box/c": "box/c waits for box/b (after)",
+    }
 
 
 def test_what_could_not_be_read_blinds_what_names_it_and_not_what_only_comes_after_it():
     world = ToyWorld(unreadable={"b": "no answer"})
-    plan = planned(world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)), lid__l=LidSpec(box="b")))
+    plan = planned(
+        world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)), lid__l=LidSpec(box="b"))
+    )
     assert plan.unreadable == {"box/b": "no answer", "lid/l": "box/b can't be read"}
     assert lines(plan) == ["create box/a: make a"]
 
@@ -90,17 +111,28 @@ def test_what_could_not_be_read_blinds_what_names_it_and_not_what_only_comes_aft
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_destroy_takes_what_requires_before_what_provides(first):
     world = Tools()
-    tools = {f"box__{name}": Tool(offers=("glue",)) if name == first else Tool(wants=("glue",)) for name in "ab"}
+    tools = {
+        f"box__{name}": Tool(offers=("glue",)) if name == first else Tool(wants=("glue",)) for name in "ab"
+    }
     applied(world, site(**tools))
     last = {"a": "b", "b": "a"}[first]
-    assert lines(planned(world, site(**tools), destroy=True)) == [f"delete box/{last}: burn {last}", f"delete box/{first}: burn {first}"]
-    assert lines(planned(world, site())) == [f"delete box/{last}: burn {last}", f"delete box/{first}: burn {first}"], "their marks tell, where the file has them no longer"
+    assert lines(planned(world, site(**tools), destroy=True)) == [
+        f"delete box/{last}: burn {last}",
+        f"delete box/{first}: burn {first}",
+    ]
+    assert lines(planned(world, site())) == [
+        f"delete box/{last}: burn {last}",
+        f"delete box/{first}: burn {first}",
+    ], "their marks tell, where the file has them no longer"
 
 
 def test_a_provider_goes_after_what_required_it_until_then():
     world = Tools()
     applied(world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",))))
-    assert lines(planned(world, site(box__a=Tool(size=2)))) == ["update box/a: change a", "delete box/b: burn b"]
+    assert lines(planned(world, site(box__a=Tool(size=2)))) == [
+        "update box/a: change a",
+        "delete box/b: burn b",
+    ]
 
 
 def test_destroy_takes_what_stands_under_after_in_reverse():
@@ -111,7 +143,12 @@ def test_destroy_takes_what_stands_under_after_in_reverse():
 
 def test_what_is_only_in_the_file_hands_on_what_stands_behind_it():
     lid, between = Key("lid", "l"), Key("box", "between")
-    everything = {lid: LidSpec(box="between"), between: Tool(wants=("glue",)), B: Tool(offers=("glue",)), C: Tool(after=("box/between",))}
+    everything = {
+        lid: LidSpec(box="between"),
+        between: Tool(wants=("glue",)),
+        B: Tool(offers=("glue",)),
+        C: Tool(after=("box/between",)),
+    }
     states = {key: ToyState(mark=Mark("toys", str(key)), fields={}) for key in (lid, B, C)}
     assert waits({}, states, everything)[B] == {lid: "by box/between", C: "by box/between"}
 
@@ -126,11 +163,16 @@ def test_what_stands_goes_though_the_file_turned_its_order_round():
 def test_what_is_unfinished_goes_as_the_file_says():
     marks = {("box", name): ToyState(mark=Mark("toys", f"box/{name}"), fields={}) for name in "ab"}
     wanted = site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)))
-    assert lines(planned(Tools(marks), wanted, destroy=True)) == ["delete box/a: burn a", "delete box/b: burn b"]
+    assert lines(planned(Tools(marks), wanted, destroy=True)) == [
+        "delete box/a: burn a",
+        "delete box/b: burn b",
+    ]
 
 
 def test_a_circle_is_named():
-    circle = waits({A: Tool(offers=("glue",), wants=("tape",)), B: Tool(offers=("tape",), wants=("glue",))}, {})
+    circle = waits(
+        {A: Tool(offers=("glue",), wants=("tape",)), B: Tool(offers=("tape",), wants=("glue",))}, {}
+    )
     with pytest.raises(BfinfraError, match=r"these wait for each other: box/. → box/. → box/."):
         sort(circle)
 

@@ -51,10 +51,15 @@ def test_a_box_goes_only_after_its_lid_moved_elsewhere():
 def test_a_replacement_is_called_one():
     world = ToyWorld()
     applied(world, site(box__a=BoxSpec()))
-    assert lines(planned(world, site(box__a=BoxSpec(material="steel")))) == ["replace box/a: burn a to make it of something else, make a"]
+    assert lines(planned(world, site(box__a=BoxSpec(material="steel")))) == [
+        "replace box/a: burn a to make it of something else, make a"
+    ]
 
 
-@pytest.mark.parametrize(("mark", "said"), [(None, "bfinfra adopt SITE box/a"), (Mark("other", "box/a"), "belongs to box/a of the site other")])
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [(None, "bfinfra adopt SITE box/a"), (Mark("other", "box/a"), "belongs to box/a of the site other")],
+)
 def test_what_is_not_ours_is_never_touched(mark, said):
     world = ToyWorld({("box", "a"): ToyState(mark=mark, fields={"size": 5})})
     plan = planned(world, site(box__a=BoxSpec()))
@@ -63,20 +68,26 @@ def test_what_is_not_ours_is_never_touched(mark, said):
 
 
 def test_strangers_that_nobody_names_are_not_even_mentioned():
-    world = ToyWorld({("box", "x"): ToyState(fields={}), ("box", "y"): ToyState(mark=Mark("other", "box/y"), fields={})})
+    world = ToyWorld(
+        {("box", "x"): ToyState(fields={}), ("box", "y"): ToyState(mark=Mark("other", "box/y"), fields={})}
+    )
     assert planned(world, site()).items == ()
 
 
 def test_adopting_brings_an_unmarked_object_in_line():
     world = ToyWorld({("box", "a"): ToyState(fields={"size": 5})})
-    assert lines(planned(world, site(box__a=BoxSpec()), adopt=frozenset({Key("box", "a")}))) == ["update box/a: change a"]
+    assert lines(planned(world, site(box__a=BoxSpec()), adopt=frozenset({Key("box", "a")}))) == [
+        "update box/a: change a"
+    ]
 
 
 def test_what_is_protected_is_neither_deleted_nor_replaced():
     world = ToyWorld()
     applied(world, site(box__a=BoxSpec(protect=True)))
     assert "is protected" in str(planned(world, site()).problems[0])
-    assert "is protected" in str(planned(world, site(box__a=BoxSpec(protect=True, material="steel"))).problems[0])
+    assert "is protected" in str(
+        planned(world, site(box__a=BoxSpec(protect=True, material="steel"))).problems[0]
+    )
 
 
 def test_all_refusals_come_at_once():
@@ -94,7 +105,13 @@ def test_what_cannot_be_read_is_neither_made_nor_pruned_nor_what_lies_on_it():
 def test_two_hundred_resources_need_as_many_reads_as_two():
     def reads(count):
         world = ToyWorld()
-        planned(world, site(**{f"box__b{i}": BoxSpec() for i in range(count)}, **{f"lid__l{i}": LidSpec(box=f"b{i}") for i in range(count)}))
+        planned(
+            world,
+            site(
+                **{f"box__b{i}": BoxSpec() for i in range(count)},
+                **{f"lid__l{i}": LidSpec(box=f"b{i}") for i in range(count)},
+            ),
+        )
         return world.reads
 
     assert reads(1) == reads(100)

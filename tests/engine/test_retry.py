@@ -40,7 +40,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.mark.parametrize("error", [Unreachable("no connection"), Unanswered("no whole answer")])
 @pytest.mark.parametrize("seconds", [5, 20, 30, 80])
-def test_an_outage_is_outlived_whatever_the_pauses_are(clock: Clock, error: RemoteError, seconds: float) -> None:
+def test_an_outage_is_outlived_whatever_the_pauses_are(
+    clock: Clock, error: RemoteError, seconds: float
+) -> None:
     for _ in range(50):
         clock.now = 0.0
         assert Patience(sleep=clock.sleep).read(clock.until(seconds, error)) >= seconds
@@ -60,7 +62,9 @@ def test_what_time_does_not_mend_is_tried_a_few_times(clock: Clock) -> None:
 
 def test_a_survey_waits_only_seconds_for_a_server_it_never_met(clock: Clock) -> None:
     with pytest.raises(Unreachable):
-        Patience(sleep=clock.sleep, first=5.0).read(clock.until(10_000, Unreachable("no connection", met=False)))
+        Patience(sleep=clock.sleep, first=5.0).read(
+            clock.until(10_000, Unreachable("no connection", met=False))
+        )
     assert 5 <= clock.now <= 11
     clock.now = 0.0
     assert Patience(sleep=clock.sleep, first=5.0).read(clock.until(30, Unreachable("no connection"))) >= 30

@@ -81,7 +81,9 @@ class BurnToReplace(Burn):
 
 @dataclass
 class ToyWorld:
-    """`things`: (kind, name) → state. `reads` and `writes` as they came; `fail(step)` may raise before, `after(step)` after."""
+    """`things`: (kind, name) → state. `reads` and `writes` as they came; `fail(step)` may raise before,
+    `after(step)` after.
+    """
 
     things: dict[tuple[str, str], Any] = field(default_factory=dict)
     reads: list[tuple[str, bool]] = field(default_factory=list)
@@ -107,7 +109,10 @@ class Toy(kind.Kind[kind.S, kind.T]):
         with self.world.lock:
             self.world.reads.append((self.word, others))
             found = {name: state for (word, name), state in self.world.things.items() if word == self.word}
-        return Seen({n: s for n, s in found.items() if n in wanted or (others and s.mark)}, unreadable=self.world.unreadable if self.word == "box" else {})
+        return Seen(
+            {n: s for n, s in found.items() if n in wanted or (others and s.mark)},
+            unreadable=self.world.unreadable if self.word == "box" else {},
+        )
 
     def ready(self, spec, state) -> Readiness:
         if state.phase == "broken":
@@ -142,13 +147,24 @@ class Box(Toy[BoxSpec, ToyState]):
             return () if state is None else (Burn(name=name),)
         if spec.size > 9:
             raise Refusal("no box is that large", field="size", next="make it 9 or less")
-        build = Make(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=kind.differences(None, spec.applied()))
+        build = Make(
+            name=name,
+            fields=spec.applied(),
+            mark=around.mark.seal(spec.applied()),
+            changes=kind.differences(None, spec.applied()),
+        )
         if state is None:
             return (build,)
         if state.fields.get("material", "wood") != spec.material:
-            return BurnToReplace(name=name, changes=(kind.Change("material", state.fields.get("material"), spec.material),)), build
+            return BurnToReplace(
+                name=name, changes=(kind.Change("material", state.fields.get("material"), spec.material),)
+            ), build
         found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
-        return (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),) if found else ()
+        return (
+            (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),)
+            if found
+            else ()
+        )
 
 
 class Lid(Toy[LidSpec, LidState]):
@@ -164,10 +180,21 @@ class Lid(Toy[LidSpec, LidState]):
         if spec is None:
             return () if state is None else (Burn(name=name),)
         if state is None:
-            return (Make(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), on=around.needs["box"].get("serial"),
-                         changes=kind.differences(None, spec.applied())),)
+            return (
+                Make(
+                    name=name,
+                    fields=spec.applied(),
+                    mark=around.mark.seal(spec.applied()),
+                    on=around.needs["box"].get("serial"),
+                    changes=kind.differences(None, spec.applied()),
+                ),
+            )
         found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
-        return (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),) if found else ()
+        return (
+            (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),)
+            if found
+            else ()
+        )
 
 
 def site(**resources: Any) -> Site:
@@ -178,18 +205,29 @@ def site(**resources: Any) -> Site:
 IMPATIENT = Patience(attempts=4, lasts=0, sleep=lambda _: None)
 
 
-def planned(world: ToyWorld, wanted: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> Plan:
+def planned(
+    world: ToyWorld, wanted: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()
+) -> Plan:
     wish = Wish.of(wanted, destroy=destroy, adopt=adopt)
     return make(wanted, wish, survey(world.kinds(), wish.wanted, IMPATIENT), world.kinds())
 
 
-def applied(world: ToyWorld, wanted: Site, *, destroy: bool = False, between: Callable[[], None] = lambda: None, **options: Any) -> tuple[dict[str, str], list[Event]]:
+def applied(
+    world: ToyWorld,
+    wanted: Site,
+    *,
+    destroy: bool = False,
+    between: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> tuple[dict[str, str], list[Event]]:
     """Plan and run. Answers address → ending, and the events; `between` happens after the plan."""
     wish, kinds, events = Wish.of(wanted, destroy=destroy), world.kinds(), []
     seen = survey(kinds, wish.wanted, IMPATIENT)
     plan = make(wanted, wish, seen, kinds)
     between()
-    endings = Apply(plan, wish, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append).run()
+    endings = Apply(
+        plan, wish, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append
+    ).run()
     return {str(k): str(e.ending) for k, e in endings.items()}, events
 
 
@@ -198,4 +236,7 @@ def problems(events: list[Event]) -> list[str]:
 
 
 def lines(plan: Plan) -> list[str]:
-    return [f"{item.action} {item.key}: {', '.join(s.title() for s in item.steps)}".rstrip(": ") for item in plan.items]
+    return [
+        f"{item.action} {item.key}: {', '.join(s.title() for s in item.steps)}".rstrip(": ")
+        for item in plan.items
+    ]

@@ -23,7 +23,9 @@ LONG = 120  # seconds that a resource may take: only a machine that does much el
 
 
 class Site:
-    """`resources` is what the site file holds besides the cluster `k` and the token `tok`; change it and plan again."""
+    """`resources` is what the site file holds besides the cluster `k` and the token `tok`; change it and plan
+    again.
+    """
 
     def __init__(self, folder: Path, api: Api, name: str) -> None:
         self.folder, self.name = folder, name
@@ -48,27 +50,39 @@ class Site:
     def titles(self, address: str) -> list[str]:
         return [step.title() for step in self.item(address).steps]
 
-    def apply(self, *, deadline: float = LONG, between: Callable[[], object] = lambda: None, **how: Any) -> app.Outcome:
+    def apply(
+        self, *, deadline: float = LONG, between: Callable[[], object] = lambda: None, **how: Any
+    ) -> app.Outcome:
         """`between` happens after the plan was shown."""
 
         def every(plan: Plan) -> Allow:
             between()
-            return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items))
+            return Allow(
+                every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items)
+            )
 
         options = Options(patience=QUICK, deadline=deadline)
-        return app.apply(self._load(), approve=every, options=options, around=app.Setting(patience=QUICK), **how)
+        return app.apply(
+            self._load(), approve=every, options=options, around=app.Setting(patience=QUICK), **how
+        )
 
     def applied(self, **how: Any) -> app.Outcome:
         """Apply, and insist that all went well."""
         outcome = self.apply(**how)
-        bad = {str(key): f"{ended.ending}: {ended.problem}" for key, ended in outcome.endings.items() if ended.ending not in ("done", "kept")}
+        bad = {
+            str(key): f"{ended.ending}: {ended.problem}"
+            for key, ended in outcome.endings.items()
+            if ended.ending not in ("done", "kept")
+        }
         assert not bad, bad
         return outcome
 
     def _load(self) -> Any:
         given = {
-            "site": self.name, "kubernetes_cluster": {"k": {"kubeconfig": {"file": "kubeconfig"}}},
-            "bitfusion_token": {"tok": {"source": {"tar": "token.tar"}}}, **self.resources,
-        }  # fmt: skip
+            "site": self.name,
+            "kubernetes_cluster": {"k": {"kubeconfig": {"file": "kubeconfig"}}},
+            "bitfusion_token": {"tok": {"source": {"tar": "token.tar"}}},
+            **self.resources,
+        }
         (self.folder / "site.yaml").write_text(yaml.safe_dump(given))
         return app.load(self.folder / "site.yaml")

@@ -28,7 +28,9 @@ from bfinfra.sandbox import Running
 SPECS = Path(__file__).parents[2] / "specs"
 EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))}
 MADE_ANEW = re.compile(
-    r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": )"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])')
+    r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": '
+    r')"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])'
+)
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
 QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
@@ -37,19 +39,32 @@ PARTS = ("backends", "engine", "kinds", "model", "spec")
 LATE = ("cryptography.x509", "encodings.idna")  # what an apply imports when it needs it
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload([  # everything that an apply imports, once: most of a child's time would go there
-    __name__, *LATE,
-    *(each.name for part in PARTS for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")),
-])
+_forks.set_forkserver_preload(
+    [  # everything that an apply imports, once: most of a child's time would go there
+        __name__,
+        *LATE,
+        *(
+            each.name
+            for part in PARTS
+            for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")
+        ),
+    ]
+)
 
 
 def by_ansible(kind: str) -> bool:
     """Whether its writes go through Ansible, which takes a second or more of processor a run."""
-    return "LinuxHosts" in {str(p.annotation) for p in inspect.signature(registry.kind(kind)).parameters.values()} and registry.kind(kind).makes
+    return (
+        "LinuxHosts"
+        in {str(p.annotation) for p in inspect.signature(registry.kind(kind)).parameters.values()}
+        and registry.kind(kind).makes
+    )
 
 
 def unhurried(kinds: Iterable[str]) -> list[Any]:
-    """Kinds as parameters of tests that write much: those by Ansible run with --peers only; tests/kinds/test_by_ansible.py has their share of every run."""
+    """Kinds as parameters of tests that write much: those by Ansible run with --peers only;
+    tests/kinds/test_by_ansible.py has their share of every run.
+    """
     return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
 
 
@@ -67,11 +82,20 @@ def drift(path: Path, sandbox: Running) -> Report:
 
 def apply(path: Path, sandbox: Running, *, around: app.Setting | None = None, **how: Any) -> app.Outcome:
     options = Options(patience=QUICK, deadline=LONG)
-    return app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=around or setting(sandbox), **how)
+    return app.apply(
+        app.load(path, sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        options=options,
+        around=around or setting(sandbox),
+        **how,
+    )
 
 
 def endings(outcome: app.Outcome) -> dict[str, str]:
-    return {str(key): f"{ended.ending}" + (f": {ended.problem}" if ended.problem else "") for key, ended in outcome.endings.items()}
+    return {
+        str(key): f"{ended.ending}" + (f": {ended.problem}" if ended.problem else "")
+        for key, ended in outcome.endings.items()
+    }
 
 
 def made(outcome: app.Outcome) -> bool:
@@ -79,8 +103,12 @@ def made(outcome: app.Outcome) -> bool:
 
 
 def world(sandbox: Running) -> str:
-    """The sandbox's world as text; seals hold salts, and certificates keys, which differ from run to run; on which node a pod runs is the scheduler's affair."""
-    text = json.dumps(sandbox.world(), sort_keys=True).replace(', "', ',\n"')  # in lines, for who compares two; indenting takes six times as long
+    """The sandbox's world as text; seals hold salts, and certificates keys, which differ from run to run; on
+    which node a pod runs is the scheduler's affair.
+    """
+    text = json.dumps(sandbox.world(), sort_keys=True).replace(
+        ', "', ',\n"'
+    )  # in lines, for who compares two; indenting takes six times as long
     return MADE_ANEW.sub(lambda found: f"{next(filter(None, found.groups()))}…", text)
 
 
@@ -104,10 +132,23 @@ def start_child(path: Path, sandbox: Running, state: Path, *, destroy: bool = Fa
     return child, go
 
 
-def kill_at(path: Path, sandbox: Running, nth: int, when: str, state: Path, *, destroy: bool = False, method: str = "*") -> int:
-    """Apply in a process of its own that is killed before or after its nth write (of those by `method`); its exit code."""
+def kill_at(
+    path: Path,
+    sandbox: Running,
+    nth: int,
+    when: str,
+    state: Path,
+    *,
+    destroy: bool = False,
+    method: str = "*",
+) -> int:
+    """Apply in a process of its own that is killed before or after its nth write (of those by `method`); its
+    exit code.
+    """
     child, go = start_child(path, sandbox, state, destroy=destroy)
-    sandbox.faults({"door": "*", "method": method, "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}})
+    sandbox.faults(
+        {"door": "*", "method": method, "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}}
+    )
     go.set()
     child.join(180)
     sandbox.clear_faults()

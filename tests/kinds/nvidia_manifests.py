@@ -23,8 +23,13 @@ spec:
       volumes: [{name: kubelet-device-plugins-dir, hostPath: {path: /var/lib/kubelet/device-plugins, type: Directory}}]
 """
 """What deployments/static/nvidia-device-plugin.yml of v0.20.0 makes."""
-OLD = UPSTREAM.replace("v0.20.0", "v0.14.5").replace("env: []", "env: [{name: FAIL_ON_INIT_ERROR, value: 'false'}]").replace("kubelet-device-plugins-dir", "device-plugin").replace(
-    "/device-plugins, type: Directory}}]", "/device-plugins}}]")
+OLD = (
+    UPSTREAM.replace("v0.20.0", "v0.14.5")
+    .replace("env: []", "env: [{name: FAIL_ON_INIT_ERROR, value: 'false'}]")
+    .replace("kubelet-device-plugins-dir", "device-plugin")
+    .replace("/device-plugins, type: Directory}}]", "/device-plugins}}]")
+)
 """And that of v0.14.5, with another volume and a variable."""
-OLDEST = OLD.replace("env: [{name: FAIL_ON_INIT_ERROR, value: 'false'}]", "args: [--fail-on-init-error=false]").replace(
-    "nvcr.io/nvidia/k8s-device-plugin:v0.14.5", "nvidia/k8s-device-plugin:v0.7.3")
+OLDEST = OLD.replace(
+    "env: [{name: FAIL_ON_INIT_ERROR, value: 'false'}]", "args: [--fail-on-init-error=false]"
+).replace("nvcr.io/nvidia/k8s-device-plugin:v0.14.5", "nvidia/k8s-device-plugin:v0.7.3")

@@ -1,4 +1,6 @@
-"""The pages of docs/kinds/, and the definition of a Site, as they ought to be; run as a program it writes them (script/pages)."""
+"""The pages of docs/kinds/, and the definition of a Site, as they ought to be; run as a program it writes
+them (script/pages).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ PAGES = ROOT / "docs/kinds"
 def pages() -> dict[str, str]:
     """File name → text."""
     found = {name: registry.kind(name) for name in registry.names()}
-    each = {f"{name}.md": render.page(name, kind, (ROOT / f"specs/kinds/{name}.yaml").read_text()) for name, kind in found.items()}
+    each = {
+        f"{name}.md": render.page(name, kind, (ROOT / f"specs/kinds/{name}.yaml").read_text())
+        for name, kind in found.items()
+    }
     return {"README.md": render.index(found)} | each
 
 

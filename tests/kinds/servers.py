@@ -27,14 +27,36 @@ CARDS = ("0000:3b:00.0", "0000:af:00.0")
 MARK = Mark("site", "bitfusion_server/bf-01")
 HERE = frozenset({"host-1"})
 HOST = HostDetail(
-    moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="b",
-    devices=tuple(PciDevice(a, 0x10DE, 0x1DB6, "V100", True, True, True, True) for a in CARDS), vgpu_profiles=("grid_v100d-8q",),
-    attributes={}, holders=(), datastores=frozenset({"ds-1"}), networks=frozenset({"network-1", "network-2"}),
-)  # fmt: skip
+    moid="host-1",
+    name="esx1",
+    cluster="c1",
+    connected=True,
+    maintenance=False,
+    boot="b",
+    devices=tuple(PciDevice(a, 0x10DE, 0x1DB6, "V100", True, True, True, True) for a in CARDS),
+    vgpu_profiles=("grid_v100d-8q",),
+    attributes={},
+    holders=(),
+    datastores=frozenset({"ds-1"}),
+    networks=frozenset({"network-1", "network-2"}),
+)
 INVENTORY = Inventory(
     clusters=(Cluster(moid="c1", name="farm", datacenter="dc", pool="pool-1"),),
-    datastores=(Datastore(moid="ds-1", name="local", datacenter="dc", free=1 << 40, capacity=1 << 40, accessible=True, hosts=HERE),),
-    networks=tuple(VNetwork(moid=f"network-{n}", name=name, datacenter="dc", distributed=False, hosts=HERE) for n, name in ((1, "VM Network"), (2, "Storage"))),
+    datastores=(
+        Datastore(
+            moid="ds-1",
+            name="local",
+            datacenter="dc",
+            free=1 << 40,
+            capacity=1 << 40,
+            accessible=True,
+            hosts=HERE,
+        ),
+    ),
+    networks=tuple(
+        VNetwork(moid=f"network-{n}", name=name, datacenter="dc", distributed=False, hosts=HERE)
+        for n, name in ((1, "VM Network"), (2, "Storage"))
+    ),
     folders=(Folder(moid="folder-1", name="vm", datacenter="dc", path="vm"),),
     pools=(Pool(moid="pool-1", name="Resources", datacenter="dc", owner="c1", root=True),),
 )
@@ -42,36 +64,92 @@ INVENTORY = Inventory(
 
 def package(version: str = "3.0") -> Ova:
     return Ova(
-        source=LocalSource(Path("server.ova"), 10, 0), descriptor=f"<Envelope>{version}</Envelope>", product=Product(),
+        source=LocalSource(Path("server.ova"), 10, 0),
+        descriptor=f"<Envelope>{version}</Envelope>",
+        product=Product(),
         properties=(
             Property("hostname", required=True, user_configurable=True, label="Hostname"),
-            Property("password", "password", required=True, user_configurable=True, password=True, qualifiers="MinLen(8)"),
-            Property("network.ip_cidr.1", user_configurable=True, label="Network adapter 1 IPv4 address/CIDR"),
+            Property(
+                "password",
+                "password",
+                required=True,
+                user_configurable=True,
+                password=True,
+                qualifiers="MinLen(8)",
+            ),
+            Property(
+                "network.ip_cidr.1", user_configurable=True, label="Network adapter 1 IPv4 address/CIDR"
+            ),
             Property("network.gateway.1", user_configurable=True, label="Network adapter 1 gateway"),
-            Property("network.ip_cidr.2", user_configurable=True, label="Network adapter 2 IPv4 address/CIDR"),
-            Property("network.mtu.1", "uint16", user_configurable=True, default="1500", label="Network adapter 1 MTU"),
+            Property(
+                "network.ip_cidr.2", user_configurable=True, label="Network adapter 2 IPv4 address/CIDR"
+            ),
+            Property(
+                "network.mtu.1",
+                "uint16",
+                user_configurable=True,
+                default="1500",
+                label="Network adapter 1 MTU",
+            ),
         ),
-        networks=(Network("Network 1"),), disks=(OvaDisk("d", "d.vmdk", 5, 50 * GIB),), hardware=Hardware(adapters=("Network 1",)),
-        options=(), eula=(), files={"d.vmdk": 5}, manifest={}, members={},
-    )  # fmt: skip
+        networks=(Network("Network 1"),),
+        disks=(OvaDisk("d", "d.vmdk", 5, 50 * GIB),),
+        hardware=Hardware(adapters=("Network 1",)),
+        options=(),
+        eula=(),
+        files={"d.vmdk": 5},
+        manifest={},
+        members={},
+    )
 
 
 def spec(**fields: Any) -> Spec:
     written = {
-        "ova": {"file": "server.ova"}, "host": "esx1", "gpus": 2, "properties": {"hostname": "bf", "password": {"env": "PW"}},
-        "networks": {"Network 1": {"network": "VM Network", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}}, **fields,
-    }  # fmt: skip
+        "ova": {"file": "server.ova"},
+        "host": "esx1",
+        "gpus": 2,
+        "properties": {"hostname": "bf", "password": {"env": "PW"}},
+        "networks": {"Network 1": {"network": "VM Network", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}},
+        **fields,
+    }
     return Spec.model_validate(written, context={"sources": Sources(env={"PW": PW})})
 
 
 def machine(**fields: Any) -> Machine:
     values = {
-        "moid": "vm-1", "name": "bf-01", "folder": "folder-1", "pool": "pool-1", "datastores": frozenset({"ds-1"}), "host": "host-1", "on": True, "connected": True,
-        "instance_uuid": "u", "cpus": 8, "memory": 96 * GIB, "reserved": True, "firmware": "efi", "pci": tuple(Attached(n, "static", a) for n, a in enumerate(CARDS)),
-        "nics": (Nic(4000, "Network adapter 1", "network-1", "00:50"),), "disks": (Disk(2000, "Hard disk 1", 50 * GIB),), "ip": "10.0.0.5", "tools": True,
-        "extra": {MARK_KEY: MARK.seal(spec().applied()).encode(), OVA: release(package()), MMIO: "TRUE", MMIO_SIZE: "128"},
-        "properties": {"hostname": "bf", "password": "", "network.ip_cidr.1": "10.0.0.5/24", "network.gateway.1": "10.0.0.1", "network.mtu.1": "1500"}, **fields,
-    }  # fmt: skip
+        "moid": "vm-1",
+        "name": "bf-01",
+        "folder": "folder-1",
+        "pool": "pool-1",
+        "datastores": frozenset({"ds-1"}),
+        "host": "host-1",
+        "on": True,
+        "connected": True,
+        "instance_uuid": "u",
+        "cpus": 8,
+        "memory": 96 * GIB,
+        "reserved": True,
+        "firmware": "efi",
+        "pci": tuple(Attached(n, "static", a) for n, a in enumerate(CARDS)),
+        "nics": (Nic(4000, "Network adapter 1", "network-1", "00:50"),),
+        "disks": (Disk(2000, "Hard disk 1", 50 * GIB),),
+        "ip": "10.0.0.5",
+        "tools": True,
+        "extra": {
+            MARK_KEY: MARK.seal(spec().applied()).encode(),
+            OVA: release(package()),
+            MMIO: "TRUE",
+            MMIO_SIZE: "128",
+        },
+        "properties": {
+            "hostname": "bf",
+            "password": "",
+            "network.ip_cidr.1": "10.0.0.5/24",
+            "network.gateway.1": "10.0.0.1",
+            "network.mtu.1": "1500",
+        },
+        **fields,
+    }
     return Machine(**values)
 
 
@@ -83,15 +161,23 @@ def state(of: Machine | None = None, *, importing: bool = False, name: str = "bf
 
 
 def around(
-    name: str = "bf-01", *, peers: dict[str, Any] | None = None, secrets: Any = None, ova: Ova | None = None, host: HostDetail = HOST, device: str = "0x1db6",
-) -> Around:  # fmt: skip
+    name: str = "bf-01",
+    *,
+    peers: dict[str, Any] | None = None,
+    secrets: Any = None,
+    ova: Ova | None = None,
+    host: HostDetail = HOST,
+    device: str = "0x1db6",
+) -> Around:
     wanted = HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": device, "count": 2}]})
     need = Need(Key("gpu_host", "esx1"), wanted, read_host(host, "farm"))
     facts = Facts(INVENTORY, {"server.ova": ova or package()}, secrets or {})
     return Around(Mark("site", f"bitfusion_server/{name}"), {"host": need}, peers or {}, facts)
 
 
-def steps(wanted: Spec | None, standing: State | None, how: Around | None = None, *, name: str = "bf-01") -> list[Step]:
+def steps(
+    wanted: Spec | None, standing: State | None, how: Around | None = None, *, name: str = "bf-01"
+) -> list[Step]:
     return list(BitfusionServer.steps(name, wanted, standing, how or around()))
 
 

@@ -30,7 +30,9 @@ def adopt(site, address):
 
 def test_a_namespace(site, cluster):
     name = f"old-{uuid.uuid4().hex[:8]}"
-    before = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"theirs": "x"}}})
+    before = cluster.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"theirs": "x"}}}
+    )
     site.resources = {"namespace": {name: {"cluster": "k", "labels": {"team": "a"}}}}
     adopt(site, f"namespace/{name}")
     after = cluster.get("v1", "Namespace", name)
@@ -40,17 +42,36 @@ def test_a_namespace(site, cluster):
 
 
 def test_a_token_under_its_fixed_names(site, cluster, space):
-    names = ("bitfusion-client-secret-ca.crt", "bitfusion-client-secret-client.yml", "bitfusion-client-secret-servers.conf")
+    names = (
+        "bitfusion-client-secret-ca.crt",
+        "bitfusion-client-secret-client.yml",
+        "bitfusion-client-secret-servers.conf",
+    )
     for name in names:
-        cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": space}, "data": {"old": "eA=="}})
+        cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": space},
+                "data": {"old": "eA=="},
+            }
+        )
     site.resources = {"token_secret": {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}}
     adopt(site, "token_secret/t")
     assert all(mark_of(cluster.get("v1", "Secret", name, space)).applied for name in names)
 
 
 def test_a_running_job_is_marked_and_not_stopped(site, cluster, space):
-    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "busybox", "command": ["sleep", "9"]}]}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": space}, "spec": {"template": {"spec": pod}}}
+    pod = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "a", "image": "busybox", "command": ["sleep", "9"]}],
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": space},
+        "spec": {"template": {"spec": pod}},
+    }
     before = cluster.create(job)
     (site.folder / "w.yaml").write_text(yaml.safe_dump(job))
     site.resources = {"workload": {"w": {"cluster": "k", "namespace": space, "manifest": "w.yaml"}}}

@@ -1,4 +1,6 @@
-"""The Bitfusion client on machines, decided without any: what differs is set up, what is not ours is left, what was put there goes."""
+"""The Bitfusion client on machines, decided without any: what differs is set up, what is not ours is left,
+what was put there goes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from pydantic import ValidationError
 from bfinfra.backends.ansible.play import Played
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.kinds.bitfusion_client import BitfusionClient, Facts, Installed, Remove, SetUp, Spec, State, _files_of
+from bfinfra.kinds.bitfusion_client import (
+    BitfusionClient,
+    Facts,
+    Installed,
+    Remove,
+    SetUp,
+    Spec,
+    State,
+    _files_of,
+)
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal, Rejected
 from bfinfra.model.kind import Around, Need
@@ -23,18 +34,39 @@ from bfinfra.sandbox.makers.token import make_token
 
 PACKAGE, TOKEN = "ab" * 32, {"ca.crt": "11" * 32, "client.yaml": "22" * 32, "servers.conf": "33" * 32}
 MARK = Mark("site", "bitfusion_client/desk")
-MACHINES = {name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for number, name in enumerate(("one", "two"), 1)}
+MACHINES = {
+    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    for number, name in enumerate(("one", "two"), 1)
+}
 
 
 def spec(**how) -> Spec:
-    return Spec.model_validate({"hosts": ["one", "two"], "package": "client.deb", "token": "team", "users": [{"name": "root"}, {"name": "ann", "home": "/data/ann"}], **how})
+    return Spec.model_validate(
+        {
+            "hosts": ["one", "two"],
+            "package": "client.deb",
+            "token": "team",
+            "users": [{"name": "root"}, {"name": "ann", "home": "/data/ann"}],
+            **how,
+        }
+    )
 
 
 def installed(wanted: Spec, **how) -> Installed:
-    files = {"/etc/bitfusion/tls/ca.crt": TOKEN["ca.crt"], "/etc/bitfusion/servers.conf": TOKEN["servers.conf"],
-             **{f"{user.folder}/client.yaml": TOKEN["client.yaml"] for user in wanted.users}}
-    found = {"mark": MARK.seal(wanted.applied()), "package": PACKAGE, "program": True, "files": files, "members": frozenset({"ann bitfusion", "ann ann"}),
-             "noted": {"package": "client.deb", "folders": "/root/.bitfusion,/data/ann/.bitfusion"}, **how}
+    files = {
+        "/etc/bitfusion/tls/ca.crt": TOKEN["ca.crt"],
+        "/etc/bitfusion/servers.conf": TOKEN["servers.conf"],
+        **{f"{user.folder}/client.yaml": TOKEN["client.yaml"] for user in wanted.users},
+    }
+    found = {
+        "mark": MARK.seal(wanted.applied()),
+        "package": PACKAGE,
+        "program": True,
+        "files": files,
+        "members": frozenset({"ann bitfusion", "ann ann"}),
+        "noted": {"package": "client.deb", "folders": "/root/.bitfusion,/data/ann/.bitfusion"},
+        **how,
+    }
     return Installed(**found)
 
 
@@ -43,9 +75,22 @@ AWAY = ("package", Absent("client.deb is not there yet"))
 
 def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
     mark = next((each.mark for each in on.values() if each.mark), None)
-    state = State(mark=mark, hosts=tuple(on), on=on, machines={name: MACHINES[name] for name in on}) if on else None
+    state = (
+        State(mark=mark, hosts=tuple(on), on=on, machines={name: MACHINES[name] for name in on})
+        if on
+        else None
+    )
     needs = {"token": Need(Key("bitfusion_token", "team"), None, None)}
-    return BitfusionClient.steps("desk", wanted, state, Around(MARK, needs, facts=Facts(MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY})))
+    return BitfusionClient.steps(
+        "desk",
+        wanted,
+        state,
+        Around(
+            MARK,
+            needs,
+            facts=Facts(MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY}),
+        ),
+    )
 
 
 def test_nothing_stands_everything_is_set_up_in_one_play():
@@ -59,15 +104,21 @@ def test_without_package_and_token_what_stands_is_held_against_what_was_put_ther
     wanted, noted = spec(), ",".join(f"{name}:{value}" for name, value in TOKEN.items())
     there = installed(wanted, noted={"token": noted})
     assert steps(wanted, token={}, package="", one=there, two=there) == ()
-    moved = installed(wanted, noted={"token": noted}, files={**there.files, "/etc/bitfusion/servers.conf": "99" * 32})
+    moved = installed(
+        wanted, noted={"token": noted}, files={**there.files, "/etc/bitfusion/servers.conf": "99" * 32}
+    )
     with pytest.raises(Awaited, match="not there yet") as awaited:
         steps(wanted, token={}, package="", one=there, two=moved)
-    assert [change.field for change in awaited.value.steps[0].changes] == ["on.two.files./etc/bitfusion/servers.conf"]
+    assert [change.field for change in awaited.value.steps[0].changes] == [
+        "on.two.files./etc/bitfusion/servers.conf"
+    ]
     with pytest.raises(Awaited) as awaited:
         steps(wanted, token={}, package="")
     assert (awaited.value.field, awaited.value.steps) == ("package", ())
     old = installed(wanted)
-    assert steps(wanted, token={}, package="", one=old, two=old) == ()  # an earlier release noted nothing of the token
+    assert (
+        steps(wanted, token={}, package="", one=old, two=old) == ()
+    )  # an earlier release noted nothing of the token
 
 
 def test_what_agrees_is_left_and_a_changed_token_is_put_where_it_differs():
@@ -76,7 +127,9 @@ def test_what_agrees_is_left_and_a_changed_token_is_put_where_it_differs():
     old = {**installed(wanted).files, "/data/ann/.bitfusion/client.yaml": "99" * 32}
     (step,) = steps(wanted, one=installed(wanted), two=installed(wanted, files=old))
     assert (step.names, step.install) == ("two", {"two": False})
-    assert [(change.field, change.now, change.wanted) for change in step.changes] == [("on.two.files./data/ann/.bitfusion/client.yaml", "9" * 12, "2" * 12)]
+    assert [(change.field, change.now, change.wanted) for change in step.changes] == [
+        ("on.two.files./data/ann/.bitfusion/client.yaml", "9" * 12, "2" * 12)
+    ]
 
 
 def test_a_user_outside_the_group_is_put_in():
@@ -89,19 +142,35 @@ def test_what_goes_is_what_was_put_there():
     wanted = spec(hosts=["one"])
     *_, step = steps(wanted, one=installed(wanted), two=installed(spec()))
     assert (type(step), step.names) == (Remove, "two")
-    assert _files_of(step.noted["two"])[2:] == ["/root/.bitfusion/client.yaml", "/data/ann/.bitfusion/client.yaml"]
-    assert _files_of({"package": "client.deb", "folders": ""}) == [], "an enabled VM keeps the plug-in's files"
+    assert _files_of(step.noted["two"])[2:] == [
+        "/root/.bitfusion/client.yaml",
+        "/data/ann/.bitfusion/client.yaml",
+    ]
+    assert _files_of({"package": "client.deb", "folders": ""}) == [], (
+        "an enabled VM keeps the plug-in's files"
+    )
 
 
-GIVEN = {"token": None, "hosts": ["one"], "client_files": {"host": "two", "client": "/home/gpu/.bitfusion/client.yaml"}}
+GIVEN = {
+    "token": None,
+    "hosts": ["one"],
+    "client_files": {"host": "two", "client": "/home/gpu/.bitfusion/client.yaml"},
+}
 
 
 def test_files_of_an_enabled_machine_take_the_place_of_a_token():
     (step,) = steps(spec(**GIVEN))
-    assert (step.token, step.giver, step.given["client.yaml"]) == ("", MACHINES["two"], "/home/gpu/.bitfusion/client.yaml")
+    assert (step.token, step.giver, step.given["client.yaml"]) == (
+        "",
+        MACHINES["two"],
+        "/home/gpu/.bitfusion/client.yaml",
+    )
     assert steps(spec(**GIVEN), one=installed(spec(**GIVEN))) == ()
     (step,) = steps(spec(**GIVEN), one=installed(spec(**GIVEN)), token={**TOKEN, "client.yaml": "44" * 32})
-    assert {change.field for change in step.changes} == {"on.one.files./root/.bitfusion/client.yaml", "on.one.files./data/ann/.bitfusion/client.yaml"}
+    assert {change.field for change in step.changes} == {
+        "on.one.files./root/.bitfusion/client.yaml",
+        "on.one.files./data/ann/.bitfusion/client.yaml",
+    }
 
 
 def test_a_machine_without_the_files_gives_none():
@@ -109,7 +178,13 @@ def test_a_machine_without_the_files_gives_none():
         steps(spec(**GIVEN), token={name: value for name, value in TOKEN.items() if name != "client.yaml"})
 
 
-@pytest.mark.parametrize(("changes", "why"), [({**GIVEN, "token": "team"}, "give token or client_files"), ({**GIVEN, "hosts": ["one", "two"]}, "two is among hosts")])
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({**GIVEN, "token": "team"}, "give token or client_files"),
+        ({**GIVEN, "hosts": ["one", "two"]}, "two is among hosts"),
+    ],
+)
 def test_files_come_from_one_place(changes, why):
     with pytest.raises(ValidationError, match=why):
         spec(**changes)
@@ -122,7 +197,10 @@ class Giver:
         self.files, self.played = files, []
 
     def read(self, wanted, patience=60):
-        return {machine: {name: self.files[path.rpartition("/")[2]] for name, (_, path) in commands.items()} for machine, commands in wanted.items()}
+        return {
+            machine: {name: self.files[path.rpartition("/")[2]] for name, (_, path) in commands.items()}
+            for machine, commands in wanted.items()
+        }
 
     def play(self, play):
         self.played.append(play)

@@ -12,13 +12,19 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.ova import make_ova
 
 
-@pytest.mark.parametrize(("version", "old"), [("2.0.0-11", True), ("2.5.0-10", False), ("3.0.0-11", False), ("4.5.0-4", False)])
+@pytest.mark.parametrize(
+    ("version", "old"), [("2.0.0-11", True), ("2.5.0-10", False), ("3.0.0-11", False), ("4.5.0-4", False)]
+)
 def test_a_server_before_2_5_is_told_by_the_version_that_its_appliance_says(tmp_path, version, old):
     make_ova(tmp_path / "server.ova", version=version)
     site = {
-        Key("bitfusion_device_plugin", "p"): SimpleNamespace(token_secret="t"), Key("token_secret", "t"): SimpleNamespace(token="tok"),
-        Key("bitfusion_token", "tok"): SimpleNamespace(servers=("bf-1",)), Key("bitfusion_server", "bf-1"): SimpleNamespace(ova=SimpleNamespace(text="server.ova")),
+        Key("bitfusion_device_plugin", "p"): SimpleNamespace(token_secret="t"),
+        Key("token_secret", "t"): SimpleNamespace(token="tok"),
+        Key("bitfusion_token", "tok"): SimpleNamespace(servers=("bf-1",)),
+        Key("bitfusion_server", "bf-1"): SimpleNamespace(ova=SimpleNamespace(text="server.ova")),
     }
     found = [*minimum.conflicts(site, {"server.ova": ova.read(tmp_path / "server.ova")})]
-    assert [each.what for each in found] == ([f"its token leads to a server of Bitfusion {version}"] if old else [])
+    assert [each.what for each in found] == (
+        [f"its token leads to a server of Bitfusion {version}"] if old else []
+    )
     assert [*minimum.conflicts(site, {})] == []

@@ -4,7 +4,21 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from kinds.servers import CARDS, GIB, HOST, MARK, MARK_KEY, PW, around, machine, package, spec, state, steps, titles
+from kinds.servers import (
+    CARDS,
+    GIB,
+    HOST,
+    MARK,
+    MARK_KEY,
+    PW,
+    around,
+    machine,
+    package,
+    spec,
+    state,
+    steps,
+    titles,
+)
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.places import Folder
@@ -34,7 +48,10 @@ def test_cpus_are_four_for_each_gpu_and_at_least_four(gpus, cpus):
     assert sizing.cpus(gpus) == cpus
 
 
-@pytest.mark.parametrize(("sizes", "window"), [((24, 24), 128), ((16,), 32), ((32, 32), 128), ((32,), 64), ((80,), 256), ((40, 40, 40), 256)])
+@pytest.mark.parametrize(
+    ("sizes", "window"),
+    [((24, 24), 128), ((16,), 32), ((32, 32), 128), ((32,), 64), ((80,), 256), ((40, 40, 40), 256)],
+)
 def test_the_mmio_window_is_twice_the_next_power_of_two(sizes, window):
     assert sizing.mmio(sum(sizes) * GIB) == window * GIB
 
@@ -43,7 +60,9 @@ def test_memory_is_one_and_a_half_times_the_gpus():
     assert sizing.memory(64 * GIB) == 96 * GIB
 
 
-@pytest.mark.parametrize(("name", "size"), [("grid_v100d-8q", 8), ("grid_a100-40c", 40), ("nvidia_a40-24q", 24)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("grid_v100d-8q", 8), ("grid_a100-40c", 40), ("nvidia_a40-24q", 24)]
+)
 def test_a_vgpu_profile_tells_its_memory(name, size):
     assert sizing.of_profile(name) == size * GIB
 
@@ -89,12 +108,17 @@ def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
 
 
 def test_another_network_needs_no_power_cycle():
-    wanted = spec(networks={"Network 1": {"network": "Storage", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}})
+    wanted = spec(
+        networks={"Network 1": {"network": "Storage", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}}
+    )
     assert titles(steps(wanted, state())) == ["Configure", "Seal"]
 
 
 def test_one_adapter_more_does():
-    networks = {"Network 1": {"network": "VM Network", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}, "storage": {"network": "Storage"}}
+    networks = {
+        "Network 1": {"network": "VM Network", "address": "10.0.0.5/24", "gateway": "10.0.0.1"},
+        "storage": {"network": "Storage"},
+    }
     found = steps(spec(networks=networks), state())
     assert titles(found) == ["Stop", "Configure", "PowerOn", "Seal"]
     assert found[1].add_nics == ("network-2",)
@@ -120,9 +144,15 @@ def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
     assert len(found[1].target.attach) == 2
 
 
-@pytest.mark.parametrize(("extra", "window"), [
-    ({MMIO: "FALSE", MMIO_SIZE: "128"}, "off"), ({MMIO_SIZE: "128"}, "off"), ({MMIO: "TRUE", MMIO_SIZE: "64"}, "64GiB"), ({MMIO: "TRUE"}, "on, of no set size"),
-])
+@pytest.mark.parametrize(
+    ("extra", "window"),
+    [
+        ({MMIO: "FALSE", MMIO_SIZE: "128"}, "off"),
+        ({MMIO_SIZE: "128"}, "off"),
+        ({MMIO: "TRUE", MMIO_SIZE: "64"}, "64GiB"),
+        ({MMIO: "TRUE"}, "on, of no set size"),
+    ],
+)
 def test_drift_of_the_mmio_window_says_what_differs(extra, window):
     kept = {key: value for key, value in machine().extra.items() if key not in (MMIO, MMIO_SIZE)}
     found = steps(spec(), state(machine(extra=kept | extra)))
@@ -157,8 +187,14 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
     wanted, others = spec(gpus=1), spec(gpus=1)
     peers = Peers({"bf-01": (wanted, None), "bf-02": (others, None)})
     here = around()
-    known = {name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), peers=peers.but(name)) for name in ("bf-01", "bf-02")}
-    cards = [steps(each, None, known[name], name=name)[0].target.attach for name, each in (("bf-01", wanted), ("bf-02", others))]
+    known = {
+        name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), peers=peers.but(name))
+        for name in ("bf-01", "bf-02")
+    }
+    cards = [
+        steps(each, None, known[name], name=name)[0].target.attach
+        for name, each in (("bf-01", wanted), ("bf-02", others))
+    ]
     assert {a.address for found in cards for a in found} == set(CARDS)
     with pytest.raises(Refusal, match="bf-01 takes 1"):
         steps(spec(gpus=2), None, known["bf-02"], name="bf-02")
@@ -173,7 +209,14 @@ def test_a_standing_server_keeps_its_card_whatever_its_name():
 
 
 def test_too_many_gpus_name_the_field_and_who_has_them():
-    error = refused(gpus=2, facts={"peers": {"bf-00": (spec(gpus=1), state(machine(pci=(Attached(1, "static", CARDS[0]),)), name="bf-00"))}})
+    error = refused(
+        gpus=2,
+        facts={
+            "peers": {
+                "bf-00": (spec(gpus=1), state(machine(pci=(Attached(1, "static", CARDS[0]),)), name="bf-00"))
+            }
+        },
+    )
     assert error.field == "gpus"
     assert "bf-00 takes 1" in str(error)
 
@@ -202,7 +245,10 @@ def test_a_vgpu_is_a_share_by_a_profile_that_the_host_offers():
         ({"properties": {"password": {"env": "PW"}}}, "properties"),
         ({"properties": {"hostname": "x", "password": "literal"}}, "properties.password"),
         ({"properties": {"hostname": "x", "password": {"env": "NOT_SET"}}}, "properties.password"),
-        ({"properties": {"hostname": "x", "password": {"env": "PW"}, "network.mtu.1": "much"}}, "properties.network.mtu.1"),
+        (
+            {"properties": {"hostname": "x", "password": {"env": "PW"}, "network.mtu.1": "much"}},
+            "properties.network.mtu.1",
+        ),
         ({"ova": {"file": "other.ova"}}, "ova.file"),
     ],
 )
@@ -215,14 +261,43 @@ def sealed(written, **fields):
     return state(machine(extra=extra, **fields))
 
 
-@pytest.mark.parametrize(("before", "thin", "now", "said"), [
-    ({"disk": "80GiB"}, True, {"disk": "60GiB"}, "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out"),
-    ({"disk": "60GiB"}, True, {"disk": "60GiB"}, "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out"),
-    ({"disk_provisioning": "thick"}, False, {}, "disk_provisioning: the disks of bf-01 are thick; that is said when they are made; write thick, or convert them in vCenter first"),
-    ({}, True, {"disk_provisioning": "thick"}, "disk_provisioning: the disks of bf-01 are thin; that is said when they are made; write thin, or convert them in vCenter first"),
-    ({}, False, {"disk_provisioning": "thick"}, None),
-    ({}, False, {}, None),
-])
+@pytest.mark.parametrize(
+    ("before", "thin", "now", "said"),
+    [
+        (
+            {"disk": "80GiB"},
+            True,
+            {"disk": "60GiB"},
+            "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out",
+        ),
+        (
+            {"disk": "60GiB"},
+            True,
+            {"disk": "60GiB"},
+            "disk: the disk of bf-01 has 80GiB already; a disk can't shrink; write 80GiB, or leave it out",
+        ),
+        (
+            {"disk_provisioning": "thick"},
+            False,
+            {},
+            (
+                "disk_provisioning: the disks of bf-01 are thick; that is said when they are made; write "
+                "thick, or convert them in vCenter first"
+            ),
+        ),
+        (
+            {},
+            True,
+            {"disk_provisioning": "thick"},
+            (
+                "disk_provisioning: the disks of bf-01 are thin; that is said when they are made; write "
+                "thin, or convert them in vCenter first"
+            ),
+        ),
+        ({}, False, {"disk_provisioning": "thick"}, None),
+        ({}, False, {}, None),
+    ],
+)
 def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, said):
     """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
     standing = sealed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
@@ -280,11 +355,17 @@ def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
 @pytest.mark.parametrize(("left", "error"), [([], Conflict), ([machine()], Missing)])
 def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, error):
     """What was there before, or is there still, is another matter: that is told."""
+
     def gone(_):
         raise Missing("vm-1 is gone")
 
     moids = Moids()
-    runs = Runs(SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)), Site("s", None, {}), None, moids)
+    runs = Runs(
+        SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)),
+        Site("s", None, {}),
+        None,
+        moids,
+    )
     with pytest.raises(Missing):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
     moids.made("bf-01", "vm-1")

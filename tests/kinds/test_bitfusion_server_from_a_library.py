@@ -1,4 +1,6 @@
-"""Servers from a content library, on the sandbox: what is there is never uploaded again, and no host is spoken to."""
+"""Servers from a content library, on the sandbox: what is there is never uploaded again, and no host is
+spoken to.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def site(tmp_path):
         path = tmp_path / "site.yaml"
 
         def write(self, *more: str, library: object = LIBRARY) -> None:
-            text = EXAMPLES["bitfusion_server"].read_text().replace("    ova: {file", f"    library: {json.dumps(library)}\n    ova: {{file")
+            text = (
+                EXAMPLES["bitfusion_server"]
+                .read_text()
+                .replace("    ova: {file", f"    library: {json.dumps(library)}\n    ova: {{file")
+            )
             server = yaml.safe_load(text)["bitfusion_server"]["bf-01"] | {"gpus": 0}
             first, _, _ = text.partition("\n  zz")
             network = {"network": "VM Network", "address": "10.2.0.{}/24", "gateway": "10.2.0.1"}
@@ -39,7 +45,9 @@ def site(tmp_path):
 def uploads(sandbox) -> tuple[int, int]:
     """To the library, to hosts."""
     calls = [(name, count) for door in sandbox.tally()["calls"].values() for name, count in door.items()]
-    return sum(count for name, count in calls if name.startswith("PUT /cls/data/")), sum(count for name, count in calls if "/nfc/" in name)
+    return sum(count for name, count in calls if name.startswith("PUT /cls/data/")), sum(
+        count for name, count in calls if "/nfc/" in name
+    )
 
 
 def done(outcome) -> None:
@@ -59,8 +67,12 @@ def test_the_first_server_fills_the_library_and_the_second_uploads_nothing(site,
 def test_a_server_from_the_library_is_the_same_as_one_that_was_imported(site, sandbox):
     done(apply(site.path, sandbox))
     without = site.path.with_name("without.yaml")
-    without.write_text("\n".join(line for line in site.path.read_text().splitlines() if "library:" not in line))
-    changes = {change.field.partition(".")[0] for item in plan(without, sandbox).pending for change in item.changes}
+    without.write_text(
+        "\n".join(line for line in site.path.read_text().splitlines() if "library:" not in line)
+    )
+    changes = {
+        change.field.partition(".")[0] for item in plan(without, sandbox).pending for change in item.changes
+    }
     assert changes == {"library"}, "the seal is all that differs"
 
 

@@ -20,18 +20,30 @@ def group(**firsts: str | None) -> Any:
 def judge(name: str, servers: Any) -> None:
     first = servers[name].first
     needs = {"first": Need(Key("bitfusion_server", first), servers.get(first), None)} if first else {}
-    check(name, servers[name], Around(MARK, needs, {peer: (other, None) for peer, other in servers.items() if peer != name}))
+    check(
+        name,
+        servers[name],
+        Around(MARK, needs, {peer: (other, None) for peer, other in servers.items() if peer != name}),
+    )
 
 
-@pytest.mark.parametrize("servers", [group(a=None), group(a=None, b="a", c="a"), group(a=None, b="a", c="a", d="a"), group(a=None, b=None)])
+@pytest.mark.parametrize(
+    "servers",
+    [group(a=None), group(a=None, b="a", c="a"), group(a=None, b="a", c="a", d="a"), group(a=None, b=None)],
+)
 def test_one_three_or_more_servers_are_a_group(servers):
     for name in servers:
         judge(name, servers)
 
 
-@pytest.mark.parametrize(("servers", "says"), [
-    (group(a=None, b="a"), "a group of 2 servers"), (group(a=None, c="a", b="c", d="c"), "c is no first server"), (group(b="b"), "can't come after itself"),
-])
+@pytest.mark.parametrize(
+    ("servers", "says"),
+    [
+        (group(a=None, b="a"), "a group of 2 servers"),
+        (group(a=None, c="a", b="c", d="c"), "c is no first server"),
+        (group(b="b"), "can't come after itself"),
+    ],
+)
 def test_two_servers_and_a_chain_are_not(servers, says):
     with pytest.raises(Refusal, match=says) as refused:
         judge("b", servers)

@@ -1,4 +1,6 @@
-"""A server whose run was killed amid its import, and one that another run imports meanwhile, on the sandbox."""
+"""A server whose run was killed amid its import, and one that another run imports meanwhile, on the
+sandbox.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A lease that really runs out: nobody gives a sign of life while an upload stalls, until the server ends the lease and takes its machine along."""
+"""A lease that really runs out: nobody gives a sign of life while an upload stalls, until the server ends the
+lease and takes its machine along.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ def test_a_lease_that_ran_out_is_told_leaves_nothing_and_the_next_apply_finishes
         {"door": "esx", "method": "P* *", "do": {"delay": 1.5 * LEASE}},
     )
     once = Patience(attempts=1, lasts=0)
-    outcome = app.apply(app.load(EXAMPLE, sandbox=hasty), approve=lambda _: EVERYTHING, options=Options(patience=once), around=setting(hasty))
+    outcome = app.apply(
+        app.load(EXAMPLE, sandbox=hasty),
+        approve=lambda _: EVERYTHING,
+        options=Options(patience=once),
+        around=setting(hasty),
+    )
     said = endings(outcome)["bitfusion_server/bf-01"]
     assert "vCenter ended the import of bf-01; The lease timed out" in said
     assert "run this again" in said

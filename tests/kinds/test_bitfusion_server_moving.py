@@ -1,4 +1,6 @@
-"""What moves between the plan and a step on the sandbox: a server is looked at by its VM's id, and made without a look."""
+"""What moves between the plan and a step on the sandbox: a server is looked at by its VM's id, and made
+without a look.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,13 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
         between()
         return EVERYTHING
 
-    return app.apply(app.load(path, sandbox=sandbox), approve=approve, options=Options(patience=QUICK, deadline=LONG), around=setting(sandbox), **how)
+    return app.apply(
+        app.load(path, sandbox=sandbox),
+        approve=approve,
+        options=Options(patience=QUICK, deadline=LONG),
+        around=setting(sandbox),
+        **how,
+    )
 
 
 def only(vcenter: VCenter) -> Any:
@@ -47,8 +55,15 @@ def test_a_strangers_vm_that_takes_the_name_after_the_plan_is_seen_and_left_alon
         inventory = vcenter.inventory.read()
         place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
         files = vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]")
-        spec = vim.vm.ConfigSpec(name="bf-01", guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=1024)
-        vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), None), "making it")
+        spec = vim.vm.ConfigSpec(
+            name="bf-01", guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=1024
+        )
+        vcenter.tasks.run(
+            lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(
+                spec, refs.refer(c, vim.ResourcePool, pool), None
+            ),
+            "making it",
+        )
 
     outcome = apply(sandbox, take)
     assert "did not make it" in endings(outcome)["bitfusion_server/bf-01"]
@@ -70,7 +85,10 @@ def test_a_vm_whose_mark_somebody_takes_away_after_the_plan_is_no_longer_ours_to
     unmark = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=MARK, value="")])
 
     def forget() -> None:
-        vcenter.tasks.run(lambda c: refs.refer(c, vim.VirtualMachine, only(vcenter).moid).ReconfigVM_Task(unmark), "taking its mark away")
+        vcenter.tasks.run(
+            lambda c: refs.refer(c, vim.VirtualMachine, only(vcenter).moid).ReconfigVM_Task(unmark),
+            "taking its mark away",
+        )
 
     apply(sandbox, forget, destroy=True)
     assert only(vcenter).name == "bf-01"
@@ -84,10 +102,19 @@ def pool(vcenter: VCenter) -> str:
 
     def make(content: Any) -> Any:
         if found is not None:
-            vcenter.tasks.wait(refs.refer(content, vim.ResourcePool, found.moid).Destroy_Task(), "removing it")
-        share = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=0))
+            vcenter.tasks.wait(
+                refs.refer(content, vim.ResourcePool, found.moid).Destroy_Task(), "removing it"
+            )
+        share = vim.ResourceAllocationInfo(
+            reservation=0,
+            limit=-1,
+            expandableReservation=True,
+            shares=vim.SharesInfo(level="normal", shares=0),
+        )
         spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
-        return refs.refer(content, vim.ResourcePool, inventory.pool("", home.cluster).moid).CreateResourcePool("gpu", spec)
+        return refs.refer(
+            content, vim.ResourcePool, inventory.pool("", home.cluster).moid
+        ).CreateResourcePool("gpu", spec)
 
     return refs.moid(vcenter.session.write(make))
 
@@ -101,7 +128,9 @@ def test_a_pool_that_is_made_anew_after_the_plan_is_looked_up_again(sandbox, vce
     assert found.pool == ids[1] != ids[0]
 
 
-def test_a_server_that_another_machine_made_after_the_plan_is_seen_on_its_host_and_taken_as_it_is(sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_server_that_another_machine_made_after_the_plan_is_seen_on_its_host_and_taken_as_it_is(
+    sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     def elsewhere() -> None:
         with monkeypatch.context() as patch:
             patch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "other machine"))

@@ -21,7 +21,10 @@ MANAGEMENT = {"network": "management", "address": "10.2.0.5/24", "gateway": "10.
 def site(tmp_path):
     """The example's server, on a port group of its own."""
     given = yaml.load(EXAMPLES["bitfusion_server"].read_text(), yaml.BaseLoader)
-    given |= {"distributed_switch": {"d": {"hosts": {"esx1.small.test": ["vmnic1"]}}}, "port_group": {"management": {"switch": "d", "vlan": "31"}}}
+    given |= {
+        "distributed_switch": {"d": {"hosts": {"esx1.small.test": ["vmnic1"]}}},
+        "port_group": {"management": {"switch": "d", "vlan": "31"}},
+    }
     given["bitfusion_server"]["bf-01"]["networks"]["Network 1"] = MANAGEMENT
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(given, sort_keys=False))
     return tmp_path / "site.yaml"
@@ -42,7 +45,9 @@ def test_one_that_stands_moves_to_a_port_group_that_is_made_and_back(site, sandb
     old = EXAMPLES["bitfusion_server"]
     assert made(apply(old, sandbox))
     (moving,) = [item for item in plan(site, sandbox).pending if item.key.kind == "bitfusion_server"]
-    assert [(change.field, change.now, change.wanted) for change in moving.changes] == [("networks.Network 1.network", "VM Network", "management")]
+    assert [(change.field, change.now, change.wanted) for change in moving.changes] == [
+        ("networks.Network 1.network", "VM Network", "management")
+    ]
     outcome = apply(site, sandbox)
     assert made(outcome), endings(outcome)
     back = apply(old, sandbox)
@@ -62,11 +67,20 @@ def test_a_destroy_that_was_killed_goes_on_in_the_same_order(nth, site, sandbox,
 
 def test_rights_are_wanted_on_all_networks_as_nobody_has_any_on_one_that_is_not_there(site, sandbox):
     entities = app.privileges(app.load(site, sandbox=sandbox)).entities
-    assert [(entity.path, entity.propagate) for entity, privileges in entities.items() if "Network.Assign" in privileges] == [("/*/network", True)]
+    assert [
+        (entity.path, entity.propagate)
+        for entity, privileges in entities.items()
+        if "Network.Assign" in privileges
+    ] == [("/*/network", True)]
 
 
 def test_in_a_plan_the_network_comes_later():
     wanted, how = spec(networks={"Network 1": MANAGEMENT}), around()
     need = Need(Key("port_group", "management"), SimpleNamespace(), None)
-    how = type(how)(Mark("site", "bitfusion_server/bf-01"), {**how.needs, "networks.Network 1.network": need}, {}, how.facts)
+    how = type(how)(
+        Mark("site", "bitfusion_server/bf-01"),
+        {**how.needs, "networks.Network 1.network": need},
+        {},
+        how.facts,
+    )
     assert steps(wanted, None, how)[0].target.adapters[0].network == Later(need.key, "group")

@@ -1,4 +1,6 @@
-"""What a Bitfusion server is told of its vCenter: filled in where left out, refused where wrong, left alone where it stands."""
+"""What a Bitfusion server is told of its vCenter: filled in where left out, refused where wrong, left alone
+where it stands.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SITE = EXAMPLES["bitfusion_server"]
 
 
 def asking():
-    more = tuple(Property(key, required=True, user_configurable=True, label=key.replace("_", " ")) for key in ASKS)
+    more = tuple(
+        Property(key, required=True, user_configurable=True, label=key.replace("_", " ")) for key in ASKS
+    )
     return replace(package(), properties=(*package().properties, *more))
 
 
@@ -48,25 +52,41 @@ def made_with(wanted, vcenter: Identity | None = VCENTER) -> dict[str, object]:
 
 
 def test_what_the_file_leaves_out_is_filled_in():
-    assert made_with(told()) == {"vcenter_url": "https://vc.test", "vcenter_guid": GUID, "vcenter_thumbprint": SHA1}
+    assert made_with(told()) == {
+        "vcenter_url": "https://vc.test",
+        "vcenter_guid": GUID,
+        "vcenter_thumbprint": SHA1,
+    }
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    ("vcenter_guid", GUID.upper()), ("vcenter_thumbprint", SHA1.lower()), ("vcenter_thumbprint", SHA256),
-    ("vcenter_thumbprint", SHA256.replace(":", "").lower()), ("vcenter_url", "https://vcsa.lab.test/"), ("vcenter_url", "https://10.0.0.2:443"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("vcenter_guid", GUID.upper()),
+        ("vcenter_thumbprint", SHA1.lower()),
+        ("vcenter_thumbprint", SHA256),
+        ("vcenter_thumbprint", SHA256.replace(":", "").lower()),
+        ("vcenter_url", "https://vcsa.lab.test/"),
+        ("vcenter_url", "https://10.0.0.2:443"),
+    ],
+)
 def test_what_the_file_says_is_taken_as_it_is_where_it_is_right(key, value):
     assert made_with(told(**{key: value}))[key] == value
 
 
-@pytest.mark.parametrize(("key", "value", "says"), [
-    ("vcenter_guid", GUID.replace("4", "5"), "is not the GUID of vc.test"),
-    ("vcenter_thumbprint", SHA1.replace("7E", "7F"), "is not the certificate's thumbprint of vc.test"),
-    ("vcenter_thumbprint", "unknown", "is not the certificate's thumbprint of vc.test"),
-    ("vcenter_url", "https://other.test", "is not the URL of vc.test"), ("vcenter_url", "http://vc.test", "is not the URL of vc.test"),
-    ("vcenter_url", "https://vc.test:8443", "is not the URL of vc.test"), ("vcenter_url", "vc.test", "is not the URL of vc.test"),
-    ("vcenter_url", "https://[vc", "is not the URL of vc.test"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("vcenter_guid", GUID.replace("4", "5"), "is not the GUID of vc.test"),
+        ("vcenter_thumbprint", SHA1.replace("7E", "7F"), "is not the certificate's thumbprint of vc.test"),
+        ("vcenter_thumbprint", "unknown", "is not the certificate's thumbprint of vc.test"),
+        ("vcenter_url", "https://other.test", "is not the URL of vc.test"),
+        ("vcenter_url", "http://vc.test", "is not the URL of vc.test"),
+        ("vcenter_url", "https://vc.test:8443", "is not the URL of vc.test"),
+        ("vcenter_url", "vc.test", "is not the URL of vc.test"),
+        ("vcenter_url", "https://[vc", "is not the URL of vc.test"),
+    ],
+)
 def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, says):
     with pytest.raises(Refusal, match=says) as refused:
         steps(told(**{key: value}), None, looking())
@@ -78,7 +98,9 @@ def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, sa
 
 def test_a_server_that_stands_is_left_as_it_was_made():
     typed = told(vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
-    there = standing(typed, vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
+    there = standing(
+        typed, vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB"
+    )
     assert steps(typed, there, looking()) == []
     without = told()
     assert steps(without, standing(without, **dict.fromkeys(ASKS, "")), looking()) == []
@@ -114,7 +136,14 @@ def test_on_the_sandbox_the_filled_in_values_are_those_that_let_the_server_regis
     assert plan(site, sandbox).pending == ()
 
 
-@pytest.mark.parametrize("line", ["vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-000000000000", "vcenter_url: https://vcsa.elsewhere.test", 'vcenter_thumbprint: "AB:CD"'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-000000000000",
+        "vcenter_url: https://vcsa.elsewhere.test",
+        'vcenter_thumbprint: "AB:CD"',
+    ],
+)
 def test_on_the_sandbox_a_wrong_one_is_refused_before_anything_is_written(sandbox, tmp_path: Path, line):
     site = tmp_path / "site.yaml"
     site.write_text(SITE.read_text().replace("    properties:\n", f"    properties:\n      {line}\n"))

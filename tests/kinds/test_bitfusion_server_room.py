@@ -1,4 +1,6 @@
-"""Whether servers fit on their host, told before anything is written; and that the one who answers is the server."""
+"""Whether servers fit on their host, told before anything is written; and that the one who answers is the
+server.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,15 @@ def server(name):
 
 
 def told(servers, room=None, states=None, **host):
-    wanted = {ESX: HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": "0x1db6", "count": 2}]}), **{server(name): each for name, each in servers.items()}}
+    wanted = {
+        ESX: HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": "0x1db6", "count": 2}]}),
+        **{server(name): each for name, each in servers.items()},
+    }
     seen = {ESX: read_host(replace(HOST, **host), "farm"), **(states or {})}
-    return [f"{each.at.key}: {each.at.field}: {each.what}; {each.why}" for each in BitfusionServer.conflicts(wanted, seen, Facts(rooms={"esx1": room} if room else {}))]
+    return [
+        f"{each.at.key}: {each.at.field}: {each.what}; {each.why}"
+        for each in BitfusionServer.conflicts(wanted, seen, Facts(rooms={"esx1": room} if room else {}))
+    ]
 
 
 def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
@@ -37,14 +45,23 @@ def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     standing = {server("a"): state(machine())}
     assert told({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, standing) == []
     assert told({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, standing) == [
-        ("bitfusion_server/a: memory: its 132GiB don't fit into esx1, which has 256GiB; "
-        "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM theirs holds 32GiB"),
+        (
+            "bitfusion_server/a: memory: its 132GiB don't fit into esx1, which has 256GiB; "
+            "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM "
+            "theirs holds 32GiB"
+        )
     ]
 
 
-@pytest.mark.parametrize(("fields", "fits"), [
-    ({"gpus": 2}, True), ({"gpus": 3}, False), ({"gpus": 1, "gpu_memory": "96GiB"}, False), ({"gpus": 0, "memory": "512GiB"}, True),
-])
+@pytest.mark.parametrize(
+    ("fields", "fits"),
+    [
+        ({"gpus": 2}, True),
+        ({"gpus": 3}, False),
+        ({"gpus": 1, "gpu_memory": "96GiB"}, False),
+        ({"gpus": 0, "memory": "512GiB"}, True),
+    ],
+)
 def test_the_default_of_memory_counts_and_a_server_without_gpus_reserves_none(fields, fits):
     assert (told({"a": spec(**fields)}, Room(128 * GIB)) == []) is fits
 
@@ -55,20 +72,38 @@ def test_a_host_of_which_nobody_knows_the_memory_refuses_nothing():
 
 
 def test_vgpus_are_counted_against_what_cards_hold():
-    shared = tuple(PciDevice(f"0000:{n}b:00.0", 0x10DE, 0x1DB6, "V100", True, True, False, False) for n in range(1, 3))
-    nine = {"a": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=4), "b": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=5)}
+    shared = tuple(
+        PciDevice(f"0000:{n}b:00.0", 0x10DE, 0x1DB6, "V100", True, True, False, False) for n in range(1, 3)
+    )
+    nine = {
+        "a": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=4),
+        "b": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=5),
+    }
     assert told(nine, devices=shared) == [
-        "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are wanted of esx1, whose cards hold 4; it has 2 cards; each vGPU takes 16GiB"]
+        (
+            "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are wanted of esx1, whose cards hold 4; it "
+            "has 2 cards; each vGPU takes 16GiB"
+        )
+    ]
     assert told({"a": nine["a"]}, devices=shared) == []
     assert told(nine, devices=(replace(shared[0], device=0x9999),)) == []
 
 
-@pytest.mark.parametrize(("fields", "ip", "says"), [
-    ({}, "10.0.0.5", ""), ({}, "10.0.0.9", "VMware Tools report 10.0.0.9: whatever answers at 10.0.0.5 is another machine"),
-    ({}, "fe80::1", ""), ({}, "", "VMware Tools report no address yet"),
-    ({"networks": {"Network 1": {"network": "VM Network"}}}, "10.0.0.9", ""),
-    ({"readiness": "port"}, "10.0.0.9", "VMware Tools report 10.0.0.9: whatever answers at 10.0.0.5 is another machine"),
-])
+@pytest.mark.parametrize(
+    ("fields", "ip", "says"),
+    [
+        ({}, "10.0.0.5", ""),
+        ({}, "10.0.0.9", "VMware Tools report 10.0.0.9: whatever answers at 10.0.0.5 is another machine"),
+        ({}, "fe80::1", ""),
+        ({}, "", "VMware Tools report no address yet"),
+        ({"networks": {"Network 1": {"network": "VM Network"}}}, "10.0.0.9", ""),
+        (
+            {"readiness": "port"},
+            "10.0.0.9",
+            "VMware Tools report 10.0.0.9: whatever answers at 10.0.0.5 is another machine",
+        ),
+    ],
+)
 def test_who_answers_for_a_server_must_be_it(fields, ip, says):
     class Listening:
         def connect(self, address, port, seconds):
@@ -87,7 +122,9 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
     larger.write_text(path.read_text().replace("    gpus: 1\n", "    gpus: 1\n    memory: 256GiB\n"))
     site = app.load(larger, sandbox=sandbox)
     [problem] = app.plan(site, around=setting(sandbox)).problems
-    assert str(problem).startswith(f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit into esx1.small.test, which has 128GiB")
+    assert str(problem).startswith(
+        f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit into esx1.small.test, which has 128GiB"
+    )
     with pytest.raises(BfinfraError, match="don't fit"):
         app.apply(site, around=app.Setting(sandbox=sandbox, patience=QUICK))
     assert world(sandbox) == before

@@ -24,7 +24,9 @@ def look(path, broken=""):
 
 
 def decide(spec, seen):
-    return BitfusionToken.steps("t", spec, seen.states.get("t"), Around(Mark("s", "bitfusion_token/t"), facts=seen.facts))
+    return BitfusionToken.steps(
+        "t", spec, seen.states.get("t"), Around(Mark("s", "bitfusion_token/t"), facts=seen.facts)
+    )
 
 
 def test_a_good_token_has_no_steps_and_shows_its_servers_but_not_its_content(tmp_path):
@@ -54,15 +56,25 @@ def leads(told, *, networks, ip="", names=("bf-01",)):
     token = State(path="t.tar", digest="d", not_after=LATE, servers=tuple((each, 56001) for each in told))
     server = SimpleNamespace(networks={str(n): SimpleNamespace(ip=each) for n, each in enumerate(networks)})
     standing = SimpleNamespace(answers_at=lambda: ip) if ip else None
-    needs = {f"servers.{n}": Need(Key("bitfusion_server", name), server, standing) for n, name in enumerate(names)}
+    needs = {
+        f"servers.{n}": Need(Key("bitfusion_server", name), server, standing) for n, name in enumerate(names)
+    }
     return BitfusionToken.steps("t", wanted, token, Around(Mark("s", "bitfusion_token/t"), needs))
 
 
-@pytest.mark.parametrize(("told", "networks", "ip"), [
-    (["10.0.0.5"], ["10.0.0.5"], ""), (["10.0.0.9", "10.0.0.5"], ["10.0.0.5"], ""), (["10.0.0.5"], ["10.1.0.5", "10.0.0.5"], ""),
-    (["bf-01.test"], ["10.0.0.5"], ""), (["10.0.0.9"], ["10.0.0.5", ""], ""), (["10.0.0.9"], [""], ""), (["FD00::5"], ["fd00:0::5"], ""),
-    (["10.0.0.7"], ["10.0.0.5"], "10.0.0.7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("told", "networks", "ip"),
+    [
+        (["10.0.0.5"], ["10.0.0.5"], ""),
+        (["10.0.0.9", "10.0.0.5"], ["10.0.0.5"], ""),
+        (["10.0.0.5"], ["10.1.0.5", "10.0.0.5"], ""),
+        (["bf-01.test"], ["10.0.0.5"], ""),
+        (["10.0.0.9"], ["10.0.0.5", ""], ""),
+        (["10.0.0.9"], [""], ""),
+        (["FD00::5"], ["fd00:0::5"], ""),
+        (["10.0.0.7"], ["10.0.0.5"], "10.0.0.7"),
+    ],
+)
 def test_a_token_that_leads_to_its_server_or_may_do_so_is_taken(told, networks, ip):
     assert leads(told, networks=networks, ip=ip) == ()
 
@@ -71,7 +83,10 @@ def test_a_token_of_other_servers_is_refused_with_whose_it_is():
     with pytest.raises(Refusal, match="the token does not lead to bitfusion_server/bf-02") as refused:
         leads(["10.0.0.9", "10.0.0.8"], networks=["10.0.0.5"], names=("bf-02",))
     (problem,) = refused.value.problems
-    assert (refused.value.field, problem.why) == ("servers.0", "it names 10.0.0.8, 10.0.0.9, and bf-02 has 10.0.0.5")
+    assert (refused.value.field, problem.why) == (
+        "servers.0",
+        "it names 10.0.0.8, 10.0.0.9, and bf-02 has 10.0.0.5",
+    )
     assert problem.next.startswith("download the token again, in the vCenter that bf-02 registered with")
 
 

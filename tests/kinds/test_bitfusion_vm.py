@@ -1,4 +1,6 @@
-"""What is set of a VM for the Bitfusion plug-in: off, set, on again; noted with what was there, and put back."""
+"""What is set of a VM for the Bitfusion plug-in: off, set, on again; noted with what was there, and put
+back.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,19 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds._machines import SETTINGS
-from bfinfra.kinds.bitfusion_vm import BEFORE, BitfusionVM, Facts, PutBack, Set, SetFirst, Spec, Start, State, Stop, StopFirst
+from bfinfra.kinds.bitfusion_vm import (
+    BEFORE,
+    BitfusionVM,
+    Facts,
+    PutBack,
+    Set,
+    SetFirst,
+    Spec,
+    Start,
+    State,
+    Stop,
+    StopFirst,
+)
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark
@@ -22,8 +36,28 @@ from bfinfra.model.refs import Key
 
 OWN, KEY = Mark("s", "bitfusion_vm/desk"), Key("virtual_machine", "desk")
 SPEC = Spec(vm="desk", settings={"a.client": "true", "a.mode": "one"})
-VM = Machine(moid="vm-1", name="desk", folder="f", pool="", datastores=frozenset(), host="host-1", on=True, connected=True, instance_uuid="i", cpus=1, memory=1, reserved=False,
-             firmware="bios", pci=(), nics=(), disks=(), extra={}, properties={}, ip="", tools=True)
+VM = Machine(
+    moid="vm-1",
+    name="desk",
+    folder="f",
+    pool="",
+    datastores=frozenset(),
+    host="host-1",
+    on=True,
+    connected=True,
+    instance_uuid="i",
+    cpus=1,
+    memory=1,
+    reserved=False,
+    firmware="bios",
+    pci=(),
+    nics=(),
+    disks=(),
+    extra={},
+    properties={},
+    ip="",
+    tools=True,
+)
 SETTLED = {"a.client": "true", "a.mode": "one"}
 
 
@@ -32,7 +66,12 @@ def standing(mark=None, before=None, **changes):
 
 
 def steps(spec, state, needs=(), names=1):
-    return BitfusionVM.steps("desk", spec, state, Around(OWN, needs=dict(needs), facts=Facts({"desk": names} if names else {"disk": 1})))
+    return BitfusionVM.steps(
+        "desk",
+        spec,
+        state,
+        Around(OWN, needs=dict(needs), facts=Facts({"desk": names} if names else {"disk": 1})),
+    )
 
 
 def kinds(found):
@@ -49,11 +88,24 @@ def test_it_is_set_while_the_vm_is_off_and_what_was_there_is_noted():
     assert {change.field for change in found[0].changes} >= {"settings.a.client", "settings.a.mode"}
 
 
-@pytest.mark.parametrize(("state", "expected"), [
-    (standing(extra=SETTLED), [Set]), (standing(OWN.seal(SPEC.applied()), extra=SETTLED), []), (standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False), [Start]),
-    (standing(extra={}, on=False), [Set, Start]), (standing(OWN.seal(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
-    (standing(OWN.seal({"vm": "desk", "settings": {**SETTLED, "a.old": "x"}}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"}), [Stop, Set, Start]),
-])
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (standing(extra=SETTLED), [Set]),
+        (standing(OWN.seal(SPEC.applied()), extra=SETTLED), []),
+        (standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False), [Start]),
+        (standing(extra={}, on=False), [Set, Start]),
+        (standing(OWN.seal(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
+        (
+            standing(
+                OWN.seal({"vm": "desk", "settings": {**SETTLED, "a.old": "x"}}),
+                {"a.client": "", "a.mode": "", "a.old": "y"},
+                extra={**SETTLED, "a.old": "x"},
+            ),
+            [Stop, Set, Start],
+        ),
+    ],
+)
 def test_only_what_differs_takes_the_vm_down(state, expected):
     assert kinds(steps(SPEC, state)) == expected
 
@@ -61,12 +113,16 @@ def test_only_what_differs_takes_the_vm_down(state, expected):
 def test_a_machine_of_this_site_that_is_off_drifts_once():
     """The virtual machine says so itself, and starts it first."""
     off = standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False)
-    needs = {"vm": Need(KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})())}
+    needs = {
+        "vm": Need(KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})())
+    }
     assert list(steps(SPEC, off, needs)) == []
 
 
 def test_what_the_file_names_no_more_is_as_it_was():
-    state = standing(OWN.seal({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"})
+    state = standing(
+        OWN.seal({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"}
+    )
     _, found, _ = steps(SPEC, state)
     assert found.extra["a.old"] == "y"
     assert Mark.decode(found.extra[BEFORE]).applied == {"a.client": "", "a.mode": ""}
@@ -86,10 +142,15 @@ def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
     assert max(step.disruption for step in found) == max(step.disruption for step in said)
 
 
-@pytest.mark.parametrize(("state", "needs", "names", "why"), [
-    (None, {}, 0, "no VM desk"), (standing(), {}, 2, "2 VMs are called desk"), (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "looked after by another"),
-    (standing(), {"vm": Need(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
-])
+@pytest.mark.parametrize(
+    ("state", "needs", "names", "why"),
+    [
+        (None, {}, 0, "no VM desk"),
+        (standing(), {}, 2, "2 VMs are called desk"),
+        (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "looked after by another"),
+        (standing(), {"vm": Need(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
+    ],
+)
 def test_what_can_not_be_is_refused(state, needs, names, why):
     with pytest.raises(Refusal, match=why):
         steps(SPEC, state, needs, names)
@@ -102,8 +163,13 @@ def test_our_own_notes_are_no_settings(settings):
 
 
 def test_destroy_puts_back_what_was_there_and_takes_nothing_down():
-    (step,) = steps(None, standing(OWN.seal(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED))
-    assert (type(step), step.extra) == (PutBack, {"a.client": "", "a.mode": "other", SETTINGS: "", BEFORE: ""})
+    (step,) = steps(
+        None, standing(OWN.seal(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED)
+    )
+    assert (type(step), step.extra) == (
+        PutBack,
+        {"a.client": "", "a.mode": "other", SETTINGS: "", BEFORE: ""},
+    )
 
 
 def test_somebody_elses_hand_is_drift_by_its_key(sandbox, tmp_path):
@@ -114,5 +180,13 @@ def test_somebody_elses_hand_is_drift_by_its_key(sandbox, tmp_path):
     with administrator(sandbox) as si:
         vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/desk")
         assert {o.key: o.value for o in vm.config.extraConfig}["example.bitfusion.client"] == "true"
-        WaitForTask(vm.ReconfigVM_Task(vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key="example.bitfusion.client", value="no")])))
-    assert {(str(each.key), each.field) for each in drift(path, sandbox).found} == {("bitfusion_vm/desk", "settings.example.bitfusion.client")}
+        WaitForTask(
+            vm.ReconfigVM_Task(
+                vim.vm.ConfigSpec(
+                    extraConfig=[vim.option.OptionValue(key="example.bitfusion.client", value="no")]
+                )
+            )
+        )
+    assert {(str(each.key), each.field) for each in drift(path, sandbox).found} == {
+        ("bitfusion_vm/desk", "settings.example.bitfusion.client")
+    }

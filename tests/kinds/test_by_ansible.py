@@ -1,4 +1,6 @@
-"""Kinds whose writes go through Ansible, each through its life in as few runs as that takes; with --peers they go through all that every kind goes through."""
+"""Kinds whose writes go through Ansible, each through its life in as few runs as that takes; with --peers
+they go through all that every kind goes through.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, KILLED, apply, by_ansible, difference, endings, kill_at, made, plan, world
+from kinds.lifecycle import (
+    EXAMPLES,
+    KILLED,
+    apply,
+    by_ansible,
+    difference,
+    endings,
+    kill_at,
+    made,
+    plan,
+    world,
+)
 from kinds.strangers import entry
 
 from bfinfra.kinds import names
@@ -14,7 +27,15 @@ from bfinfra.sandbox import Running
 
 pytestmark = pytest.mark.peers  # half a minute each: Ansible's own start, several times
 SLOW = [kind for kind in names() if by_ansible(kind)]
-MIDDLE = {"bitfusion_client": 6, "flexdirect_host": 5, "flexdirect_pool": 1, "kubeadm_cluster": 12, "loaded_image": 3, "nvidia_container_toolkit": 7, "vgpu_license": 3}
+MIDDLE = {
+    "bitfusion_client": 6,
+    "flexdirect_host": 5,
+    "flexdirect_pool": 1,
+    "kubeadm_cluster": 12,
+    "loaded_image": 3,
+    "nvidia_container_toolkit": 7,
+    "vgpu_license": 3,
+}
 """The write at which it is killed: one in the midst of what it does."""
 
 
@@ -26,7 +47,9 @@ def of_another_site(path: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("kind", SLOW)
-def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destroy(kind: str, nth: int, sandbox: Running, tmp_path: Path) -> None:
+def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destroy(
+    kind: str, nth: int, sandbox: Running, tmp_path: Path
+) -> None:
     before = world(sandbox)
     assert kill_at(EXAMPLES[kind], sandbox, nth, "after", tmp_path / "state") == KILLED
     gone = apply(EXAMPLES[kind], sandbox, destroy=True)
@@ -38,7 +61,9 @@ def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destro
 def test_the_life_of_a_kind_by_ansible(kind: str, sandbox: Running, tmp_path: Path) -> None:
     path, before = EXAMPLES[kind], world(sandbox)
     entry(kind).plant(sandbox, tmp_path, entry(kind).at)
-    assert any("bfinfra adopt" in str(problem) for problem in plan(path, sandbox).problems), "what nobody marked is a stranger's"
+    assert any("bfinfra adopt" in str(problem) for problem in plan(path, sandbox).problems), (
+        "what nobody marked is a stranger's"
+    )
     sandbox.reset()
     assert kill_at(path, sandbox, MIDDLE[kind], "after", tmp_path / "state") == KILLED
     finished = apply(path, sandbox)

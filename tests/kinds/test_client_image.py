@@ -1,4 +1,6 @@
-"""client_image: the document's Dockerfile, rendered, built where that can be done, and taken away without a trace."""
+"""client_image: the document's Dockerfile, rendered, built where that can be done, and taken away without a
+trace.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ from bfinfra.spec.load import load
 
 PACKAGE = "bitfusion-client-ubuntu2004_3.0.0-11_amd64.deb"
 KEY = Key("client_image", "pt")
-FIELDS = {"image": "172.24.206.3/cnasg/pt:latest", "base": "ubuntu:20.04", "package": PACKAGE, "context": "made/pt"}
+FIELDS = {
+    "image": "172.24.206.3/cnasg/pt:latest",
+    "base": "ubuntu:20.04",
+    "package": PACKAGE,
+    "context": "made/pt",
+}
 
 
 @dataclass
@@ -42,16 +49,25 @@ class Hosts:
     files: dict[str, str] = field(default_factory=dict)
     down: str = ""
 
-    def read(self, wanted: Mapping[Machine, Mapping[str, tuple[str, str]]], patience: float = 60) -> dict[Machine, Any]:
+    def read(
+        self, wanted: Mapping[Machine, Mapping[str, tuple[str, str]]], patience: float = 60
+    ) -> dict[Machine, Any]:
         if self.down:
-            return {machine: Unreachable("no answer", server=machine.server, why=self.down) for machine in wanted}
-        return {machine: {title: self._answer(*command) for title, command in commands.items()} for machine, commands in wanted.items()}
+            return {
+                machine: Unreachable("no answer", server=machine.server, why=self.down) for machine in wanted
+            }
+        return {
+            machine: {title: self._answer(*command) for title, command in commands.items()}
+            for machine, commands in wanted.items()
+        }
 
     def _answer(self, program: str, path: str) -> Answer:
         text = self.files.get(path)
         if text is None:
             return Answer(f"{path}: No such file or directory", 1)
-        return Answer(text if program == "cat" else f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n", 0)
+        return Answer(
+            text if program == "cat" else f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n", 0
+        )
 
 
 class Place:
@@ -69,17 +85,27 @@ class Place:
         images = "" if absent else f"client_image:\n  pt:\n{whole}"
         host = f"address: 10.0.0.1, user: root, key: {{env: K}}, trust: {{sha256: 'SHA256:{'A' * 43}'}}"
         hosts = f"linux_host: {{enabled: {{{host}}}}}\n" if "client_files" in fields else ""
-        (self.folder / "site.yaml").write_text(f"site: g\n{hosts}bitfusion_token: {{cnasg: {{source: {{tar: token.tar}}}}}}\n{images}")
+        (self.folder / "site.yaml").write_text(
+            f"site: g\n{hosts}bitfusion_token: {{cnasg: {{source: {{tar: token.tar}}}}}}\n{images}"
+        )
         return load([self.folder / "site.yaml"])
 
     def look(self, site: Site) -> tuple[World, dict[str, Any]]:
-        kinds: dict[str, Any] = {"bitfusion_token": BitfusionToken(), "client_image": ClientImage(Images(site), self.hosts)}
+        kinds: dict[str, Any] = {
+            "bitfusion_token": BitfusionToken(),
+            "client_image": ClientImage(Images(site), self.hosts),
+        }
         world = World()
-        world.states |= {Key("linux_host", name): linux_host.State(machine=machine) for name, machine in self.machines.items()}
+        world.states |= {
+            Key("linux_host", name): linux_host.State(machine=machine)
+            for name, machine in self.machines.items()
+        }
         for level in graph.levels(kinds):
             for name in level:
                 wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == name}
-                world.take(name, kinds[name].observe(wanted, needs_of(name, kinds[name], site.resources, world)))
+                world.take(
+                    name, kinds[name].observe(wanted, needs_of(name, kinds[name], site.resources, world))
+                )
         return world, kinds
 
     def plan(self, site: Site) -> tuple[Step, ...]:
@@ -97,7 +123,12 @@ class Place:
         return ran
 
     def files(self) -> set[str]:
-        return {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()} - {"site.yaml", PACKAGE, "token.tar", "docker.log"}
+        return {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()} - {
+            "site.yaml",
+            PACKAGE,
+            "token.tar",
+            "docker.log",
+        }
 
 
 @pytest.fixture
@@ -125,11 +156,19 @@ def test_without_a_tool_it_renders_and_says_what_to_run(place: Place) -> None:
     site = place.site()
     assert kinds_of(place.apply(site)) == [Render, Seal]
     assert place.plan(site) == ()
-    assert place.files() == {"made/pt/.bfinfra.json", "made/pt/.dockerignore", "made/pt/Dockerfile", f"made/pt/bitfusion-files/{PACKAGE}"}
+    assert place.files() == {
+        "made/pt/.bfinfra.json",
+        "made/pt/.dockerignore",
+        "made/pt/Dockerfile",
+        f"made/pt/bitfusion-files/{PACKAGE}",
+    }
     world, kinds = place.look(site)
     ready = kinds["client_image"].ready(site.resources[KEY], world.states[KEY])
     assert ready.status == "ready"
-    assert f"run: docker build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt && docker push 172.24.206.3/cnasg/pt:latest" in ready.note
+    assert (
+        f"run: docker build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt && docker push "
+        "172.24.206.3/cnasg/pt:latest"
+    ) in ready.note
     assert "none of docker, podman, buildah is there" in ready.note
 
 
@@ -137,12 +176,20 @@ def test_with_a_tool_it_is_built_and_pushed_once(place: Place, docker: Path) -> 
     site = place.site()
     assert kinds_of(place.apply(site)) == [Render, Build, Push, Seal]
     assert place.apply(site) == []
-    assert docker.read_text().splitlines() == [f"build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt", "push 172.24.206.3/cnasg/pt:latest"]
+    assert docker.read_text().splitlines() == [
+        f"build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt",
+        "push 172.24.206.3/cnasg/pt:latest",
+    ]
     world, kinds = place.look(site)
-    assert kinds["client_image"].ready(site.resources[KEY], world.states[KEY]).note == "172.24.206.3/cnasg/pt:latest is built and pushed"
+    assert (
+        kinds["client_image"].ready(site.resources[KEY], world.states[KEY]).note
+        == "172.24.206.3/cnasg/pt:latest is built and pushed"
+    )
 
 
-def test_a_tool_that_comes_later_builds_what_was_rendered(place: Place, request: pytest.FixtureRequest) -> None:
+def test_a_tool_that_comes_later_builds_what_was_rendered(
+    place: Place, request: pytest.FixtureRequest
+) -> None:
     site = place.site()
     place.apply(site)
     request.getfixturevalue("docker")
@@ -150,21 +197,26 @@ def test_a_tool_that_comes_later_builds_what_was_rendered(place: Place, request:
     assert kinds_of(place.apply(site)) == [Build, Push, Seal]
 
 
-@pytest.mark.parametrize(("fields", "steps"), [
-    ({"build": "never"}, [Render, Seal]), ({"push": "false"}, [Render, Build, Seal]),
-])
-def test_building_and_pushing_can_be_left_out(place: Place, docker: Path, fields: dict[str, str], steps: list[type[Step]]) -> None:
+@pytest.mark.parametrize(
+    ("fields", "steps"), [({"build": "never"}, [Render, Seal]), ({"push": "false"}, [Render, Build, Seal])]
+)
+def test_building_and_pushing_can_be_left_out(
+    place: Place, docker: Path, fields: dict[str, str], steps: list[type[Step]]
+) -> None:
     assert kinds_of(place.apply(place.site(**fields))) == steps
 
 
-@pytest.mark.parametrize(("fields", "steps", "named"), [
-    ({"base": "ubuntu:20.04.6"}, [Render, Build, Push, Seal], {"base", "files.Dockerfile"}),
-    ({"image": "172.24.206.3/cnasg/pt:2"}, [Build, Push, Seal], {"image"}),
-    ({"protect": "true"}, [Seal], {"protect"}),
-    ({"context": "made/other"}, [Delete, Render, Build, Push, Seal], {"context"}),
-])
+@pytest.mark.parametrize(
+    ("fields", "steps", "named"),
+    [
+        ({"base": "ubuntu:20.04.6"}, [Render, Build, Push, Seal], {"base", "files.Dockerfile"}),
+        ({"image": "172.24.206.3/cnasg/pt:2"}, [Build, Push, Seal], {"image"}),
+        ({"protect": "true"}, [Seal], {"protect"}),
+        ({"context": "made/other"}, [Delete, Render, Build, Push, Seal], {"context"}),
+    ],
+)
 def test_a_change_in_the_file_does_what_it_takes_and_names_its_fields(
-    place: Place, docker: Path, fields: dict[str, str], steps: list[type[Step]], named: set[str],
+    place: Place, docker: Path, fields: dict[str, str], steps: list[type[Step]], named: set[str]
 ) -> None:
     place.apply(place.site())
     planned = place.plan(place.site(**fields))
@@ -219,7 +271,9 @@ def test_a_baked_token_is_warned_of_and_the_mount_is_offered(place: Place) -> No
 
 
 @pytest.mark.parametrize("tool", [False, True])
-def test_killed_after_any_step_the_next_apply_finishes(place: Place, request: pytest.FixtureRequest, tool: bool) -> None:
+def test_killed_after_any_step_the_next_apply_finishes(
+    place: Place, request: pytest.FixtureRequest, tool: bool
+) -> None:
     if tool:
         request.getfixturevalue("docker")
     site = place.site(token="cnasg", authorization="baked")
@@ -276,7 +330,9 @@ def test_a_package_that_is_none_is_refused_before_anything_is_written(place: Pla
         place.plan(place.site())
 
 
-def test_package_and_token_are_needed_by_who_writes_them_and_by_nobody_else(place: Place, docker: Path) -> None:
+def test_package_and_token_are_needed_by_who_writes_them_and_by_nobody_else(
+    place: Place, docker: Path
+) -> None:
     site = place.site(authorization="baked", token="cnasg")
     place.apply(site)
     (place.folder / PACKAGE).rename(place.folder / "package")
@@ -297,20 +353,37 @@ def test_package_and_token_are_needed_by_who_writes_them_and_by_nobody_else(plac
 def test_two_images_never_share_a_folder(place: Place) -> None:
     place.site()
     text = (place.folder / "site.yaml").read_text()
-    (place.folder / "site.yaml").write_text(text + text.partition("client_image:\n")[2].replace("  pt:", "  pt2:", 1))
-    with pytest.raises(BfinfraError, match=r"client_image/pt2: the folder .*/made/pt is client_image/pt's already"):
+    (place.folder / "site.yaml").write_text(
+        text + text.partition("client_image:\n")[2].replace("  pt:", "  pt2:", 1)
+    )
+    with pytest.raises(
+        BfinfraError, match=r"client_image/pt2: the folder .*/made/pt is client_image/pt's already"
+    ):
         load([place.folder / "site.yaml"])
 
 
-@pytest.mark.parametrize(("fields", "said"), [
-    ({"package": "client.zip"}, r"expected a \.deb or \.rpm file"),
-    ({"base": "centos:8"}, r"centos:8 can't install a \.deb package; take the \.rpm package"),
-    ({"base": "registry.local/library/ubuntu:18.04"}, r"the package is for ubuntu 2004, and the base is registry\.local/library/ubuntu:18\.04"),
-    ({"authorization": "baked"}, r"a baked token needs its name in token"),
-    ({"users": "{'a b': }"}, r"users"), ({"users": "{bob: ../x}"}, r"users"), ({"users": "{bob: /home/../etc}"}, r"without \.\."),
-    ({"image": "UPPER/case"}, r"image"), ({"image": "x; rm -rf /"}, r"image"), ({"image": "--privileged"}, r"image"), ({"base": "a\\nRUN evil"}, r"base"),
-])
-def test_what_could_never_be_built_is_refused_when_the_file_is_read(place: Place, fields: Mapping[str, str], said: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"package": "client.zip"}, r"expected a \.deb or \.rpm file"),
+        ({"base": "centos:8"}, r"centos:8 can't install a \.deb package; take the \.rpm package"),
+        (
+            {"base": "registry.local/library/ubuntu:18.04"},
+            r"the package is for ubuntu 2004, and the base is registry\.local/library/ubuntu:18\.04",
+        ),
+        ({"authorization": "baked"}, r"a baked token needs its name in token"),
+        ({"users": "{'a b': }"}, r"users"),
+        ({"users": "{bob: ../x}"}, r"users"),
+        ({"users": "{bob: /home/../etc}"}, r"without \.\."),
+        ({"image": "UPPER/case"}, r"image"),
+        ({"image": "x; rm -rf /"}, r"image"),
+        ({"image": "--privileged"}, r"image"),
+        ({"base": "a\\nRUN evil"}, r"base"),
+    ],
+)
+def test_what_could_never_be_built_is_refused_when_the_file_is_read(
+    place: Place, fields: Mapping[str, str], said: str
+) -> None:
     with pytest.raises(SiteError, match=said):
         place.site(**fields)
 
@@ -322,8 +395,12 @@ def rendered(place: Place, **fields: Any) -> str:
 
 
 def test_the_dockerfile_is_the_document_s(place: Place) -> None:
-    text = rendered(place, token="cnasg", authorization="baked", base="pytorch/pytorch:1.8.1-cuda11.1-cudnn8-runtime")
-    assert text == f"""FROM pytorch/pytorch:1.8.1-cuda11.1-cudnn8-runtime
+    text = rendered(
+        place, token="cnasg", authorization="baked", base="pytorch/pytorch:1.8.1-cuda11.1-cudnn8-runtime"
+    )
+    assert (
+        text
+        == f"""FROM pytorch/pytorch:1.8.1-cuda11.1-cudnn8-runtime
 USER root
 {"#" + "-" * 66}
 # Bitfusion client's files
@@ -343,10 +420,17 @@ RUN apt-get update \\
  && DEBIAN_FRONTEND=noninteractive apt-get install -y ./{PACKAGE} open-vm-tools \\
  && rm -rf /var/lib/apt/lists/* ./{PACKAGE}
 """
+    )
 
 
 def test_every_user_gets_the_file_in_their_home(place: Place) -> None:
-    text = rendered(place, token="cnasg", authorization="baked", users="{root: , jovyan: , svc: /opt/svc}", run_as="jovyan")
+    text = rendered(
+        place,
+        token="cnasg",
+        authorization="baked",
+        users="{root: , jovyan: , svc: /opt/svc}",
+        run_as="jovyan",
+    )
     for user, home in (("jovyan", "/home/jovyan"), ("svc", "/opt/svc")):
         assert f"COPY --chown={user} ./bitfusion-files/client.yaml {home}/.bitfusion/client.yaml\n" in text
     assert "COPY ./bitfusion-files/client.yaml /root/.bitfusion/client.yaml\n" in text
@@ -359,7 +443,11 @@ def test_a_mounted_token_is_not_copied(place: Place) -> None:
 
 
 ENABLED = {"host": "enabled"}
-PLACES = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf", "client.yaml": "/root/.bitfusion/client.yaml"}
+PLACES = {
+    "ca.crt": "/etc/bitfusion/tls/ca.crt",
+    "servers.conf": "/etc/bitfusion/servers.conf",
+    "client.yaml": "/root/.bitfusion/client.yaml",
+}
 
 
 @pytest.fixture
@@ -381,7 +469,9 @@ def test_the_files_of_an_enabled_machine_go_into_the_image_and_follow_it(enabled
     assert enabled.plan(site) == ()
     make_token(enabled.folder / "other.tar", name="other", servers=["10.2.0.5:56001"])
     enabled.hosts.files[PLACES["client.yaml"]] = read_token(enabled.folder / "other.tar").files["client.yaml"]
-    assert {change.field for step in enabled.plan(site) for change in step.changes} == {"files.bitfusion-files/client.yaml"}
+    assert {change.field for step in enabled.plan(site) for change in step.changes} == {
+        "files.bitfusion-files/client.yaml"
+    }
 
 
 def test_a_machine_without_access_can_give_none(enabled: Place) -> None:
@@ -402,18 +492,26 @@ def test_an_image_can_not_be_read_while_its_machine_is_down(enabled: Place) -> N
     assert "connection refused" in world.why_unreadable(KEY)
 
 
-@pytest.mark.parametrize(("fields", "said"), [
-    ({"client_files": ENABLED}, "write authorization: baked"),
-    ({"client_files": ENABLED, "token": "cnasg", "authorization": "baked"}, "give token or client_files"),
-])
-def test_files_of_a_machine_are_baked_in_or_not_named(enabled: Place, fields: Mapping[str, Any], said: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"client_files": ENABLED}, "write authorization: baked"),
+        ({"client_files": ENABLED, "token": "cnasg", "authorization": "baked"}, "give token or client_files"),
+    ],
+)
+def test_files_of_a_machine_are_baked_in_or_not_named(
+    enabled: Place, fields: Mapping[str, Any], said: str
+) -> None:
     with pytest.raises(SiteError, match=said):
         enabled.site(**fields)
 
 
 @pytest.mark.parametrize("home", ["", "null", "''"])
 def test_an_empty_home_is_the_usual_one(place: Place, home: str) -> None:
-    assert place.site(users=f"{{root: {home}, gpu: {home}}}").resources[KEY].homes == {"root": "/root", "gpu": "/home/gpu"}
+    assert place.site(users=f"{{root: {home}, gpu: {home}}}").resources[KEY].homes == {
+        "root": "/root",
+        "gpu": "/home/gpu",
+    }
 
 
 def test_centos_is_installed_with_yum(place: Place) -> None:

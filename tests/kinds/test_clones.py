@@ -1,4 +1,6 @@
-"""A clone that somebody made of a server has its mark: it is never taken for the server, whether that one still stands or not."""
+"""A clone that somebody made of a server has its mark: it is never taken for the server, whether that one
+still stands or not.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,20 @@ class Machines:
         self._content = content
 
     def named(self, name: str) -> Any:
-        view = self._content.viewManager.CreateContainerView(self._content.rootFolder, [vim.VirtualMachine], True)
+        view = self._content.viewManager.CreateContainerView(
+            self._content.rootFolder, [vim.VirtualMachine], True
+        )
         return next((vm for vm in view.view if vm.name == name), None)
 
     def clone(self, name: str = "bf-01-copy") -> Any:
         vm = self.named("bf-01")
-        WaitForTask(vm.CloneVM_Task(vm.parent, name, vim.vm.CloneSpec(location=vim.vm.RelocateSpec(), powerOn=False, template=False)))
+        WaitForTask(
+            vm.CloneVM_Task(
+                vm.parent,
+                name,
+                vim.vm.CloneSpec(location=vim.vm.RelocateSpec(), powerOn=False, template=False),
+            )
+        )
         return self.named(name)
 
     def remove(self, name: str = "bf-01") -> None:
@@ -45,17 +55,30 @@ class Machines:
         WaitForTask(vm.Destroy_Task())
 
     def options(self, name: str, **values: str) -> None:
-        options = [vim.option.OptionValue(key=key.replace("_", "."), value=value) for key, value in values.items()]
+        options = [
+            vim.option.OptionValue(key=key.replace("_", "."), value=value) for key, value in values.items()
+        ]
         WaitForTask(self.named(name).ReconfigVM_Task(vim.vm.ConfigSpec(extraConfig=options)))
 
     def mark(self, name: str = "bf-01") -> str:
-        return next(str(option.value) for option in self.named(name).config.extraConfig if option.key == "bfinfra.mark")
+        return next(
+            str(option.value)
+            for option in self.named(name).config.extraConfig
+            if option.key == "bfinfra.mark"
+        )
 
 
 def look(vm: Any) -> tuple[Any, ...]:
     """All that could be changed of it."""
     config = vm.config
-    return (vm.name, config.instanceUuid, config.changeVersion, vm.runtime.powerState, {o.key: o.value for o in config.extraConfig}, len(config.hardware.device))
+    return (
+        vm.name,
+        config.instanceUuid,
+        config.changeVersion,
+        vm.runtime.powerState,
+        {o.key: o.value for o in config.extraConfig},
+        len(config.hardware.device),
+    )
 
 
 @pytest.fixture
@@ -79,7 +102,9 @@ def test_a_server_has_in_its_mark_the_instance_uuid_that_it_was_made_with(machin
 
 @BOTH
 @pytest.mark.parametrize("how", ["destroy", "prune"])
-def test_what_removes_a_server_leaves_its_clone(how: str, gone: bool, machines: Machines, sandbox: Running, tmp_path: Path) -> None:
+def test_what_removes_a_server_leaves_its_clone(
+    how: str, gone: bool, machines: Machines, sandbox: Running, tmp_path: Path
+) -> None:
     copy = machines.clone()
     before = look(copy)
     if gone:
@@ -101,7 +126,9 @@ def test_beside_its_clone_a_server_is_kept_and_changed_as_ever(machines: Machine
 
 
 @pytest.mark.parametrize("name", ["bf-01-copy", "bf-01"])
-def test_where_the_original_is_gone_the_plan_says_of_what_it_is_a_copy_and_it_may_be_adopted(name: str, machines: Machines, sandbox: Running) -> None:
+def test_where_the_original_is_gone_the_plan_says_of_what_it_is_a_copy_and_it_may_be_adopted(
+    name: str, machines: Machines, sandbox: Running
+) -> None:
     copy = machines.clone()
     machines.remove()
     WaitForTask(copy.Rename_Task(name))
@@ -139,15 +166,30 @@ def test_a_mark_of_before_without_an_id_goes_on_as_it_is(machines: Machines, san
     assert look(copy) == before
 
 
-def test_a_card_that_a_clone_holds_is_in_use_by_a_stranger(machines: Machines, sandbox: Running, tmp_path: Path) -> None:
+def test_a_card_that_a_clone_holds_is_in_use_by_a_stranger(
+    machines: Machines, sandbox: Running, tmp_path: Path
+) -> None:
     """So the host isn't rebooted under it, whatever is allowed."""
     copy = machines.clone()
-    card = next(d for d in machines.named("bf-01").config.hardware.device if isinstance(d, vim.vm.device.VirtualPCIPassthrough))
+    card = next(
+        d
+        for d in machines.named("bf-01").config.hardware.device
+        if isinstance(d, vim.vm.device.VirtualPCIPassthrough)
+    )
     machines.remove()
     backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
-        id=card.backing.id, deviceId=card.backing.deviceId, systemId=card.backing.systemId, vendorId=card.backing.vendorId, deviceName=card.backing.deviceName)
-    add = vim.vm.device.VirtualDeviceSpec(operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing))
-    WaitForTask(copy.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[add], memoryReservationLockedToMax=True)))
+        id=card.backing.id,
+        deviceId=card.backing.deviceId,
+        systemId=card.backing.systemId,
+        vendorId=card.backing.vendorId,
+        deviceName=card.backing.deviceName,
+    )
+    add = vim.vm.device.VirtualDeviceSpec(
+        operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
+    )
+    WaitForTask(
+        copy.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[add], memoryReservationLockedToMax=True))
+    )
     WaitForTask(copy.PowerOnVM_Task())
     before = look(copy)
     (tmp_path / "site.yaml").write_text(EXAMPLE.read_text())

@@ -1,4 +1,6 @@
-"""container_image: built from a folder of somebody else's where that can be done, pushed, and forgotten without a trace."""
+"""container_image: built from a folder of somebody else's where that can be done, pushed, and forgotten
+without a trace.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ class Place:
         """A docker that works, and notes what it was asked for."""
         (self.folder / "bin").mkdir()
         program = self.folder / "bin/docker"
-        program.write_text(f'#!/bin/sh\ntest "$1" = version && echo 24.0 && exit 0\necho "$@" >> {self.log}\ntest ! -e {self.folder}/broken\n')
+        program.write_text(
+            f'#!/bin/sh\ntest "$1" = version && echo 24.0 && exit 0\necho "$@" >> {self.log}\ntest ! -e '
+            f"{self.folder}/broken\n"
+        )
         program.chmod(0o755)
 
     def said(self) -> list[str]:
@@ -44,7 +49,9 @@ class Place:
 
     def site(self, *, absent: bool = False, **fields: Any) -> Any:
         wanted = {"image": IMAGE, "source": "clone", "dockerfile": "webhook/build/Dockerfile", **fields}
-        (self.folder / "site.yaml").write_text(json.dumps({"site": "g", **({} if absent else {"container_image": {"webhook": wanted}})}))
+        (self.folder / "site.yaml").write_text(
+            json.dumps({"site": "g", **({} if absent else {"container_image": {"webhook": wanted}})})
+        )
         return app.load(self.folder / "site.yaml")
 
     def steps(self, **fields: Any) -> tuple[Step, ...]:
@@ -77,14 +84,17 @@ def test_it_is_built_and_pushed_once_and_nothing_is_written_to_its_folder(place:
     assert sorted((place.folder / "clone").rglob("*")) == before
 
 
-@pytest.mark.parametrize(("change", "fields"), [
-    (lambda clone: (clone / "main.go").write_text("package other\n"), {}),
-    (lambda clone: (clone / "main.go").chmod(0o755), {}),
-    (lambda clone: (clone / "main.go").rename(clone / "app.go"), {}),
-    (lambda clone: (clone / "link").symlink_to("main.go"), {}),
-    (lambda _: None, {"arguments": {"GOPROXY": "http://10.1.0.9"}}),
-    (lambda _: None, {"image": "10.1.0.3/team/bitfusion-webhook:0.4-2"}),
-])
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        (lambda clone: (clone / "main.go").write_text("package other\n"), {}),
+        (lambda clone: (clone / "main.go").chmod(0o755), {}),
+        (lambda clone: (clone / "main.go").rename(clone / "app.go"), {}),
+        (lambda clone: (clone / "link").symlink_to("main.go"), {}),
+        (lambda _: None, {"arguments": {"GOPROXY": "http://10.1.0.9"}}),
+        (lambda _: None, {"image": "10.1.0.3/team/bitfusion-webhook:0.4-2"}),
+    ],
+)
 def test_what_decides_what_comes_out_is_built_anew(place: Place, change: Any, fields: dict[str, Any]) -> None:
     place.install()
     assert made(place.apply())
@@ -129,11 +139,19 @@ def test_it_is_forgotten_without_a_trace(place: Place) -> None:
     assert place.steps(absent=True) == ()
 
 
-@pytest.mark.parametrize(("fields", "why"), [
-    ({"source": "clone/main.go"}, "is no folder"), ({"dockerfile": "Dockerfile"}, "has no Dockerfile"), ({"dockerfile": "../Dockerfile"}, "expected a path in source"),
-    ({"arguments": {"A-B": "c"}}, "arguments"), ({"image": "UPPER/case"}, "image"),
-])
-def test_what_can_not_be_built_is_refused_before_anything_is_run(place: Place, fields: dict[str, Any], why: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"source": "clone/main.go"}, "is no folder"),
+        ({"dockerfile": "Dockerfile"}, "has no Dockerfile"),
+        ({"dockerfile": "../Dockerfile"}, "expected a path in source"),
+        ({"arguments": {"A-B": "c"}}, "arguments"),
+        ({"image": "UPPER/case"}, "image"),
+    ],
+)
+def test_what_can_not_be_built_is_refused_before_anything_is_run(
+    place: Place, fields: dict[str, Any], why: str
+) -> None:
     place.install()
     with pytest.raises(BfinfraError, match=why):
         place.apply(**fields)

@@ -28,7 +28,9 @@ def steps(spec: Spec | None, state: State | None) -> Any:
 
 def standing(spec: Spec, **changes: Any) -> State:
     (step,) = steps(spec, None)
-    return State(mark=Mark.decode(step.library.description), library=replace(step.library, id="lib-1", **changes))
+    return State(
+        mark=Mark.decode(step.library.description), library=replace(step.library, id="lib-1", **changes)
+    )
 
 
 def test_by_default_it_follows_vmwares_library_of_releases():
@@ -41,16 +43,24 @@ def test_by_default_it_follows_vmwares_library_of_releases():
 def test_a_mirror_and_what_somebody_changed_are_one_field():
     assert steps(written(), standing(written())) == ()
     (step,) = steps(written(subscription={"url": "https://mirror/lib.json"}), standing(written()))
-    assert (type(step), step.library.id, step.changes) == (Update, "lib-1", (Change("subscription.url", RELEASES, "https://mirror/lib.json"),))
+    assert (type(step), step.library.id, step.changes) == (
+        Update,
+        "lib-1",
+        (Change("subscription.url", RELEASES, "https://mirror/lib.json"),),
+    )
     (step,) = steps(written(), standing(written(), subscription=Subscription(RELEASES, on_demand=False)))
     assert step.changes == (Change("subscription.on_demand", False, True),)
     (step,) = steps(None, standing(written()))
     assert (type(step), step.subscribed) == (Delete, True)
 
 
-@pytest.mark.parametrize(("wanted", "field", "says"), [
-    (written(datastore="local"), "datastore", "can't move"), (written(subscription=None), "subscription", "can't become"),
-])
+@pytest.mark.parametrize(
+    ("wanted", "field", "says"),
+    [
+        (written(datastore="local"), "datastore", "can't move"),
+        (written(subscription=None), "subscription", "can't become"),
+    ],
+)
 def test_what_a_library_can_not_become_is_refused(wanted, field, says):
     with pytest.raises(Refusal, match=says) as refused:
         steps(wanted, standing(written()))
@@ -70,7 +80,10 @@ def test_it_is_ready_once_it_was_synchronised_unless_nobody_does_that():
     assert kind.ready(by_hand, standing(by_hand, synced=False)).status is Ready.READY
 
 
-@pytest.mark.parametrize("changes", [{"subscription": {"url": "lib.json"}}, {"subscription": {"thumbprint": "AB"}}, {"datastore": None}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"subscription": {"url": "lib.json"}}, {"subscription": {"thumbprint": "AB"}}, {"datastore": None}],
+)
 def test_what_can_not_be_is_an_error_in_the_file(changes):
     with pytest.raises(ValidationError):
         written(**changes)
@@ -85,8 +98,13 @@ def test_a_namespace_of_the_same_file_gets_it_and_what_others_keep_in_it_is_name
     assert made(apply(path, sandbox))
     rest = Rest(sandbox)
     (library,) = rest.call("POST", "/api/content/library?action=find", {"name": "images"}).data
-    assert rest.call("POST", "/api/content/library/item", {"library_id": library, "name": "theirs", "type": "iso"}).status == 201
-    item = next(each for each in plan(path, sandbox, destroy=True).items if each.key.kind == "content_library")
+    assert (
+        rest.call(
+            "POST", "/api/content/library/item", {"library_id": library, "name": "theirs", "type": "iso"}
+        ).status
+        == 201
+    )
+    item = next(
+        each for each in plan(path, sandbox, destroy=True).items if each.key.kind == "content_library"
+    )
     assert item.contents == ("item theirs ()",)
-
-

@@ -1,4 +1,6 @@
-"""What somebody copied with its mark, as `kubectl get -o yaml` into `kubectl apply` does, is theirs: under another name, in another namespace."""
+"""What somebody copied with its mark, as `kubectl get -o yaml` into `kubectl apply` does, is theirs: under
+another name, in another namespace.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,19 @@ import pytest
 import yaml
 from at_cluster import Site
 
-JOB = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"},
-       "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "busybox", "command": ["sleep", "9"]}]}}}}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "a", "image": "busybox", "command": ["sleep", "9"]}],
+            }
+        }
+    },
+}
 SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 
 
@@ -21,8 +34,11 @@ def site(tmp_path, api, space, monkeypatch):
     made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
     (tmp_path / "w.yaml").write_text(yaml.safe_dump(JOB))
     home = {"cluster": "k", "namespaces": [space]}
-    made.resources = {"namespace": {"team": {"cluster": "k", "namespace": f"{made.name}-team"}}, "token_secret": {"t": {**home, "token": "tok"}},
-                      "workload": {"w": {"cluster": "k", "namespace": space, "manifest": "w.yaml"}}}  # fmt: skip
+    made.resources = {
+        "namespace": {"team": {"cluster": "k", "namespace": f"{made.name}-team"}},
+        "token_secret": {"t": {**home, "token": "tok"}},
+        "workload": {"w": {"cluster": "k", "namespace": space, "manifest": "w.yaml"}},
+    }
     made.applied()
     yield made
     made.resources = {}
@@ -32,7 +48,9 @@ def site(tmp_path, api, space, monkeypatch):
 def copied(cluster: Any, obj: dict[str, Any], **place: str) -> dict[str, Any]:
     """The object again elsewhere, with all that kubectl would bring along."""
     again = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
-    again["metadata"] = {key: value for key, value in again["metadata"].items() if key not in SERVER_SIDE} | place
+    again["metadata"] = {
+        key: value for key, value in again["metadata"].items() if key not in SERVER_SIDE
+    } | place
     if again["kind"] == "Job":
         again["spec"].pop("selector", None)
         again["spec"]["template"]["metadata"].pop("labels", None)
@@ -41,19 +59,43 @@ def copied(cluster: Any, obj: dict[str, Any], **place: str) -> dict[str, Any]:
 
 
 def copies(site: Site, cluster: Any, space: str) -> list[dict[str, Any]]:
-    secret = next(o for o in cluster.list("v1", "Secret", space) if o["metadata"]["name"].startswith("bitfusion-client-secret"))
-    record = next(o for o in cluster.list("v1", "ConfigMap", space) if "bfinfra.io/mark" in (o["metadata"].get("annotations") or {}))
+    secret = next(
+        o
+        for o in cluster.list("v1", "Secret", space)
+        if o["metadata"]["name"].startswith("bitfusion-client-secret")
+    )
+    record = next(
+        o
+        for o in cluster.list("v1", "ConfigMap", space)
+        if "bfinfra.io/mark" in (o["metadata"].get("annotations") or {})
+    )
     other = f"{site.name}-theirs"
     found = [copied(cluster, cluster.get("v1", "Namespace", f"{site.name}-team"), name=other)]
     for obj in (secret, record, cluster.get("batch/v1", "Job", "train", space)):
-        found += [copied(cluster, obj, name=f"{obj['metadata']['name']}-2"), copied(cluster, obj, namespace=other)]
+        found += [
+            copied(cluster, obj, name=f"{obj['metadata']['name']}-2"),
+            copied(cluster, obj, namespace=other),
+        ]
     return found
 
 
 def as_they_are(cluster: Any, objects: list[dict[str, Any]]) -> list[Any]:
-    places = [(o["apiVersion"], o["kind"], o["metadata"]["name"], o["metadata"].get("namespace", "")) for o in objects]
+    places = [
+        (o["apiVersion"], o["kind"], o["metadata"]["name"], o["metadata"].get("namespace", ""))
+        for o in objects
+    ]
     now = [cluster.get(*place) for place in places]
-    return [(o["metadata"]["uid"], o["metadata"].get("annotations"), o["metadata"].get("labels"), o["metadata"].get("deletionTimestamp")) if o else None for o in now]
+    return [
+        (
+            o["metadata"]["uid"],
+            o["metadata"].get("annotations"),
+            o["metadata"].get("labels"),
+            o["metadata"].get("deletionTimestamp"),
+        )
+        if o
+        else None
+        for o in now
+    ]
 
 
 @pytest.mark.parametrize("how", ["apply", "replace", "prune", "destroy"])
@@ -73,7 +115,11 @@ def test_what_was_copied_with_its_mark_stays_whatever_happens_to_the_original(ho
 
 
 def test_the_plan_lists_a_copy_among_what_goes_with_its_namespace(site, cluster, space):
-    secret = next(o for o in cluster.list("v1", "Secret", space) if o["metadata"]["name"].startswith("bitfusion-client-secret"))
+    secret = next(
+        o
+        for o in cluster.list("v1", "Secret", space)
+        if o["metadata"]["name"].startswith("bitfusion-client-secret")
+    )
     theirs = copied(cluster, secret, namespace=f"{site.name}-team")
     del site.resources["namespace"]
     assert any(theirs["metadata"]["name"] in each for each in site.item("namespace/team").contents)

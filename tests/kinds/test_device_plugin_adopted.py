@@ -1,4 +1,6 @@
-"""An installation that upstream's `make deploy` left is taken over whole, and no plain pod is refused at any instant; or nothing is written."""
+"""An installation that upstream's `make deploy` left is taken over whole, and no plain pod is refused at any
+instant; or nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from bfinfra.model.refs import Key
 
 KEY = Key.parse("bitfusion_device_plugin/p")
 NAMESPACE, TOKEN = Key.parse("namespace/bwki"), Key.parse("token_secret/t")
-HOOKS = (("ValidatingWebhookConfiguration", "validation.bitfusion.io-cfg"), ("MutatingWebhookConfiguration", "bwki-webhook-cfg"))
+HOOKS = (
+    ("ValidatingWebhookConfiguration", "validation.bitfusion.io-cfg"),
+    ("MutatingWebhookConfiguration", "bwki-webhook-cfg"),
+)
 WRITES = ("create", "apply", "patch", "delete")
 
 
@@ -52,7 +57,14 @@ def written(site, version, **more):
 def plain(cluster, space):
     """A pod that has nothing to do with GPUs."""
     spec = {"containers": [{"name": "c", "image": "x:1"}], "restartPolicy": "Never"}
-    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p-{uuid.uuid4().hex}", "namespace": space}, "spec": spec})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p-{uuid.uuid4().hex}", "namespace": space},
+            "spec": spec,
+        }
+    )
 
 
 def each_write(monkeypatch, then):
@@ -84,18 +96,30 @@ def taken_over(cluster, version):
         found = cluster.get(ADMISSION, kind, name)
         assert mark_of(found).address == str(KEY)
         assert len(authority.read(base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"]))) == 1
-    assert cluster.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "bwki-webhook-deployment")["roleRef"]["name"] == "bwki-webhook-deployment"
+    assert (
+        cluster.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "bwki-webhook-deployment")[
+            "roleRef"
+        ]["name"]
+        == "bwki-webhook-deployment"
+    )
     daemons = cluster.get("apps/v1", "DaemonSet", "bitfusion-cli-device-plugin", "kube-system")
     assert daemons["spec"]["selector"]["matchLabels"] == {"app": "bitfusion-device-plugin", "tier": "node"}
     assert [each["name"] for each in daemons["spec"]["template"]["spec"]["volumes"]] == ["kubelet-socket"]
     until(lambda: len(cluster.list("v1", "Pod", "kube-system", "tier=node")) == 1)
-    template = cluster.get("apps/v1", "Deployment", "bitfusion-webhook-deployment", "bwki")["spec"]["template"]["spec"]
+    template = cluster.get("apps/v1", "Deployment", "bitfusion-webhook-deployment", "bwki")["spec"][
+        "template"
+    ]["spec"]
     assert template["serviceAccountName"] == "bwki-webhook-deployment"
     assert "2>&1" not in template["containers"][0]["args"]
 
 
-@pytest.mark.parametrize(("version", "policy"), [("0.1", "Ignore"), ("0.2", "Ignore"), ("0.3", "Fail"), ("0.4", "Ignore"), ("0.4", "Fail")])
-def test_it_is_taken_over_whole_and_a_plain_pod_can_be_made_after_each_write(site, cluster, space, monkeypatch, version, policy):
+@pytest.mark.parametrize(
+    ("version", "policy"),
+    [("0.1", "Ignore"), ("0.2", "Ignore"), ("0.3", "Fail"), ("0.4", "Ignore"), ("0.4", "Fail")],
+)
+def test_it_is_taken_over_whole_and_a_plain_pod_can_be_made_after_each_write(
+    site, cluster, space, monkeypatch, version, policy
+):
     make_deploy(cluster, version)
     plain(cluster, space)
     written(site, version, failure_policy=policy)
@@ -110,7 +134,9 @@ def test_it_is_taken_over_whole_and_a_plain_pod_can_be_made_after_each_write(sit
     assert site.plan().pending == ()
 
 
-def test_it_can_die_after_each_write_and_no_plain_pod_is_refused_and_the_next_run_goes_on(site, cluster, space, monkeypatch):
+def test_it_can_die_after_each_write_and_no_plain_pod_is_refused_and_the_next_run_goes_on(
+    site, cluster, space, monkeypatch
+):
     make_deploy(cluster, "0.4")
     written(site, "0.4", failure_policy="Fail")
     for key in (NAMESPACE, TOKEN):
@@ -143,10 +169,15 @@ def test_what_is_replaced_is_named_and_wants_an_allowance(site, cluster):
         site.applied(adopt=frozenset({key}))
     plan = site.plan(adopt=frozenset({KEY}))
     changed = {change.field for item in plan.items if item.key == KEY for change in item.changes}
-    assert {"ClusterRoleBinding/bwki-webhook-deployment.roleRef", "DaemonSet/bitfusion-cli-device-plugin.spec.selector"} <= changed
+    assert {
+        "ClusterRoleBinding/bwki-webhook-deployment.roleRef",
+        "DaemonSet/bitfusion-cli-device-plugin.spec.selector",
+    } <= changed
     with pytest.raises(Unsafe) as refused:
         guard.check(plan, guard.Allow())
-    assert "ClusterRoleBinding/bwki-webhook-deployment, DaemonSet/bitfusion-cli-device-plugin" in str(refused.value)
+    assert "ClusterRoleBinding/bwki-webhook-deployment, DaemonSet/bitfusion-cli-device-plugin" in str(
+        refused.value
+    )
     assert "--allow-delete bitfusion_device_plugin/p" in str(refused.value)
 
 
@@ -156,6 +187,8 @@ def test_what_can_not_be_taken_over_is_named_before_anything_is_written(site, cl
     validating = cluster.get(ADMISSION, *HOOKS[0])
     theirs = {**validating["webhooks"][0], "name": "theirs.example.com"}
     cluster.patch(ADMISSION, *HOOKS[0], {"webhooks": [validating["webhooks"][0], theirs]})
-    (problem,) = [each for each in site.plan(adopt=frozenset({KEY})).problems if "can't be taken over" in each.what]
+    (problem,) = [
+        each for each in site.plan(adopt=frozenset({KEY})).problems if "can't be taken over" in each.what
+    ]
     assert "validation.bitfusion.io-cfg has a webhook theirs.example.com" in problem.why
     assert "bwki-webhook-cfg asks a Service in bwki: write namespace: bwki" in problem.why

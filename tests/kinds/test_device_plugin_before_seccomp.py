@@ -33,7 +33,9 @@ def template(cluster):
 
 
 @pytest.mark.parametrize("server_version", ["v1.16.15", "v1.18.20"])
-def test_its_webhook_is_confined_by_the_annotation_of_before_and_does_not_drift(server_version, site, cluster):
+def test_its_webhook_is_confined_by_the_annotation_of_before_and_does_not_drift(
+    server_version, site, cluster
+):
     site.applied()
     (container,) = template(cluster)["spec"]["containers"]
     assert "seccompProfile" not in container["securityContext"]

@@ -1,4 +1,6 @@
-"""The webhook reads its ConfigMaps when it starts and never again: what changes in them starts its pods anew."""
+"""The webhook reads its ConfigMaps when it starts and never again: what changes in them starts its pods
+anew.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ def api(sandbox_api):
 def site(tmp_path, api, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
-    made.resources = {"namespace": {"bwki": {"cluster": "k"}}, "bitfusion_device_plugin": {"p": {"cluster": "k"}}}
+    made.resources = {
+        "namespace": {"bwki": {"cluster": "k"}},
+        "bitfusion_device_plugin": {"p": {"cluster": "k"}},
+    }
     return made
 
 
@@ -35,13 +40,25 @@ def pods(cluster):
     return {pod["metadata"]["uid"] for pod in cluster.list("v1", "Pod", "bwki", "app=bwki")}
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    ({}, {"images": {"client": "mirror.example.com/client:9"}}),
-    ({}, {"clients": [{"version": "451", "os": "ubuntu20", "folder": "f"}]}),
-    ({"version": "0.3", "images": {"tag": "fixed"}}, {"version": "0.4", "images": {"tag": "fixed"}}),
-    ({"version": "0.3", "images": {"tag": "fixed"}, "clients": [{"version": "451", "os": "ubuntu20", "folder": "f"}]}, {"version": "0.4"}),
-])
-def test_a_changed_client_configuration_or_release_starts_the_webhook_s_pods_anew(site, cluster, before, after):
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"images": {"client": "mirror.example.com/client:9"}}),
+        ({}, {"clients": [{"version": "451", "os": "ubuntu20", "folder": "f"}]}),
+        ({"version": "0.3", "images": {"tag": "fixed"}}, {"version": "0.4", "images": {"tag": "fixed"}}),
+        (
+            {
+                "version": "0.3",
+                "images": {"tag": "fixed"},
+                "clients": [{"version": "451", "os": "ubuntu20", "folder": "f"}],
+            },
+            {"version": "0.4"},
+        ),
+    ],
+)
+def test_a_changed_client_configuration_or_release_starts_the_webhook_s_pods_anew(
+    site, cluster, before, after
+):
     plugin(site, **before)
     site.applied()
     first = pods(cluster)
@@ -53,7 +70,9 @@ def test_a_changed_client_configuration_or_release_starts_the_webhook_s_pods_ane
     assert site.plan().pending == ()
 
 
-def test_pods_of_an_earlier_bfinfra_are_left_alone_until_what_they_read_has_changed_since_they_were_rolled_out(site, cluster, monkeypatch):
+def test_pods_of_an_earlier_bfinfra_are_left_alone_until_what_they_read_has_changed(
+    site, cluster, monkeypatch
+):
     with monkeypatch.context() as earlier:
         earlier.setattr(decide, "_noted", lambda *_: "")
         site.applied()
@@ -74,7 +93,14 @@ def test_pods_of_an_earlier_bfinfra_are_left_alone_until_what_they_read_has_chan
 
 def test_nodes_with_different_images_under_one_tag_are_told():
     def pod(node, digest):
-        return {"spec": {"nodeName": node}, "status": {"containerStatuses": [{"image": "r/webhook:1", "imageID": f"docker-pullable://r/webhook@sha256:{digest}"}]}}
+        return {
+            "spec": {"nodeName": node},
+            "status": {
+                "containerStatuses": [
+                    {"image": "r/webhook:1", "imageID": f"docker-pullable://r/webhook@sha256:{digest}"}
+                ]
+            },
+        }
 
     assert [*readiness._different([pod("a", "0" * 64), pod("b", "0" * 64)])] == []
     (told,) = readiness._different([pod("a", "0" * 64), pod("b", "1" * 64)])

@@ -1,4 +1,5 @@
-"""Every kind by its existing: its example applies, applies again without a write, survives SIGKILL at every write, and goes.
+"""Every kind by its existing: its example applies, applies again without a write, survives SIGKILL at every
+write, and goes.
 
 What each kind does in particular is tested in its own file.
 """
@@ -12,7 +13,19 @@ from dataclasses import replace
 
 import pytest
 from contract import reach
-from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, setting, unhurried, world
+from kinds.lifecycle import (
+    EXAMPLES,
+    KILLED,
+    apply,
+    drift,
+    endings,
+    kill_at,
+    made,
+    plan,
+    setting,
+    unhurried,
+    world,
+)
 
 import bfinfra.kinds as registry
 from bfinfra import app
@@ -37,7 +50,9 @@ def test_every_kind_has_an_example(kind):
 
 @every_kind
 def test_every_kind_says_which_document_it_is_from(kind):
-    assert isinstance(registry.kind(kind).document, Document), f"write document = Document.… in the kind {kind}"
+    assert isinstance(registry.kind(kind).document, Document), (
+        f"write document = Document.… in the kind {kind}"
+    )
 
 
 @every_kind
@@ -58,15 +73,28 @@ def test_what_stands_on_linux_machines_may_stand_on_virtual_ones_that_have_to_wa
 
 
 @lived_through
-def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_the_contract_suite_asks(kind, sandbox, tmp_path):
+def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_the_contract_suite_asks(
+    kind, sandbox, tmp_path
+):
     """`script/torture crash` strikes before and after each write; here after one amid each way."""
     asked: set[str] = set()
-    before, path, around = world(sandbox), EXAMPLES[kind], replace(setting(sandbox), fillings=(reach.noting(asked),))
+    before, path, around = (
+        world(sandbox),
+        EXAMPLES[kind],
+        replace(setting(sandbox), fillings=(reach.noting(asked),)),
+    )
     steps = steps_of(plan(path, sandbox))
     begun: set[tuple[Key, str]] = set()
-    first = apply(path, sandbox, around=around, on_event=lambda event: begun.add((event.key, event.title)) if isinstance(event, StepBegun) else None)
+    first = apply(
+        path,
+        sandbox,
+        around=around,
+        on_event=lambda event: begun.add((event.key, event.title)) if isinstance(event, StepBegun) else None,
+    )
     assert made(first), endings(first)
-    assert begun - {(key, step.title()) for key, step in steps} == set(), "apply takes a step that its plan did not show"
+    assert begun - {(key, step.title()) for key, step in steps} == set(), (
+        "apply takes a step that its plan did not show"
+    )
     whole, made_by = world(sandbox), sandbox.tally()["written"]
     kubeconfigs(path, sandbox, around)
     again = apply(path, sandbox)
@@ -116,7 +144,9 @@ def test_every_kind_says_what_its_steps_have_a_right_to(kind):
     cls = registry.kind(kind)
     assert bool(cls.acts) != issubclass(cls, Source), "acts lists the steps"
     for step in cls.acts:
-        assert isinstance(step.rights, tuple), f"{step.__name__}.rights says what it takes to run it, () for nothing"
+        assert isinstance(step.rights, tuple), (
+            f"{step.__name__}.rights says what it takes to run it, () for nothing"
+        )
 
 
 @every_kind
@@ -126,5 +156,9 @@ def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
     for key, words in known.items():
         cls = registry.kind(key.kind)
         assert {right.on for right in cls.reads} <= {VCENTER, CLUSTERS}
-        unknown = {right.on for right in (*cls.looks, *(r for step in cls.acts for r in step.rights))} - set(words) - set(RESOURCES)
+        unknown = (
+            {right.on for right in (*cls.looks, *(r for step in cls.acts for r in step.rights))}
+            - set(words)
+            - set(RESOURCES)
+        )
         assert not unknown, f"{key}.places has no {unknown}"

@@ -1,4 +1,6 @@
-"""FlexDirect on machines, decided without any: what differs is set up, what restarts disrupts, what is not ours is left."""
+"""FlexDirect on machines, decided without any: what differs is set up, what restarts disrupts, what is not
+ours is left.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,35 @@ from bfinfra.model.ssh import HostTrust, Machine
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "flexdirect_host/v100")
-MACHINES = {name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for number, name in enumerate(("one", "two"), 1)}
+MACHINES = {
+    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    for number, name in enumerate(("one", "two"), 1)
+}
 
 
 def spec(**how) -> Spec:
-    return Spec.model_validate({"hosts": ["one", "two"], "package": "flexdirect.deb", "license": {"env": "LICENSE"}, "scheduler": {"gpus": 2}, **how})
+    return Spec.model_validate(
+        {
+            "hosts": ["one", "two"],
+            "package": "flexdirect.deb",
+            "license": {"env": "LICENSE"},
+            "scheduler": {"gpus": 2},
+            **how,
+        }
+    )
 
 
 def installed(wanted: Spec, **how) -> Installed:
-    found = {"mark": MARK.seal(wanted.applied()), "package": PACKAGE, "program": True, "licensed": True, "file": "flexdirect.deb",
-             "unit": unit_text(wanted.scheduler), "service": "running", **how}
+    found = {
+        "mark": MARK.seal(wanted.applied()),
+        "package": PACKAGE,
+        "program": True,
+        "licensed": True,
+        "file": "flexdirect.deb",
+        "unit": unit_text(wanted.scheduler),
+        "service": "running",
+        **how,
+    }
     return Installed(**found)
 
 
@@ -70,7 +91,9 @@ def test_what_agrees_is_left_and_what_differs_is_done_where_it_differs():
     assert steps(wanted, state(one=installed(wanted), two=installed(wanted))) == ()
     (step,) = steps(wanted, state(one=installed(wanted), two=installed(wanted, service="stopped")))
     assert (type(step), step.names) == (SetUp, "two")
-    assert [(change.field, change.now, change.wanted) for change in step.changes] == [("on.two.service", "stopped", "running")]
+    assert [(change.field, change.now, change.wanted) for change in step.changes] == [
+        ("on.two.service", "stopped", "running")
+    ]
 
 
 def test_other_gpus_restart_the_scheduler_and_that_disrupts():
@@ -100,10 +123,15 @@ UNDO = ("/opt/bitfusionio/uninstall", "--yes")
 
 
 def test_what_an_installer_put_there_is_undone_by_its_command_or_the_plan_says_that_it_stays():
-    undone, stays = (installed(spec(package="install.sh"), file="install.sh", uninstall=command) for command in (UNDO, ()))
+    undone, stays = (
+        installed(spec(package="install.sh"), file="install.sh", uninstall=command) for command in (UNDO, ())
+    )
     (step,) = steps(None, state(one=undone, two=stays))
     assert step.uninstall == {"one": UNDO, "two": ()}
-    assert step.title() == "take FlexDirect off one, two; the program itself stays on two: an installer put it there, and no uninstall was given"
+    assert step.title() == (
+        "take FlexDirect off one, two; the program itself stays on two: an installer put it there, and "
+        "no uninstall was given"
+    )
     (step,) = steps(None, state(one=installed(spec())))
     assert step.title() == "take FlexDirect off one"
 
@@ -111,20 +139,38 @@ def test_what_an_installer_put_there_is_undone_by_its_command_or_the_plan_says_t
 def test_a_package_in_another_form_goes_before_the_new_one_comes_where_that_can_be_done():
     wanted = spec()
     script = spec(package="install.sh", uninstall=list(UNDO))
-    found = steps(wanted, state(one=installed(script, file="install.sh", uninstall=UNDO), two=installed(wanted)))
+    found = steps(
+        wanted, state(one=installed(script, file="install.sh", uninstall=UNDO), two=installed(wanted))
+    )
     assert [(type(each), each.names) for each in found] == [(Anew, "one"), (SetUp, "one")]
-    off, _ = steps(script, state(one=installed(wanted, service="stopped"), two=installed(script, file="install.sh", uninstall=UNDO)))
+    off, _ = steps(
+        script,
+        state(
+            one=installed(wanted, service="stopped"), two=installed(script, file="install.sh", uninstall=UNDO)
+        ),
+    )
     assert (type(off), off.names, off.packages) == (Remove, "one", {"one": "flexdirect.deb"})
-    (over,) = steps(wanted, state(one=installed(spec(package="install.sh"), file="install.sh"), two=installed(wanted)), package="cd" * 32)
+    (over,) = steps(
+        wanted,
+        state(one=installed(spec(package="install.sh"), file="install.sh"), two=installed(wanted)),
+        package="cd" * 32,
+    )
     assert type(over) is Restart
     assert over.title().endswith("; over what an installer put on one, as no uninstall was given for that")
 
 
 def test_the_command_is_kept_on_the_machine_and_read_back():
-    said = SimpleNamespace(ok=True, text=f"{MARK.encode()}\npackage=install.sh\nuninstall={json.dumps(UNDO)}\n")
+    said = SimpleNamespace(
+        ok=True, text=f"{MARK.encode()}\npackage=install.sh\nuninstall={json.dumps(UNDO)}\n"
+    )
     nothing = SimpleNamespace(ok=False, text="")
     assert read({**dict.fromkeys(LOOK, nothing), "record": said}).uninstall == UNDO
-    assert read({**dict.fromkeys(LOOK, nothing), "record": SimpleNamespace(ok=True, text="uninstall={")}).uninstall == ()
+    assert (
+        read(
+            {**dict.fromkeys(LOOK, nothing), "record": SimpleNamespace(ok=True, text="uninstall={")}
+        ).uninstall
+        == ()
+    )
 
 
 def test_a_package_has_no_uninstall_of_its_own():
@@ -132,10 +178,16 @@ def test_a_package_has_no_uninstall_of_its_own():
         spec(uninstall=["rm"])
 
 
-@pytest.mark.parametrize(("now", "why"), [
-    (state(one=installed(spec()), two=Installed(None, program=True)), "FlexDirect stands on two already"),
-    (state(one=installed(spec()), two=installed(spec(), mark=Mark("other", "flexdirect_host/x"))), "two belongs to flexdirect_host/x of the site other"),
-])
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (state(one=installed(spec()), two=Installed(None, program=True)), "FlexDirect stands on two already"),
+        (
+            state(one=installed(spec()), two=installed(spec(), mark=Mark("other", "flexdirect_host/x"))),
+            "two belongs to flexdirect_host/x of the site other",
+        ),
+    ],
+)
 def test_what_is_not_ours_on_one_machine_stops_all(now, why):
     with pytest.raises(Refusal, match=why):
         steps(spec(), now)
@@ -151,7 +203,9 @@ def test_scheduler_gives_out_a_number_or_devices():
         Scheduler(gpus=1, devices=("0",))
 
 
-@pytest.mark.parametrize(("os", "fits"), [("ubuntu 20.04", True), ("ubuntu", True), ("ubuntu 20", False), ("centos 7", False)])
+@pytest.mark.parametrize(
+    ("os", "fits"), [("ubuntu 20.04", True), ("ubuntu", True), ("ubuntu 20", False), ("centos 7", False)]
+)
 def test_host_and_container_have_the_same_operating_system(os, fits):
     facts = Facts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
     if fits:

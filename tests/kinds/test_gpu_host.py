@@ -24,9 +24,19 @@ def card(address: str, *, on: bool = False, active: bool | None = None, capable:
 
 def host(*devices: PciDevice, note: Note | None = None, holders: tuple[Holder, ...] = (), **more) -> State:
     detail = HostDetail(
-        moid="host-1", name="esx1", cluster="c1", connected=True, maintenance=False, boot="2026-01-01", devices=devices, vgpu_profiles=(),
-        attributes={ATTRIBUTE: note.encode()} if note else {}, holders=holders, datastores=frozenset(), networks=frozenset(),
-    )  # fmt: skip
+        moid="host-1",
+        name="esx1",
+        cluster="c1",
+        connected=True,
+        maintenance=False,
+        boot="2026-01-01",
+        devices=devices,
+        vgpu_profiles=(),
+        attributes={ATTRIBUTE: note.encode()} if note else {},
+        holders=holders,
+        datastores=frozenset(),
+        networks=frozenset(),
+    )
     return read(replace(detail, **more), "farm")
 
 
@@ -36,7 +46,9 @@ def holder(name: str, address: str, *, site: str = "", on: bool = True) -> Holde
 
 
 def spec(**fields) -> Spec:
-    return Spec.model_validate({"passthrough": [{"vendor": "0x10de", "device": "0x1db6", "count": 2}], **fields})
+    return Spec.model_validate(
+        {"passthrough": [{"vendor": "0x10de", "device": "0x1db6", "count": 2}], **fields}
+    )
 
 
 def steps(wanted: Spec | None, state: State | None) -> list[str]:
@@ -55,7 +67,11 @@ def test_cards_are_enabled_and_how_they_were_is_noted_first():
 
 
 def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
-    state = host(card(ONE, on=True, active=False), card(TWO, on=True), note=Note(MARK.seal(spec().applied()), {ONE: False}))
+    state = host(
+        card(ONE, on=True, active=False),
+        card(TWO, on=True),
+        note=Note(MARK.seal(spec().applied()), {ONE: False}),
+    )
     assert steps(spec(), state) == []
     answer = GpuHost.ready(object.__new__(GpuHost), spec(), state)
     assert answer.status is Ready.FAILED
@@ -69,7 +85,9 @@ def test_a_reboot_that_may_be_needed_is_announced_with_the_change():
 
 
 def test_no_reboot_where_the_change_took_effect_at_once():
-    assert steps(spec(reboot="if_needed"), host(card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {ONE: False}))) == ["Seal"]
+    assert steps(
+        spec(reboot="if_needed"), host(card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {ONE: False}))
+    ) == ["Seal"]
 
 
 def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
@@ -81,25 +99,38 @@ def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
 
 
 def test_a_host_that_was_in_maintenance_before_stays_there():
-    state = host(card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2025-12-31:stay"), maintenance=True)
+    state = host(
+        card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2025-12-31:stay"), maintenance=True
+    )
     assert GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)[0].stay
 
 
 def test_a_reboot_that_did_not_help_is_not_repeated():
     wanted = spec(reboot="if_needed")
-    state = host(card(ONE, on=True, active=False), card(TWO, on=True), note=Note(MARK.seal(wanted.applied()), {ONE: False}, "after:2026-01-01"))
+    state = host(
+        card(ONE, on=True, active=False),
+        card(TWO, on=True),
+        note=Note(MARK.seal(wanted.applied()), {ONE: False}, "after:2026-01-01"),
+    )
     assert steps(wanted, state) == []
     assert GpuHost.ready(object.__new__(GpuHost), wanted, state).status is Ready.FAILED
 
 
 def test_a_restarting_host_is_waited_for():
-    state = host(card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2026-01-01"), connected=False)
+    state = host(
+        card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2026-01-01"), connected=False
+    )
     assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
 @pytest.mark.parametrize("gone", [{"connected": False}, {"boot": ""}, {"connected": False, "boot": ""}])
 def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
-    begun = host(card(ONE, on=True, active=False), card(TWO, on=True), note=Note(MARK, {ONE: False}, "from:2026-01-01"), maintenance=True)
+    begun = host(
+        card(ONE, on=True, active=False),
+        card(TWO, on=True),
+        note=Note(MARK, {ONE: False}, "from:2026-01-01"),
+        maintenance=True,
+    )
     state = replace(begun, detail=replace(begun.detail, **gone))
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Await", "Leave", "Seal"]
@@ -107,17 +138,36 @@ def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
-@pytest.mark.parametrize(("site", "in_use", "why"), [("", True, "not this site's"), ("other", True, "not this site's"), ("site", False, "would be lost")])
+@pytest.mark.parametrize(
+    ("site", "in_use", "why"),
+    [("", True, "not this site's"), ("other", True, "not this site's"), ("site", False, "would be lost")],
+)
 def test_a_gpu_in_use_stops_a_reboot(site, in_use, why):
-    state = host(card(ONE), card(TWO), card("0000:d8:00.0", on=True), holders=(holder("vm", "0000:d8:00.0", site=site),))
+    state = host(
+        card(ONE),
+        card(TWO),
+        card("0000:d8:00.0", on=True),
+        holders=(holder("vm", "0000:d8:00.0", site=site),),
+    )
     with pytest.raises(Refusal, match=why) as raised:
         steps(spec(reboot="if_needed", reboot_in_use=in_use), state)
     assert raised.value.field == "reboot"
 
 
 def test_this_sites_servers_are_shut_down_first_where_that_is_allowed():
-    state = host(card(ONE), card(TWO), card("0000:d8:00.0", on=True), holders=(holder("bf", "0000:d8:00.0", site="site"),))
-    assert steps(spec(reboot="if_needed", reboot_in_use=True), state) == ["Set", "ShutDown", "Reboot", "Leave", "Seal"]
+    state = host(
+        card(ONE),
+        card(TWO),
+        card("0000:d8:00.0", on=True),
+        holders=(holder("bf", "0000:d8:00.0", site="site"),),
+    )
+    assert steps(spec(reboot="if_needed", reboot_in_use=True), state) == [
+        "Set",
+        "ShutDown",
+        "Reboot",
+        "Leave",
+        "Seal",
+    ]
 
 
 def test_destroying_puts_back_what_was_there_before():
@@ -154,7 +204,11 @@ def test_what_somebody_turned_off_is_drift():
         ({"address": ONE}, host(card(ONE, capable=False)), "passthrough.0.address"),
         ({"address": ONE}, host(card(ONE), holders=(holder("theirs", ONE),)), "passthrough.0.address"),
         ({"vendor": "10de", "device": "1db6", "count": 2}, host(card(ONE)), "passthrough.0"),
-        ({"vendor": "10de", "device": "1db6", "count": 2}, host(card(ONE), card(TWO), holders=(holder("theirs", ONE),)), "passthrough.0"),
+        (
+            {"vendor": "10de", "device": "1db6", "count": 2},
+            host(card(ONE), card(TWO), holders=(holder("theirs", ONE),)),
+            "passthrough.0",
+        ),
     ],
 )
 def test_devices_that_are_not_there_or_anothers_are_refused(passthrough, state, field):
@@ -170,7 +224,10 @@ def test_memory_comes_from_the_table_or_the_spec():
     assert cards.chosen(given, host(card(ONE)), "site")[0].memory == 24 << 30
 
 
-@pytest.mark.parametrize("part", [{}, {"vendor": "10de"}, {"address": ONE, "vendor": "10de", "device": "1db6"}, {"address": "3b:00.0"}])
+@pytest.mark.parametrize(
+    "part",
+    [{}, {"vendor": "10de"}, {"address": ONE, "vendor": "10de", "device": "1db6"}, {"address": "3b:00.0"}],
+)
 def test_a_card_is_named_by_make_or_by_address(part):
     with pytest.raises(ValidationError):
         Spec.model_validate({"passthrough": [part]})
@@ -183,13 +240,18 @@ def test_a_refusal_names_a_few_of_many_devices():
     """A real host has 50 of one make, none of which can be passed through."""
     with pytest.raises(Refusal) as refused:
         GpuHost.steps("esx1", spec(), host(*(card(address, capable=False) for address in MANY)), AROUND)
-    assert refused.value.problems[0].why == "the host has 32; 0000:15:00.0, 0000:15:01.0, 0000:15:02.0, 0000:15:03.0 and 28 more are not capable of passthrough"
+    assert refused.value.problems[0].why == (
+        "the host has 32; 0000:15:00.0, 0000:15:01.0, 0000:15:02.0, 0000:15:03.0 and 28 more are not "
+        "capable of passthrough"
+    )
 
 
 def test_a_refusal_names_a_few_of_many_holders():
     held = tuple(holder(f"vm-{address}", address) for address in MANY)
     with pytest.raises(Refusal) as refused:
-        GpuHost.steps("esx1", spec(), host(*(card(address, on=True) for address in MANY), holders=held), AROUND)
+        GpuHost.steps(
+            "esx1", spec(), host(*(card(address, on=True) for address in MANY), holders=held), AROUND
+        )
     assert refused.value.problems[0].why.count("holds") == 4
     assert refused.value.problems[0].why.endswith("and 28 more")
 

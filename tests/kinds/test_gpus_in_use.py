@@ -1,4 +1,6 @@
-"""A VM of somebody else that runs with a GPU: whatever would power-cycle, reboot or replace what it needs is refused with its name, each time it is decided."""
+"""A VM of somebody else that runs with a GPU: whatever would power-cycle, reboot or replace what it needs is
+refused with its name, each time it is decided.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,34 @@ DYNAMIC = (Holder("vm-9", "theirs", True, "", (), ()),)
 """What a VM with a dynamic device or a vGPU holds: a card, and nobody says which."""
 HOSTS: dict[str, tuple[Any, Any]] = {
     "a card is set": (IF_NEEDED, host(card(ONE), card(TWO), card(OTHER, on=True))),
-    "what was set is owed a reboot": (IF_NEEDED, host(card(ONE, on=True, active=False), card(TWO, on=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}))),
-    "a reboot was begun": (IF_NEEDED, host(card(ONE, on=True, active=False), card(TWO, on=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}, "from:2026-01-01"))),
-    "what was there is put back": (None, host(card(ONE, on=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}))),
-    "a reboot was begun to put it back": (None, host(card(ONE, active=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}, "from:2026-01-01"))),
+    "what was set is owed a reboot": (
+        IF_NEEDED,
+        host(
+            card(ONE, on=True, active=False),
+            card(TWO, on=True),
+            card(OTHER, on=True),
+            note=Note(SEALED, {ONE: False}),
+        ),
+    ),
+    "a reboot was begun": (
+        IF_NEEDED,
+        host(
+            card(ONE, on=True, active=False),
+            card(TWO, on=True),
+            card(OTHER, on=True),
+            note=Note(SEALED, {ONE: False}, "from:2026-01-01"),
+        ),
+    ),
+    "what was there is put back": (
+        None,
+        host(card(ONE, on=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False})),
+    ),
+    "a reboot was begun to put it back": (
+        None,
+        host(
+            card(ONE, active=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}, "from:2026-01-01")
+        ),
+    ),
 }
 
 
@@ -44,7 +70,9 @@ def test_a_host_is_not_rebooted(case: str, holders: tuple[Holder, ...]) -> None:
 
 def test_a_host_is_rebooted_where_their_vm_is_off() -> None:
     spec, state = HOSTS["a card is set"]
-    assert "Reboot" in test_gpu_host.steps(spec, replace(state, detail=replace(state.detail, holders=(replace(THEIRS[0], on=False),))))
+    assert "Reboot" in test_gpu_host.steps(
+        spec, replace(state, detail=replace(state.detail, holders=(replace(THEIRS[0], on=False),)))
+    )
 
 
 SERVERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -66,18 +94,36 @@ def test_a_server_does_not_get_their_card(case: str) -> None:
         servers.steps(spec, standing, servers.around(host=held, **how))
 
 
-SERVICES = {"flexdirect_host.Restart", "flexdirect_host.Anew", "nvidia_container_toolkit.Restart", "nvidia_container_toolkit.RemoveRestart", "kubeadm_cluster.Leave"}
-"""A service on a machine restarts, or a node is emptied, not the machine: no vSphere device changes hands, and it wants --allow-disruption."""
+SERVICES = {
+    "flexdirect_host.Restart",
+    "flexdirect_host.Anew",
+    "nvidia_container_toolkit.Restart",
+    "nvidia_container_toolkit.RemoveRestart",
+    "kubeadm_cluster.Leave",
+}
+"""A service on a machine restarts, or a node is emptied, not the machine: no vSphere device changes hands,
+and it wants --allow-disruption.
+"""
 SHARED = {"virtual_machine.Stop", "bitfusion_vm.Stop", "bitfusion_vm.StopFirst", "bitfusion_vm.SetFirst"}
-"""vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site names, takes none from another."""
+"""vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site
+names, takes none from another.
+"""
 
 
 def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:
     """A new one has to be thought of here."""
-    modules = [importlib.import_module(each.name) for each in pkgutil.walk_packages(bfinfra.kinds.__path__, "bfinfra.kinds.") if not each.name.endswith("__main__")]
+    modules = [
+        importlib.import_module(each.name)
+        for each in pkgutil.walk_packages(bfinfra.kinds.__path__, "bfinfra.kinds.")
+        if not each.name.endswith("__main__")
+    ]
     assert modules
-    assert {f"{step.__module__.split('.')[2]}.{step.__name__}" for step in below(Step) if step.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
-            and step.__module__.startswith("bfinfra.kinds.")} == {"gpu_host.Reboot", "gpu_host.ShutDown", "bitfusion_server.Stop", *SERVICES, *SHARED}
+    assert {
+        f"{step.__module__.split('.')[2]}.{step.__name__}"
+        for step in below(Step)
+        if step.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
+        and step.__module__.startswith("bfinfra.kinds.")
+    } == {"gpu_host.Reboot", "gpu_host.ShutDown", "bitfusion_server.Stop", *SERVICES, *SHARED}
 
 
 def below(cls: type) -> set[type]:

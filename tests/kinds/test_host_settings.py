@@ -28,7 +28,9 @@ def option(**changes):
 
 
 def standing(now, note=None, host="a", key=KEY):
-    return host_option.State(mark=note.mark if note else None, settings=(Setting(host, "host-1", key, now, note),))
+    return host_option.State(
+        mark=note.mark if note else None, settings=(Setting(host, "host-1", key, now, note),)
+    )
 
 
 def decided(spec, state, **needs):
@@ -56,7 +58,10 @@ def test_what_somebody_put_back_already_only_loses_its_note():
 
 
 def test_another_key_is_set_after_which_the_first_is_put_back():
-    state = host_option.State(mark=MARK, settings=(*standing("vmk3", Note(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")))
+    state = host_option.State(
+        mark=MARK,
+        settings=(*standing("vmk3", Note(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")),
+    )
     first, second = decided(option(key="Net.Other", value="1"), state)
     assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")
 
@@ -66,15 +71,21 @@ def test_the_adapters_device_is_the_value_once_it_stands():
     spec = option(value=None, adapter="roce")
     (step,) = decided(spec, standing(""), adapter=Need(key, None, None))
     assert step.value == Later(key, "device on a")
-    state = vmkernel_adapter.State(port_group="p", adapters={"a": Adapter("host-1", Vmk("vmk3", "k", "dhcp", 1500), None)})
+    state = vmkernel_adapter.State(
+        port_group="p", adapters={"a": Adapter("host-1", Vmk("vmk3", "k", "dhcp", 1500), None)}
+    )
     (step,) = decided(spec, standing(""), adapter=Need(key, None, state))
     assert step.value == "vmk3"
 
 
-@pytest.mark.parametrize(("spec", "state", "says"), [
-    (option(hosts=["c"]), None, "no host c"), (option(), standing(None), "has no Net.PVRDMAVmknic"),
-    (option(), standing("x", Note(Mark("other", "host_option/x"), "")), "set by another"),
-])
+@pytest.mark.parametrize(
+    ("spec", "state", "says"),
+    [
+        (option(hosts=["c"]), None, "no host c"),
+        (option(), standing(None), "has no Net.PVRDMAVmknic"),
+        (option(), standing("x", Note(Mark("other", "host_option/x"), "")), "set by another"),
+    ],
+)
 def test_what_can_not_be_set_is_refused(spec, state, says):
     with pytest.raises(Refusal, match=says):
         decided(spec, state)
@@ -88,17 +99,30 @@ def test_value_or_adapter():
 
 
 def adapters(vmk=None, note=None):
-    return vmkernel_adapter.State(mark=note.mark if note else None, port_group="p", adapters={"a": Adapter("host-1", vmk, note)})
+    return vmkernel_adapter.State(
+        mark=note.mark if note else None, port_group="p", adapters={"a": Adapter("host-1", vmk, note)}
+    )
 
 
 def of_adapters(state, **changes):
     mark = Mark("s", "vmkernel_adapter/roce")
-    spec = vmkernel_adapter.Spec(**{"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000, **changes})
-    return VmkernelAdapter.steps("roce", spec, state, Around(mark, {"port_group": Need(Key("port_group", "p"), None, None)}, facts=("a",)))
+    spec = vmkernel_adapter.Spec(
+        **{"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000, **changes}
+    )
+    return VmkernelAdapter.steps(
+        "roce",
+        spec,
+        state,
+        Around(mark, {"port_group": Need(Key("port_group", "p"), None, None)}, facts=("a",)),
+    )
 
 
 def test_an_adapter_is_compared_field_by_field():
-    note = Note(Mark("s", "vmkernel_adapter/roce").seal({"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}))
+    note = Note(
+        Mark("s", "vmkernel_adapter/roce").seal(
+            {"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}
+        )
+    )
     assert of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.24/24", 9000), note)) == []
     (step,) = of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.99/24", 1500), note))
     assert {change.field for change in step.changes} == {"hosts.a", "mtu"}

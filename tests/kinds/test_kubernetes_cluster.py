@@ -17,7 +17,9 @@ def site(tmp_path, api, monkeypatch):
 
 def test_it_is_read_and_its_version_is_the_note(site):
     assert site.item("kubernetes_cluster/k").action is Action.READ
-    (note,) = [ended.note for key, ended in site.applied().endings.items() if key.kind == "kubernetes_cluster"]
+    (note,) = [
+        ended.note for key, ended in site.applied().endings.items() if key.kind == "kubernetes_cluster"
+    ]
     assert note.startswith("v1.")
 
 
@@ -43,13 +45,20 @@ def test_a_kubeconfig_that_is_not_there_yet_holds_back_what_is_in_its_cluster(si
     kubeconfig, away = site.folder / "kubeconfig", site.folder / "kubeconfig.away"
     kubeconfig.rename(away)
     held = {str(item.key): item.held.what for item in site.plan().held}
-    assert held == {"kubernetes_cluster/k": "kubernetes_cluster/k: kubeconfig is not there yet", "token_secret/t": "token_secret/t waits for kubernetes_cluster/k"}
+    assert held == {
+        "kubernetes_cluster/k": "kubernetes_cluster/k: kubeconfig is not there yet",
+        "token_secret/t": "token_secret/t waits for kubernetes_cluster/k",
+    }
     assert site.apply().ending == "still-waiting"
     away.rename(kubeconfig)
     site.applied()
     kubeconfig.rename(away)
     found = site.drift()
-    assert (found.found, set(found.unreadable), found.blind) == ((), {"kubernetes_cluster/k", "token_secret/t"}, True)
+    assert (found.found, set(found.unreadable), found.blind) == (
+        (),
+        {"kubernetes_cluster/k", "token_secret/t"},
+        True,
+    )
     with pytest.raises(BfinfraError, match="kubernetes_cluster/k"):
         site.apply(destroy=True)
     away.rename(kubeconfig)

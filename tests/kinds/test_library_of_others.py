@@ -1,4 +1,6 @@
-"""Items of a content library that somebody changed, or that another machine stores or left half stored: what is deployed is the appliance of the site, or nothing."""
+"""Items of a content library that somebody changed, or that another machine stores or left half stored: what
+is deployed is the appliance of the site, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,18 @@ from bfinfra.sandbox import Running
 
 SERVER = "bitfusion_server/bf-01"
 ITEMS, SESSIONS = "/api/content/library/item", "/api/content/library/item/update-session"
-ELSEWHERE = "Bitfusion 3.0. bfinfra keeps this appliance here, under its digest; stored by elsewhere/1a2b3c/4711"
+ELSEWHERE = (
+    "Bitfusion 3.0. bfinfra keeps this appliance here, under its digest; stored by elsewhere/1a2b3c/4711"
+)
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    text = EXAMPLES["bitfusion_server"].read_text().replace("    ova: {file", "    library: {name: appliances, datastore: local}\n    ova: {file")
+    text = (
+        EXAMPLES["bitfusion_server"]
+        .read_text()
+        .replace("    ova: {file", "    library: {name: appliances, datastore: local}\n    ova: {file")
+    )
     (tmp_path / "site.yaml").write_text(text)
     return tmp_path / "site.yaml"
 
@@ -36,10 +44,18 @@ class Other:
     def __init__(self, sandbox: Running) -> None:
         self.rest = Rest(sandbox)
         with tarfile.open(Path(sandbox.files) / "server.ova") as ova:
-            self.files = {each.name: ova.extractfile(each).read() for each in ova if not each.name.endswith((".mf", ".cert"))}  # type: ignore[union-attr]  # all are files
+            self.files = {
+                each.name: ova.extractfile(each).read()
+                for each in ova
+                if not each.name.endswith((".mf", ".cert"))
+            }  # type: ignore[union-attr]  # all are files
 
     def item(self) -> dict[str, Any]:
-        (identity,) = [each for home in self.rest.get("/api/content/library") for each in self.rest.get(f"{ITEMS}?library_id={home}")]
+        (identity,) = [
+            each
+            for home in self.rest.get("/api/content/library")
+            for each in self.rest.get(f"{ITEMS}?library_id={home}")
+        ]
         return dict(self.rest.get(f"{ITEMS}/{identity}"))
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -51,9 +67,18 @@ class Other:
         """A session that takes these files; it is not complete."""
         session = str(self.ask("POST", SESSIONS, {"library_item_id": item}))
         for name in names:
-            where = self.ask("POST", f"{SESSIONS}/{session}/file", {"name": name, "source_type": "PUSH", "size": len(self.files[name])})["upload_endpoint"]["uri"]
+            where = self.ask(
+                "POST",
+                f"{SESSIONS}/{session}/file",
+                {"name": name, "source_type": "PUSH", "size": len(self.files[name])},
+            )["upload_endpoint"]["uri"]
             line = Told(self.rest.host, self.rest.port, self.rest.ca_file)
-            line.request("PUT", where.partition("://")[2].partition("/")[1] + where.partition("://")[2].partition("/")[2], self.files[name], {"vmware-api-session-id": self.rest.token})
+            line.request(
+                "PUT",
+                where.partition("://")[2].partition("/")[1] + where.partition("://")[2].partition("/")[2],
+                self.files[name],
+                {"vmware-api-session-id": self.rest.token},
+            )
             assert read(line).status < 300
             line.close()
         return session
@@ -62,10 +87,23 @@ class Other:
         self.ask("POST", f"{SESSIONS}/{session}?action={how}")
 
     def half(self) -> tuple[str, str]:
-        """As another machine leaves it that has only just begun: the item without its content, and a session. Their ids."""
+        """As another machine leaves it that has only just begun: the item without its content, and a session.
+        Their ids.
+        """
         before = self.item()
         self.ask("DELETE", f"{ITEMS}/{before['id']}")
-        item = str(self.ask("POST", ITEMS, {"library_id": before["library_id"], "name": before["name"], "type": "ovf", "description": ELSEWHERE}))
+        item = str(
+            self.ask(
+                "POST",
+                ITEMS,
+                {
+                    "library_id": before["library_id"],
+                    "name": before["name"],
+                    "type": "ovf",
+                    "description": ELSEWHERE,
+                },
+            )
+        )
         return item, self.begin(item, next(name for name in self.files if name.endswith(".ovf")))
 
 
@@ -79,7 +117,12 @@ def other(site: Path, sandbox: Running) -> Other:
 
 def once(site: Path, sandbox: Running) -> str:
     """An apply that tries nothing twice; how the server ended."""
-    outcome = app.apply(app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=Patience(attempts=1, lasts=0)), around=setting(sandbox))
+    outcome = app.apply(
+        app.load(site, sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        options=Options(patience=Patience(attempts=1, lasts=0)),
+        around=setting(sandbox),
+    )
     return endings(outcome)[SERVER]
 
 
@@ -118,7 +161,9 @@ def test_what_another_machine_stores_is_waited_for(site: Path, sandbox: Running,
     assert other.rest.get(f"{SESSIONS}?library_item_id={item}") == []
 
 
-def test_what_another_machine_stored_meanwhile_is_not_uploaded_again(site: Path, sandbox: Running, other: Other, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_machine_stored_meanwhile_is_not_uploaded_again(
+    site: Path, sandbox: Running, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(library, "LONGEST", 0.2)
     item, session = other.half()
     whole = other.begin(item, *other.files)
@@ -133,4 +178,8 @@ def test_what_another_machine_stored_meanwhile_is_not_uploaded_again(site: Path,
     good(site, sandbox)
     timer.join()
     after = sandbox.tally()["calls"]["rest"]
-    assert {name for name, count in after.items() if name.startswith("PUT /cls/data/") and count != before.get(name)} == set()
+    assert {
+        name
+        for name, count in after.items()
+        if name.startswith("PUT /cls/data/") and count != before.get(name)
+    } == set()

@@ -20,17 +20,55 @@ from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
-COMMAND = ("python", "scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py", "--model=resnet50", "--batch_size=32", "--variable_update=horovod",
-           "--use_fp16", "--xla=True", "--num_batches=10000")
+COMMAND = (
+    "python",
+    "scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py",
+    "--model=resnet50",
+    "--batch_size=32",
+    "--variable_update=horovod",
+    "--use_fp16",
+    "--xla=True",
+    "--num_batches=10000",
+)
 DOCUMENT = [
-    "mpirun", "--allow-run-as-root", "-np", "4", "-bind-to", "none", "-map-by", "slot", "-x", "NCCL_DEBUG=INFO", "-x", "NCCL_IB_DISABLE=0",
-    "-x", "NCCL_IB_GDR_LEVEL=0", "-x", "HOROVOD_MPI_THREADS_DISABLE=1", "-x", "LD_LIBRARY_PATH", "-x", "PATH", "-mca", "pml", "ob1", "-mca", "btl", "^openib",
-]  # fmt: skip
+    "mpirun",
+    "--allow-run-as-root",
+    "-np",
+    "4",
+    "-bind-to",
+    "none",
+    "-map-by",
+    "slot",
+    "-x",
+    "NCCL_DEBUG=INFO",
+    "-x",
+    "NCCL_IB_DISABLE=0",
+    "-x",
+    "NCCL_IB_GDR_LEVEL=0",
+    "-x",
+    "HOROVOD_MPI_THREADS_DISABLE=1",
+    "-x",
+    "LD_LIBRARY_PATH",
+    "-x",
+    "PATH",
+    "-mca",
+    "pml",
+    "ob1",
+    "-mca",
+    "btl",
+    "^openib",
+]
 MARK = Mark("s", "mpi_job/tensorflow-benchmarks")
 
 
 def job(**changes):
-    given = {"cluster": "k", "image": "mpioperator/tensorflow-benchmarks:latest", "command": COMMAND, "workers": 4, "transport": "roce"}
+    given = {
+        "cluster": "k",
+        "image": "mpioperator/tensorflow-benchmarks:latest",
+        "command": COMMAND,
+        "workers": 4,
+        "transport": "roce",
+    }
     return Spec(**{**given, **changes})
 
 
@@ -43,8 +81,17 @@ def around(spec, **operator):
 
 def standing(spec, phase="Running", **changes):
     body = manifest("tensorflow-benchmarks", spec, "v2beta1", "default")
-    state = State(mark=MARK.seal(spec.applied()), name="tensorflow-benchmarks", cluster="k", namespace="default", home=Endpoint(), version="v2beta1",
-                  digest=digest(body), spec=body["spec"], phase=phase)
+    state = State(
+        mark=MARK.seal(spec.applied()),
+        name="tensorflow-benchmarks",
+        cluster="k",
+        namespace="default",
+        home=Endpoint(),
+        version="v2beta1",
+        digest=digest(body),
+        spec=body["spec"],
+        phase=phase,
+    )
     return replace(state, **changes)
 
 
@@ -58,12 +105,29 @@ def test_the_documents_job_is_what_its_fields_make():
     assert pairs(command[: -len(COMMAND)]) == pairs(DOCUMENT)
     assert tuple(command[-len(COMMAND) :]) == COMMAND
     made = manifest("tensorflow-benchmarks", job(), "v1alpha2", "default")
-    assert (made["apiVersion"], made["spec"]["slotsPerWorker"], made["spec"]["cleanPodPolicy"]) == ("kubeflow.org/v1alpha2", 1, "Running")
+    assert (made["apiVersion"], made["spec"]["slotsPerWorker"], made["spec"]["cleanPodPolicy"]) == (
+        "kubeflow.org/v1alpha2",
+        1,
+        "Running",
+    )
     worker = made["spec"]["mpiReplicaSpecs"]["Worker"]
-    assert worker == {"replicas": 4, "template": {"spec": {
-        "containers": [{"image": "mpioperator/tensorflow-benchmarks:latest", "name": "tensorflow-benchmarks", "securityContext": {"privileged": True},
-                        "volumeMounts": [{"mountPath": "/dev/infiniband", "name": "infiniband"}], "resources": {"limits": {"nvidia.com/gpu": 1}}}],
-        "volumes": [{"name": "infiniband", "hostPath": {"path": "/dev/infiniband"}}]}}}  # fmt: skip
+    assert worker == {
+        "replicas": 4,
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "image": "mpioperator/tensorflow-benchmarks:latest",
+                        "name": "tensorflow-benchmarks",
+                        "securityContext": {"privileged": True},
+                        "volumeMounts": [{"mountPath": "/dev/infiniband", "name": "infiniband"}],
+                        "resources": {"limits": {"nvidia.com/gpu": 1}},
+                    }
+                ],
+                "volumes": [{"name": "infiniband", "hostPath": {"path": "/dev/infiniband"}}],
+            }
+        },
+    }
 
 
 def test_over_tcp_two_variables_change_and_no_worker_is_privileged():
@@ -74,7 +138,10 @@ def test_over_tcp_two_variables_change_and_no_worker_is_privileged():
 
 
 def test_both_versions_come_from_the_same_fields():
-    old, new = (manifest("j", job(retries=2, deadline=600), version, "default")["spec"] for version in ("v1alpha2", "v2beta1"))
+    old, new = (
+        manifest("j", job(retries=2, deadline=600), version, "default")["spec"]
+        for version in ("v1alpha2", "v2beta1")
+    )
     policy = {"cleanPodPolicy": "Running", "backoffLimit": 2, "activeDeadlineSeconds": 600}
     assert new["runPolicy"] == policy
     assert {name: old[name] for name in policy} == policy
@@ -97,7 +164,9 @@ def test_the_operators_version_is_the_jobs():
         steps(job(operator="mpi"), None, cluster="other")
 
 
-@pytest.mark.parametrize(("phase", "step"), [("Running", Replace), ("Created", Replace), ("Succeeded", Clear), ("Failed", Clear)])
+@pytest.mark.parametrize(
+    ("phase", "step"), [("Running", Replace), ("Created", Replace), ("Succeeded", Clear), ("Failed", Clear)]
+)
 def test_another_number_of_workers_is_another_job(phase, step):
     found = steps(job(workers=2), standing(job(), phase))
     assert [type(each) for each in found] == [step, Create]
@@ -116,49 +185,88 @@ def test_what_changes_nothing_in_the_job_is_only_noted():
 
 def test_a_job_that_somebody_changed_is_made_anew_and_the_field_is_named():
     state = standing(job())
-    theirs = {**state.spec, "mpiReplicaSpecs": {**state.spec["mpiReplicaSpecs"], "Worker": {**state.spec["mpiReplicaSpecs"]["Worker"], "replicas": 1}}}
+    theirs = {
+        **state.spec,
+        "mpiReplicaSpecs": {
+            **state.spec["mpiReplicaSpecs"],
+            "Worker": {**state.spec["mpiReplicaSpecs"]["Worker"], "replicas": 1},
+        },
+    }
     stop, _ = steps(job(), replace(state, spec=theirs))
     assert [(c.field, c.now, c.wanted) for c in stop.changes] == [("workers", 1, 4)]
 
 
 def test_defaults_of_the_server_are_no_drift():
     state = standing(job())
-    assert steps(job(), replace(state, spec={**state.spec, "sshAuthMountPath": "/root/.ssh", "mpiImplementation": "OpenMPI"})) == ()
+    assert (
+        steps(
+            job(),
+            replace(
+                state, spec={**state.spec, "sshAuthMountPath": "/root/.ssh", "mpiImplementation": "OpenMPI"}
+            ),
+        )
+        == ()
+    )
 
 
-@pytest.mark.parametrize(("line", "rate"), [
-    ("total images/sec: 1205.60", "1205.60"), ("job-worker-0: total images/sec:  98.1", "98.1"), ("Total img/sec on 4 GPU(s): 912.3 +-2.1", "912.3"),
-    ("100\timages/sec: 301.4 +/- 0.0", None),
-])
+@pytest.mark.parametrize(
+    ("line", "rate"),
+    [
+        ("total images/sec: 1205.60", "1205.60"),
+        ("job-worker-0: total images/sec:  98.1", "98.1"),
+        ("Total img/sec on 4 GPU(s): 912.3 +-2.1", "912.3"),
+        ("100\timages/sec: 301.4 +/- 0.0", None),
+    ],
+)
 def test_the_result_is_read_from_the_log(line, rate):
     found = TOTAL.search(line)
     assert (found and found[1]) == rate
 
 
 def test_a_finished_job_that_still_says_running_is_finished():
-    true = [{"type": each, "status": "True", "message": each.lower()} for each in ("Created", "Running", "Succeeded")]
+    true = [
+        {"type": each, "status": "True", "message": each.lower()}
+        for each in ("Created", "Running", "Succeeded")
+    ]
     assert _phase(true) == ("Succeeded", "succeeded")
 
 
 def test_its_images_a_second_are_its_note(sandbox):
     outcome = apply(EXAMPLES["mpi_job"], sandbox)
-    assert {str(key): ended.note for key, ended in outcome.endings.items()}["mpi_job/tensorflow-benchmarks"] == "602.80 images/sec on 2 processes over roce"
+    assert {str(key): ended.note for key, ended in outcome.endings.items()}[
+        "mpi_job/tensorflow-benchmarks"
+    ] == "602.80 images/sec on 2 processes over roce"
 
 
-def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced_without_an_allowance(sandbox, tmp_path):
+def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced_without_an_allowance(
+    sandbox, tmp_path
+):
     site = yaml.safe_load(EXAMPLES["mpi_job"].read_text())
     del site["nvidia_device_plugin"]
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     options = Options(patience=QUICK, deadline=2)
-    outcome = app.apply(app.load(tmp_path / "site.yaml", sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=app.Setting(sandbox=sandbox))
+    outcome = app.apply(
+        app.load(tmp_path / "site.yaml", sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        options=options,
+        around=app.Setting(sandbox=sandbox),
+    )
     told = endings(outcome)["mpi_job/tensorflow-benchmarks"]
     assert told.startswith("still-waiting")
-    assert "tensorflow-benchmarks-worker-0 finds no node: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in told
+    assert (
+        "tensorflow-benchmarks-worker-0 finds no node: 0/2 nodes are available: 2 Insufficient "
+        "nvidia.com/gpu."
+    ) in told
     site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)
     guard.check(app.plan(changed, around=app.Setting(sandbox=sandbox)), guard.Allow())
-    again = app.apply(changed, approve=lambda _: guard.Allow(), options=Options(patience=QUICK, deadline=60), around=app.Setting(sandbox=sandbox))
+    again = app.apply(
+        changed,
+        approve=lambda _: guard.Allow(),
+        options=Options(patience=QUICK, deadline=60),
+        around=app.Setting(sandbox=sandbox),
+    )
     assert made(again), endings(again)
 
 

@@ -16,7 +16,16 @@ def site(tmp_path, api, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
     made.real = f"ml-{uuid.uuid4().hex[:8]}"
-    made.resources = {"namespace": {"ml": {"cluster": "k", "namespace": made.real, "labels": {"team": "a"}, "pod_security": {"enforce": "privileged"}}}}
+    made.resources = {
+        "namespace": {
+            "ml": {
+                "cluster": "k",
+                "namespace": made.real,
+                "labels": {"team": "a"},
+                "pod_security": {"enforce": "privileged"},
+            }
+        }
+    }
     yield made
     made.apply(destroy=True)
 
@@ -34,7 +43,9 @@ def test_it_is_made_with_its_labels_and_then_agrees(site, cluster):
 
 def test_labels_of_others_are_left_alone_and_own_ones_mended(site, cluster):
     site.applied()
-    somebody_patches(cluster, f"namespaces/{site.real}", {"metadata": {"labels": {"team": "b", "theirs": "x"}}})
+    somebody_patches(
+        cluster, f"namespaces/{site.real}", {"metadata": {"labels": {"team": "b", "theirs": "x"}}}
+    )
     assert site.item("namespace/ml").changes == (Change("labels.team", "b", "a"),)
     site.applied()
     assert {**labels(cluster, site), "team": "a", "theirs": "x"} == labels(cluster, site)
@@ -43,7 +54,10 @@ def test_labels_of_others_are_left_alone_and_own_ones_mended(site, cluster):
 def test_a_label_that_leaves_the_file_leaves_the_namespace(site, cluster):
     site.applied()
     del site.resources["namespace"]["ml"]["pod_security"], site.resources["namespace"]["ml"]["labels"]
-    assert {change.field for change in site.item("namespace/ml").changes} == {"labels.team", "pod_security.enforce"}
+    assert {change.field for change in site.item("namespace/ml").changes} == {
+        "labels.team",
+        "pod_security.enforce",
+    }
     site.applied()
     assert not {"team", "pod-security.kubernetes.io/enforce"} & set(labels(cluster, site))
     assert site.plan().pending == ()
@@ -51,7 +65,9 @@ def test_a_label_that_leaves_the_file_leaves_the_namespace(site, cluster):
 
 def test_what_others_put_inside_is_named_and_must_be_allowed_by_address(site, cluster):
     site.applied()
-    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": site.real}})
+    cluster.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": site.real}}
+    )
     assert site.item("namespace/ml", destroy=True).contents == (f"ConfigMap {site.real}/theirs",)
 
 
@@ -80,7 +96,9 @@ def test_labels_of_the_system_are_refused(site):
 def test_a_cluster_that_does_not_answer_leaves_what_is_in_it_unread(site, cluster):
     site.applied()
     config = (site.folder / "kubeconfig").read_text()
-    (site.folder / "kubeconfig").write_text(config.replace(config.split("https://")[1].split('"')[0], "localhost:1"))
+    (site.folder / "kubeconfig").write_text(
+        config.replace(config.split("https://")[1].split('"')[0], "localhost:1")
+    )
     plan = site.plan()
     assert any("kubernetes_cluster" in where for where in plan.unreadable)
     assert plan.pending == ()

@@ -28,33 +28,51 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 def written(**changes: Any) -> Spec:
-    return Spec.model_validate({"cluster": "c", "addresses": [SERVER], "ports": [56001, 45201], "pods": {"app": "train"}, **changes})
+    return Spec.model_validate(
+        {"cluster": "c", "addresses": [SERVER], "ports": [56001, 45201], "pods": {"app": "train"}, **changes}
+    )
 
 
 def policy(*rules: Any, **selector: Any) -> Any:
-    return {"metadata": {"name": "p"}, "spec": {"podSelector": selector, "policyTypes": ["Egress"], "egress": list(rules)}}
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"podSelector": selector, "policyTypes": ["Egress"], "egress": list(rules)},
+    }
 
 
 BLOCK = {"ipBlock": {"cidr": "172.16.31.0/24"}}
 
 
-@pytest.mark.parametrize(("policies", "blocked"), [
-    ([], []),
-    ([policy()], [56001, 45201]),
-    ([policy({})], []),
-    ([policy({"to": [BLOCK]})], []),
-    ([policy({"to": [{"ipBlock": {**BLOCK["ipBlock"], "except": [f"{SERVER}/32"]}}]})], [56001, 45201]),
-    ([policy({"to": [{"podSelector": {}}]})], [56001, 45201]),
-    ([policy({"to": [BLOCK], "ports": [{"port": 56001}]})], [45201]),
-    ([policy({"ports": [{"port": 45000, "endPort": 46000}, {"port": "https"}]})], [56001]),
-    ([policy({"ports": [{"protocol": "UDP", "port": 56001}, {"port": 45201}]})], [56001]),
-    ([policy({"ports": [{"port": 56001}]}), policy({"ports": [{"port": 45201}]})], []),
-    ([policy(matchLabels={"app": "web"})], []),
-    ([policy(matchLabels={"app": "train"})], [56001, 45201]),
-    ([policy(matchExpressions=[{"key": "app", "operator": "NotIn", "values": ["train"]}])], []),
-    ([policy(matchExpressions=[{"key": "app", "operator": "Exists"}, {"key": "team", "operator": "DoesNotExist"}])], [56001, 45201]),
-    ([{"metadata": {"name": "in"}, "spec": {"podSelector": {}, "ingress": []}}], []),
-])
+@pytest.mark.parametrize(
+    ("policies", "blocked"),
+    [
+        ([], []),
+        ([policy()], [56001, 45201]),
+        ([policy({})], []),
+        ([policy({"to": [BLOCK]})], []),
+        ([policy({"to": [{"ipBlock": {**BLOCK["ipBlock"], "except": [f"{SERVER}/32"]}}]})], [56001, 45201]),
+        ([policy({"to": [{"podSelector": {}}]})], [56001, 45201]),
+        ([policy({"to": [BLOCK], "ports": [{"port": 56001}]})], [45201]),
+        ([policy({"ports": [{"port": 45000, "endPort": 46000}, {"port": "https"}]})], [56001]),
+        ([policy({"ports": [{"protocol": "UDP", "port": 56001}, {"port": 45201}]})], [56001]),
+        ([policy({"ports": [{"port": 56001}]}), policy({"ports": [{"port": 45201}]})], []),
+        ([policy(matchLabels={"app": "web"})], []),
+        ([policy(matchLabels={"app": "train"})], [56001, 45201]),
+        ([policy(matchExpressions=[{"key": "app", "operator": "NotIn", "values": ["train"]}])], []),
+        (
+            [
+                policy(
+                    matchExpressions=[
+                        {"key": "app", "operator": "Exists"},
+                        {"key": "team", "operator": "DoesNotExist"},
+                    ]
+                )
+            ],
+            [56001, 45201],
+        ),
+        ([{"metadata": {"name": "in"}, "spec": {"podSelector": {}, "ingress": []}}], []),
+    ],
+)
 def test_policies_are_read_as_kubernetes_reads_them(policies, blocked):
     found = judge(written(), [SERVER], policies)
     assert [where for where, _ in found.blocked] == [f"{SERVER}:{port}" for port in blocked]
@@ -62,7 +80,14 @@ def test_policies_are_read_as_kubernetes_reads_them(policies, blocked):
 
 
 def around(facts: Any = None, **needs: Need) -> Around:
-    return Around(MARK, {"cluster": Need(Key("kubernetes_cluster", "c"), None, SimpleNamespace(endpoint=Endpoint())), **needs}, facts=facts)
+    return Around(
+        MARK,
+        {
+            "cluster": Need(Key("kubernetes_cluster", "c"), None, SimpleNamespace(endpoint=Endpoint())),
+            **needs,
+        },
+        facts=facts,
+    )
 
 
 def steps(spec: Spec | None, state: State | None, **more: Any) -> Any:
@@ -73,18 +98,30 @@ def standing(spec: Spec, status: Any = None, *words: str, fresh: bool = False) -
     """The state after the probe's Job ran like that; `words`: the last of its pod."""
     (start,) = steps(spec, None)
     job = {**start.manifest, "status": status or {"conditions": [{"type": "Complete", "status": "True"}]}}
-    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"terminated": {"exitCode": 1, "message": "\n".join(words)}}}]}}
+    pod = {
+        "metadata": {"name": "p"},
+        "status": {
+            "containerStatuses": [{"state": {"terminated": {"exitCode": 1, "message": "\n".join(words)}}}]
+        },
+    }
     return State(mark=mark_of(job), probe=read(job, [pod], fresh=fresh), **AT)
 
 
-FAILED = {"conditions": [{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]}
+FAILED = {
+    "conditions": [
+        {"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}
+    ]
+}
 
 
 def test_a_blocked_path_is_refused_by_the_plan_and_names_the_policies():
     found = judge(written(), [SERVER], [policy()])
     with pytest.raises(Refusal, match=f"{SERVER}:56001: allowed by none of p; {SERVER}:45201"):
         steps(written(), None, facts={"n": found})
-    assert NetworkPath.ready(object.__new__(NetworkPath), written(), State(policies=found, **AT)).status is Ready.FAILED
+    assert (
+        NetworkPath.ready(object.__new__(NetworkPath), written(), State(policies=found, **AT)).status
+        is Ready.FAILED
+    )
     assert steps(written(), State(policies=Judged(checked=2), **AT)) == ()
 
 
@@ -96,8 +133,14 @@ def test_a_probe_is_a_job_that_pod_security_restricted_accepts():
     assert template["metadata"]["labels"] == {"app": "train", "bfinfra.io/site": "s"}
     pod, (container,) = template["spec"], template["spec"]["containers"]
     assert container["command"][3:] == ["probe", "10", f"{SERVER}:56001", f"{SERVER}:45201"]
-    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
-    assert (container["securityContext"]["allowPrivilegeEscalation"], container["securityContext"]["capabilities"]) == (False, {"drop": ["ALL"]})
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["seccompProfile"]) == (
+        True,
+        {"type": "RuntimeDefault"},
+    )
+    assert (
+        container["securityContext"]["allowPrivilegeEscalation"],
+        container["securityContext"]["capabilities"],
+    ) == (False, {"drop": ["ALL"]})
     assert not pod["automountServiceAccountToken"]
 
 
@@ -106,16 +149,32 @@ def test_what_was_tried_is_not_tried_again_and_something_else_is():
     assert steps(spec, standing(spec)) == ()
     clear, again = steps(written(probe={}, ports=[56001]), standing(spec))
     assert (type(clear), type(again)) == (Clear, Try)
-    assert ("paths", [f"{SERVER}:56001", f"{SERVER}:45201"], [f"{SERVER}:56001"]) in [(c.field, c.now, c.wanted) for c in clear.changes]
+    assert ("paths", [f"{SERVER}:56001", f"{SERVER}:45201"], [f"{SERVER}:56001"]) in [
+        (c.field, c.now, c.wanted) for c in clear.changes
+    ]
     for changed in ({"image": "other"}, {"patience": "5s"}):
         assert [type(each) for each in steps(written(probe=changed), standing(spec))] == [Clear, Try]
 
 
 def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_later():
     spec = written(token="t", probe={})
-    token = lambda *servers: Need(Key("bitfusion_token", "t"), None, SimpleNamespace(servers=[(each, 56001) for each in servers]))  # noqa: E731 - a value's short form
+    token = lambda *servers: Need(  # noqa: E731 - a value's short form
+        Key("bitfusion_token", "t"), None, SimpleNamespace(servers=[(each, 56001) for each in servers])
+    )
     (start,) = steps(spec, None, token=token("10.0.0.1"))
-    state = State(mark=mark_of(start.manifest), probe=read({**start.manifest, "status": standing(written(probe={})) and {"conditions": [{"type": "Complete", "status": "True"}]}}, (), fresh=False), **AT)
+    state = State(
+        mark=mark_of(start.manifest),
+        probe=read(
+            {
+                **start.manifest,
+                "status": standing(written(probe={}))
+                and {"conditions": [{"type": "Complete", "status": "True"}]},
+            },
+            (),
+            fresh=False,
+        ),
+        **AT,
+    )
     assert steps(spec, state, token=token("10.0.0.1")) == ()
     (change,) = steps(spec, state, token=token("10.0.0.2"))[0].changes
     assert (change.field, change.wanted[0]) == ("paths", "10.0.0.2:56001")
@@ -129,19 +188,36 @@ def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
     words = (f"{SERVER}:56001 reached", f"{SERVER}:45201 not reached: nc: connection refused")
     clear, again = steps(spec, standing(spec, FAILED, *words))
     assert (type(clear), type(again)) == (Clear, Try)
-    assert [(c.field, c.now, c.wanted) for c in clear.changes] == [("probe", f"{SERVER}:45201 not reached", "all 2 ways reached")]
+    assert [(c.field, c.now, c.wanted) for c in clear.changes] == [
+        ("probe", f"{SERVER}:45201 not reached", "all 2 ways reached")
+    ]
     assert steps(spec, standing(spec, FAILED, *words, fresh=True)) == ()
 
 
-@pytest.mark.parametrize(("status", "words", "ready", "says"), [
-    (None, (), Ready.READY, ""),
-    (FAILED, (f"{SERVER}:45201 not reached",), Ready.FAILED, f"a pod in x tried: {SERVER}:45201 not reached; is the server up, and do routes"),
-    (FAILED, ("there is no nc in this image",), Ready.FAILED, "there is no nc in this image; it takes an image with sh and nc"),
-    (FAILED, (), Ready.FAILED, "Job has reached the specified backoff limit"),
-    ({"active": 1, "ready": 1}, (), Ready.WAITING, "tries 2 paths"),
-    ({"active": 1, "ready": 0}, (), Ready.WAITING, "its pod isn't ready yet"),
-])
-def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_not_be_gone(status, words, ready, says):
+@pytest.mark.parametrize(
+    ("status", "words", "ready", "says"),
+    [
+        (None, (), Ready.READY, ""),
+        (
+            FAILED,
+            (f"{SERVER}:45201 not reached",),
+            Ready.FAILED,
+            f"a pod in x tried: {SERVER}:45201 not reached; is the server up, and do routes",
+        ),
+        (
+            FAILED,
+            ("there is no nc in this image",),
+            Ready.FAILED,
+            "there is no nc in this image; it takes an image with sh and nc",
+        ),
+        (FAILED, (), Ready.FAILED, "Job has reached the specified backoff limit"),
+        ({"active": 1, "ready": 1}, (), Ready.WAITING, "tries 2 paths"),
+        ({"active": 1, "ready": 0}, (), Ready.WAITING, "its pod isn't ready yet"),
+    ],
+)
+def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_not_be_gone(
+    status, words, ready, says
+):
     state = standing(written(probe={}), status, *words)
     assert state.probe is not None
     found = _found(state.probe, "a pod in x")
@@ -149,10 +225,15 @@ def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_no
     assert says in found.why
 
 
-@pytest.mark.parametrize(("reason", "phase"), [("ImagePullBackOff", "waiting"), ("InvalidImageName", "failed")])
+@pytest.mark.parametrize(
+    ("reason", "phase"), [("ImagePullBackOff", "waiting"), ("InvalidImageName", "failed")]
+)
 def test_an_image_that_can_not_be_pulled_is_told(reason, phase):
     (start,) = steps(written(probe={}), None)
-    pod = {"metadata": {"name": "p"}, "status": {"containerStatuses": [{"state": {"waiting": {"reason": reason, "message": "401"}}}]}}
+    pod = {
+        "metadata": {"name": "p"},
+        "status": {"containerStatuses": [{"state": {"waiting": {"reason": reason, "message": "401"}}}]},
+    }
     found = read({**start.manifest, "status": {"active": 1, "ready": 0}}, [pod], fresh=True)
     assert (found.phase, found.why) == (phase, f"{reason}: 401")
 
@@ -171,7 +252,9 @@ def test_a_job_of_others_in_its_place_is_not_touched():
         steps(written(probe={}), State(stranger="the Job b was not made by bfinfra", **AT))
 
 
-@pytest.mark.parametrize("changes", [{"addresses": []}, {"addresses": ["1.2.3"]}, {"ports": []}, {"ports": [0]}])
+@pytest.mark.parametrize(
+    "changes", [{"addresses": []}, {"addresses": ["1.2.3"]}, {"ports": []}, {"ports": [0]}]
+)
 def test_what_can_not_be_is_an_error_in_the_file(changes):
     with pytest.raises(ValidationError):
         written(**changes)
@@ -180,7 +263,11 @@ def test_what_can_not_be_is_an_error_in_the_file(changes):
 def test_a_policy_that_somebody_makes_in_the_cluster_stops_the_plan(sandbox):
     path = EXAMPLES["network_path"]
     assert made(apply(path, sandbox))
-    other(sandbox).call("POST", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", {"metadata": {"name": "deny"}, "spec": policy()["spec"]})
+    other(sandbox).call(
+        "POST",
+        "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+        {"metadata": {"name": "deny"}, "spec": policy()["spec"]},
+    )
     (problem,) = plan(path, sandbox).problems
     assert "10.3.0.1:6443: allowed by none of deny" in str(problem)
 
@@ -192,9 +279,15 @@ def test_a_probe_that_fails_says_which_way_and_is_drift_until_it_is_mended(sandb
     (said,) = [text for text in endings(outcome).values() if text.startswith("failed")]
     assert "a pod in namespace default of other tried: 10.3.0.1:56001 not reached; is the server up" in said
     assert "6443" not in said
-    assert other(sandbox).call("GET", f"{JOBS}/bfinfra-path-pods-to-servers")["metadata"]["annotations"][TRIED]
+    assert other(sandbox).call("GET", f"{JOBS}/bfinfra-path-pods-to-servers")["metadata"]["annotations"][
+        TRIED
+    ]
     (found,) = drift(path, sandbox).found
-    assert (found.field, found.now, found.wanted) == ("probe", "10.3.0.1:56001 not reached", "all 2 ways reached")
+    assert (found.field, found.now, found.wanted) == (
+        "probe",
+        "10.3.0.1:56001 not reached",
+        "all 2 ways reached",
+    )
     path.write_text(EXAMPLES["network_path"].read_text())
     assert made(apply(path, sandbox))
     other(sandbox).call("DELETE", f"{JOBS}/bfinfra-path-pods-to-servers?propagationPolicy=Background")
@@ -203,7 +296,12 @@ def test_a_probe_that_fails_says_which_way_and_is_drift_until_it_is_mended(sandb
 
 
 def test_a_stranger_in_the_probes_place_stops_the_plan_and_stays(sandbox):
-    body = {"metadata": {"name": "bfinfra-path-pods-to-servers"}, "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}}
+    body = {
+        "metadata": {"name": "bfinfra-path-pods-to-servers"},
+        "spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}
+        },
+    }
     other(sandbox).call("POST", JOBS, body)
     (problem,) = plan(EXAMPLES["network_path"], sandbox).problems
     assert "was not made by bfinfra" in str(problem)

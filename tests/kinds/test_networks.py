@@ -28,16 +28,29 @@ def around(facts=FACTS, **needs):
 
 
 def state(spec, hosts, **changes):
-    fields = {"mtu": spec.mtu, "version": "8.0.3", "uplinks": ("Uplink 1",), "description": below("for RDMA", MARK.seal(spec.applied()))}
+    fields = {
+        "mtu": spec.mtu,
+        "version": "8.0.3",
+        "uplinks": ("Uplink 1",),
+        "description": below("for RDMA", MARK.seal(spec.applied())),
+    }
     there = {FACTS.hosts[name]: nics for name, nics in hosts.items()}
-    switch = Switch(moid="dvs-1", name="roce", uuid="u", folder="group-n1", hosts=there, **{**fields, **changes})
+    switch = Switch(
+        moid="dvs-1", name="roce", uuid="u", folder="group-n1", hosts=there, **{**fields, **changes}
+    )
     return distributed_switch.State(mark=MARK.seal(spec.applied()), switch=switch, hosts=hosts)
 
 
 def test_hosts_join_change_and_leave_in_one_step():
     spec = distributed_switch.Spec(hosts={"a": ("vmnic1",), "b": ("vmnic2",)})
-    (step,) = DistributedSwitch.steps("roce", spec, state(spec, {"b": ("vmnic7",), "c": ("vmnic1",)}), around())
-    assert (step.plan.hosts, step.plan.joining, step.plan.leaving) == ({"host-1": ("vmnic1",), "host-2": ("vmnic2",)}, {"host-1"}, {"host-3"})
+    (step,) = DistributedSwitch.steps(
+        "roce", spec, state(spec, {"b": ("vmnic7",), "c": ("vmnic1",)}), around()
+    )
+    assert (step.plan.hosts, step.plan.joining, step.plan.leaving) == (
+        {"host-1": ("vmnic1",), "host-2": ("vmnic2",)},
+        {"host-1"},
+        {"host-3"},
+    )
     assert {change.field for change in step.changes} == {"hosts.a", "hosts.b", "hosts.c"}
     assert step.plan.description.startswith("for RDMA\nbfinfra:1 ")
 
@@ -64,15 +77,29 @@ def test_a_host_that_is_not_there_and_another_version_are_refused_at_their_field
 
 def test_of_two_datacenters_one_must_be_meant():
     with pytest.raises(Refusal, match="2 datacenters"):
-        DistributedSwitch.steps("roce", distributed_switch.Spec(), None, around(Networks(folders={"x": "1", "y": "2"})))
+        DistributedSwitch.steps(
+            "roce", distributed_switch.Spec(), None, around(Networks(folders={"x": "1", "y": "2"}))
+        )
 
 
 def group(**changes):
-    given = {"moid": "dvportgroup-1", "name": "high-speed", "key": "k", "switch": "dvs-1", "description": "", "vlan": 31, "ports": 8, "uplink": False}
+    given = {
+        "moid": "dvportgroup-1",
+        "name": "high-speed",
+        "key": "k",
+        "switch": "dvs-1",
+        "description": "",
+        "vlan": 31,
+        "ports": 8,
+        "uplink": False,
+    }
     return PortGroup(**{**given, **changes})
 
 
-@pytest.mark.parametrize(("now", "fields"), [({"vlan": 30}, {"vlan"}), ({"vlan": None}, {"vlan"}), ({"ports": 4}, {"ports"}), ({"ports": 64}, set())])
+@pytest.mark.parametrize(
+    ("now", "fields"),
+    [({"vlan": 30}, {"vlan"}), ({"vlan": None}, {"vlan"}), ({"ports": 4}, {"ports"}), ({"ports": 64}, set())],
+)
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
     spec = port_group.Spec(switch="roce", vlan=31)
     found = port_group.State(mark=MARK.seal(spec.applied()), switch="roce", group=group(**now), uuid="u")
@@ -82,7 +109,9 @@ def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields)
 
 def test_a_port_group_waits_for_the_switch_that_the_site_makes():
     spec, key = port_group.Spec(switch="roce"), Key("distributed_switch", "roce")
-    (step,) = PortGroupKind.steps("high-speed", spec, None, around(switch=Need(key, distributed_switch.Spec(), None)))
+    (step,) = PortGroupKind.steps(
+        "high-speed", spec, None, around(switch=Need(key, distributed_switch.Spec(), None))
+    )
     assert step.moid == Later(key, "switch")
     with pytest.raises(Refusal, match="no distributed switch"):
         PortGroupKind.steps("high-speed", spec, None, around())
@@ -100,7 +129,10 @@ def test_one_field_that_changes_is_the_one_that_is_named(sandbox, tmp_path):
     site["port_group"]["high-speed"]["vlan"] = 32
     site["distributed_switch"]["roce"]["mtu"] = 9000
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
-    named = {str(item.key): {change.field for change in item.named} for item in plan(tmp_path / "site.yaml", sandbox).pending}
+    named = {
+        str(item.key): {change.field for change in item.named}
+        for item in plan(tmp_path / "site.yaml", sandbox).pending
+    }
     assert named == {"port_group/high-speed": {"vlan"}, "distributed_switch/roce": {"mtu"}}
     outcome = apply(tmp_path / "site.yaml", sandbox)
     assert made(outcome), endings(outcome)
@@ -111,10 +143,27 @@ def test_a_port_group_with_a_machine_on_it_is_named_before_it_goes(sandbox):
     assert made(apply(EXAMPLES["port_group"], sandbox))
     with administrator(sandbox) as si:
         find = si.content.searchIndex.FindByInventoryPath
-        port = vim.dvs.PortConnection(switchUuid=find("/dc/network/roce").uuid, portgroupKey=find("/dc/network/high-speed").key)
-        card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port))
+        port = vim.dvs.PortConnection(
+            switchUuid=find("/dc/network/roce").uuid, portgroupKey=find("/dc/network/high-speed").key
+        )
+        card = vim.vm.device.VirtualVmxnet3(
+            key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port)
+        )
         change = vim.vm.device.VirtualDeviceSpec(operation="add", device=card)
-        spec = vim.vm.ConfigSpec(name="theirs", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName="[local]"), numCPUs=1, memoryMB=64, deviceChange=[change])
-        WaitForTask(find("/dc/vm").CreateVM_Task(spec, find("/dc/host/farm/Resources"), find("/dc/host/farm/esx1.small.test")))
-    held = {str(item.key): item.contents for item in plan(EXAMPLES["port_group"], sandbox, destroy=True).items}
+        spec = vim.vm.ConfigSpec(
+            name="theirs",
+            guestId="other3xLinux64Guest",
+            files=vim.vm.FileInfo(vmPathName="[local]"),
+            numCPUs=1,
+            memoryMB=64,
+            deviceChange=[change],
+        )
+        WaitForTask(
+            find("/dc/vm").CreateVM_Task(
+                spec, find("/dc/host/farm/Resources"), find("/dc/host/farm/esx1.small.test")
+            )
+        )
+    held = {
+        str(item.key): item.contents for item in plan(EXAMPLES["port_group"], sandbox, destroy=True).items
+    }
     assert held["port_group/high-speed"] == ("VM theirs is on it",)

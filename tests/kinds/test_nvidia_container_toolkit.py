@@ -1,4 +1,6 @@
-"""NVIDIA's container toolkit, decided without machines: configurations are merged and given back, what restarts docker under containers disrupts."""
+"""NVIDIA's container toolkit, decided without machines: configurations are merged and given back, what
+restarts docker under containers disrupts.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,13 @@ from bfinfra.model.ssh import HostTrust, Machine
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "nvidia_container_toolkit/workers")
-MACHINES = {name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for number, name in enumerate(("one", "two"), 1)}
-THEIRS = '{"log-driver": "journald", "runtimes": {"kata": {"path": "/opt/kata"}}, "default-runtime": "kata"}\n'
+MACHINES = {
+    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    for number, name in enumerate(("one", "two"), 1)
+}
+THEIRS = (
+    '{"log-driver": "journald", "runtimes": {"kata": {"path": "/opt/kata"}}, "default-runtime": "kata"}\n'
+)
 CONTAINERD = """# ours, do not touch
 version = 2
 root = "/data/containerd"  # on the big disk
@@ -44,20 +51,44 @@ def spec(**how: Any) -> Spec:
 
 
 def fresh(config: str | None = None, **how: Any) -> Installed:
-    return Installed(None, configs={"docker": config, "containerd": None}, services={"docker": "active", "containerd": "active"}, **how)
+    return Installed(
+        None,
+        configs={"docker": config, "containerd": None},
+        services={"docker": "active", "containerd": "active"},
+        **how,
+    )
 
 
 def standing_as(given: Spec, **how: Any) -> Installed:
     values = wanted(given, None)
-    found = {"mark": MARK.seal(given.applied()), "package": PACKAGE, "kept": True, "program": True, "runtime": "docker", "before": Before(dict.fromkeys(values), made=True),
-             "configs": {"docker": merged("docker", None, values), "containerd": None}, "services": {"docker": "active", "containerd": ""}, "noted": {"form": "deb", "files": "/a,/b"}, **how}
+    found = {
+        "mark": MARK.seal(given.applied()),
+        "package": PACKAGE,
+        "kept": True,
+        "program": True,
+        "runtime": "docker",
+        "before": Before(dict.fromkeys(values), made=True),
+        "configs": {"docker": merged("docker", None, values), "containerd": None},
+        "services": {"docker": "active", "containerd": ""},
+        "noted": {"form": "deb", "files": "/a,/b"},
+        **how,
+    }
     return Installed(**found)
 
 
 def steps(given: Spec | None, **on: Installed) -> list[Any]:
     standing_there = {host: each for host, each in on.items() if each.there}
     mark = next((each.mark for each in on.values() if each.mark), None)
-    state = State(mark=mark, hosts=tuple(standing_there), on=standing_there, machines={host: MACHINES[host] for host in standing_there}) if standing_there else None
+    state = (
+        State(
+            mark=mark,
+            hosts=tuple(standing_there),
+            on=standing_there,
+            machines={host: MACHINES[host] for host in standing_there},
+        )
+        if standing_there
+        else None
+    )
     return list(decide.steps(given, state, Around(MARK, facts=Facts(MACHINES, on, {"workers": PACKAGE}))))
 
 
@@ -76,11 +107,17 @@ def test_dockers_configuration_is_merged_and_given_back() -> None:
     values = wanted(spec(), THEIRS)
     before = Before(standing("docker", THEIRS, values))
     out = merged("docker", THEIRS, values)
-    assert json.loads(out) == {"log-driver": "journald", "default-runtime": "nvidia",
-                               "runtimes": {"kata": {"path": "/opt/kata"}, "nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}}
+    assert json.loads(out) == {
+        "log-driver": "journald",
+        "default-runtime": "nvidia",
+        "runtimes": {"kata": {"path": "/opt/kata"}, "nvidia": {"path": "/usr/bin/nvidia-container-runtime"}},
+    }
     assert merged("docker", out, values) == out
     later = json.dumps({**json.loads(out), "debug": True})
-    assert json.loads(undone("docker", later, Before.decode(before.encode()))) == {**json.loads(THEIRS), "debug": True}
+    assert json.loads(undone("docker", later, Before.decode(before.encode()))) == {
+        **json.loads(THEIRS),
+        "debug": True,
+    }
     made = merged("docker", None, values)
     assert undone("docker", made, Before(dict.fromkeys(values), made=True)) == ""
 
@@ -89,19 +126,35 @@ def test_containerds_configuration_keeps_its_comments_and_runcs_options() -> Non
     given = spec(runtime="containerd")
     values = wanted(given, CONTAINERD)
     out = merged("containerd", CONTAINERD, values)
-    for line in ("# ours, do not touch", 'root = "/data/containerd"  # on the big disk', 'sandbox_image = "registry.test/pause:3.9"'):
+    for line in (
+        "# ours, do not touch",
+        'root = "/data/containerd"  # on the big disk',
+        'sandbox_image = "registry.test/pause:3.9"',
+    ):
         assert line in out
     cri = tomllib.loads(out)["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]
     assert cri["default_runtime_name"] == "nvidia"
-    assert cri["runtimes"]["nvidia"] == {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True, "BinaryName": "/usr/bin/nvidia-container-runtime"}}
+    assert cri["runtimes"]["nvidia"] == {
+        "runtime_type": "io.containerd.runc.v2",
+        "options": {"SystemdCgroup": True, "BinaryName": "/usr/bin/nvidia-container-runtime"},
+    }
     assert merged("containerd", out, wanted(given, out)) == out
     back = undone("containerd", out, Before(standing("containerd", CONTAINERD, values)))
     assert tomllib.loads(back) == tomllib.loads(CONTAINERD)
-    assert undone("containerd", merged("containerd", None, wanted(given, None)), Before(dict.fromkeys(wanted(given, None)), made=True)) == ""
+    assert (
+        undone(
+            "containerd",
+            merged("containerd", None, wanted(given, None)),
+            Before(dict.fromkeys(wanted(given, None)), made=True),
+        )
+        == ""
+    )
 
 
 def test_containerd_two_calls_its_plugin_otherwise_and_older_forms_are_refused() -> None:
-    assert ("plugins", "io.containerd.cri.v1.runtime", "containerd", "default_runtime_name") in wanted(spec(runtime="containerd"), "version = 3\n")
+    assert ("plugins", "io.containerd.cri.v1.runtime", "containerd", "default_runtime_name") in wanted(
+        spec(runtime="containerd"), "version = 3\n"
+    )
     with pytest.raises(Refusal, match="is of version 1"):
         wanted(spec(runtime="containerd"), "version = 1\n")
 
@@ -129,31 +182,59 @@ def test_what_restarts_docker_under_containers_disrupts() -> None:
 
 
 def test_one_moved_setting_is_what_the_plan_names() -> None:
-    config = json.dumps({"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "runc"})
-    (step,) = steps(spec(), one=standing_as(spec()), two=standing_as(spec(), configs={"docker": config, "containerd": None}))
-    assert [(change.field, change.now, change.wanted) for change in step.changes] == [("on.two.runtime.default-runtime", "runc", "nvidia")]
+    config = json.dumps(
+        {"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}, "default-runtime": "runc"}
+    )
+    (step,) = steps(
+        spec(),
+        one=standing_as(spec()),
+        two=standing_as(spec(), configs={"docker": config, "containerd": None}),
+    )
+    assert [(change.field, change.now, change.wanted) for change in step.changes] == [
+        ("on.two.runtime.default-runtime", "runc", "nvidia")
+    ]
 
 
 def test_another_runtime_gives_the_first_one_its_own_back() -> None:
     before, given = spec(), spec(runtime="containerd")
-    now = {name: standing_as(before, services={"docker": "active", "containerd": "active"}) for name in ("one", "two")}
+    now = {
+        name: standing_as(before, services={"docker": "active", "containerd": "active"})
+        for name in ("one", "two")
+    }
     (step,) = steps(given, **now)
     docker, containerd = step.todo["one"]["configs"]
-    assert (docker["path"], docker["text"], docker["restart"], docker["runs"]) == ("/etc/docker/daemon.json", "", True, False)
+    assert (docker["path"], docker["text"], docker["restart"], docker["runs"]) == (
+        "/etc/docker/daemon.json",
+        "",
+        True,
+        False,
+    )
     assert (containerd["path"], containerd["runs"]) == ("/etc/containerd/config.toml", True)
 
 
 def test_a_program_that_a_repository_upgraded_is_left_unless_a_version_is_named() -> None:
-    newest, fixed = ({"packages": [], "repository": {"file": "nvidia.list", **more}} for more in ({}, {"version": "1.14.6-1"}))
-    assert steps(spec(**newest), one=standing_as(spec(**newest), kept=False), two=standing_as(spec(**newest))) == []
+    newest, fixed = (
+        {"packages": [], "repository": {"file": "nvidia.list", **more}}
+        for more in ({}, {"version": "1.14.6-1"})
+    )
+    assert (
+        steps(spec(**newest), one=standing_as(spec(**newest), kept=False), two=standing_as(spec(**newest)))
+        == []
+    )
     (step,) = steps(spec(**fixed), one=standing_as(spec(**fixed), kept=False), two=standing_as(spec(**fixed)))
     assert (step.names, step.common["package"]) == ("one", "nvidia-container-toolkit=1.14.6-1")
 
 
-@pytest.mark.parametrize(("how", "why"), [
-    ({"packages": []}, "give packages or repository"), ({"packages": ["a.deb", "b.rpm"]}, r"all \.deb or all \.rpm"), ({"packages": ["x.repo"]}, "goes under repository"),
-    ({"packages": [], "repository": {"file": "a.deb"}}, "go under packages"), ({"hosts": ["one", "one"]}, "twice"),
-])
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"packages": []}, "give packages or repository"),
+        ({"packages": ["a.deb", "b.rpm"]}, r"all \.deb or all \.rpm"),
+        ({"packages": ["x.repo"]}, "goes under repository"),
+        ({"packages": [], "repository": {"file": "a.deb"}}, "go under packages"),
+        ({"hosts": ["one", "one"]}, "twice"),
+    ],
+)
 def test_what_a_site_may_not_say(how: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         spec(**how)
@@ -163,4 +244,8 @@ def test_a_machine_without_the_runtime_and_one_of_others_are_refused() -> None:
     with pytest.raises(Refusal, match=r"there is no docker\.service on two"):
         steps(spec(), one=fresh(), two=Installed(None, services={"docker": ""}))
     with pytest.raises(Refusal, match="the toolkit on two is not of"):
-        steps(spec(), one=standing_as(spec()), two=standing_as(spec(), mark=Mark("other", "nvidia_container_toolkit/x")))
+        steps(
+            spec(),
+            one=standing_as(spec()),
+            two=standing_as(spec(), mark=Mark("other", "nvidia_container_toolkit/x")),
+        )

@@ -18,7 +18,13 @@ def site(tmp_path, api, space, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("HARBOR_PASSWORD", "s3cr3t")
     made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
-    credential = {"cluster": "k", "namespaces": [space], "server": "172.24.206.3", "username": "me", "password": {"env": "HARBOR_PASSWORD"}}
+    credential = {
+        "cluster": "k",
+        "namespaces": [space],
+        "server": "172.24.206.3",
+        "username": "me",
+        "password": {"env": "HARBOR_PASSWORD"},
+    }
     made.resources = {"registry_credential": {"cred": credential}}
     yield made
     made.apply(destroy=True)
@@ -26,7 +32,9 @@ def site(tmp_path, api, space, monkeypatch):
 
 def login(cluster, space, name="cred"):
     found = cluster.get("v1", "Secret", name, space)
-    return found["type"], json.loads(base64.b64decode(found["data"][".dockerconfigjson"]))["auths"]["172.24.206.3"]
+    return found["type"], json.loads(base64.b64decode(found["data"][".dockerconfigjson"]))["auths"][
+        "172.24.206.3"
+    ]
 
 
 def test_it_is_what_an_image_pull_reads(site, cluster, space):
@@ -61,7 +69,12 @@ def test_its_secret_may_have_another_name(site, cluster, space):
 
 
 def test_a_secret_that_a_stranger_made_after_the_plan_is_left_alone(site, cluster, space):
-    stranger = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cred", "namespace": space}, "data": {"theirs": "eA=="}}
+    stranger = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "cred", "namespace": space},
+        "data": {"theirs": "eA=="},
+    }
     outcome = site.apply(between=lambda: cluster.create(stranger))
     assert outcome.endings[KEY].ending == "failed"
     assert "did not make it" in str(outcome.endings[KEY].problem)
@@ -71,7 +84,12 @@ def test_a_secret_that_a_stranger_made_after_the_plan_is_left_alone(site, cluste
 
 def test_a_secret_that_a_stranger_made_in_the_place_of_ours_is_not_removed(site, cluster, space):
     site.applied()
-    stranger = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cred", "namespace": space}, "data": {"theirs": "eA=="}}
+    stranger = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "cred", "namespace": space},
+        "data": {"theirs": "eA=="},
+    }
 
     def replaced():
         cluster.delete("v1", "Secret", "cred", space)
@@ -86,7 +104,11 @@ def test_a_secret_that_a_stranger_made_in_the_place_of_ours_is_not_removed(site,
 def test_making_one_and_removing_it_take_a_request_each_beside_the_looks(site):
     made, again = site.applied(), site.applied()
     assert (made.writes, again.writes) == (1, 0)
-    survey, write, last_look = 1, 1, 1  # by name: the survey where nothing of ours has it, the last look at what was written
+    survey, write, last_look = (
+        1,
+        1,
+        1,
+    )  # by name: the survey where nothing of ours has it, the last look at what was written
     assert made.requests - again.requests == survey + write + last_look
     removed, nothing = site.applied(destroy=True), site.applied(destroy=True)
     assert (removed.writes, nothing.writes) == (1, 0)

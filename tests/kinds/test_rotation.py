@@ -1,4 +1,6 @@
-"""A token rotated: kube-system first, copies that others made, whoever holds it; killed anywhere the next one goes on."""
+"""A token rotated: kube-system first, copies that others made, whoever holds it; killed anywhere the next one
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,14 @@ class Rotating(Site):
     """A site whose token can be rotated; `order` tells which Secrets were written, in which order."""
 
     def rotate(self, token="", **how):
-        return app.rotate(self._load(), token, approve=self.approve, options=Options(patience=QUICK, deadline=LONG),
-                          around=app.Setting(patience=QUICK), **how)
+        return app.rotate(
+            self._load(),
+            token,
+            approve=self.approve,
+            options=Options(patience=QUICK, deadline=LONG),
+            around=app.Setting(patience=QUICK),
+            **how,
+        )
 
     def approve(self, plan):
         self.seen = plan
@@ -43,7 +51,11 @@ def api(sandbox_api):
 def site(tmp_path, api, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     made = Rotating(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
-    made.resources = {"token_secret": {"t": {"cluster": "k", "token": "tok", "form": "single", "namespaces": ["default", "kube-system"]}}}
+    made.resources = {
+        "token_secret": {
+            "t": {"cluster": "k", "token": "tok", "form": "single", "namespaces": ["default", "kube-system"]}
+        }
+    }
     made.applied()
     yield made
     made.applied(destroy=True)
@@ -55,38 +67,79 @@ def held(cluster, space, name="bitfusion-secret"):
 
 def copied(cluster, space):
     """What the webhook does: the Secret of kube-system, without any mark."""
-    cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bitfusion-secret", "namespace": space}, "data": held(cluster, "kube-system")})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "bitfusion-secret", "namespace": space},
+            "data": held(cluster, "kube-system"),
+        }
+    )
 
 
 def well(outcome):
-    bad = {str(key): f"{ended.ending}: {ended.problem}" for key, ended in outcome.endings.items() if ended.ending not in ("done", "kept")}
+    bad = {
+        str(key): f"{ended.ending}: {ended.problem}"
+        for key, ended in outcome.endings.items()
+        if ended.ending not in ("done", "kept")
+    }
     assert not bad, bad
     return outcome.endings[Key.parse("token_secret/t")].note
 
 
 def consumer(space, name="web", kind="Deployment"):
-    pod = {"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "t", "mountPath": "/etc/bitfusion"}]}], "volumes": [{"name": "t", "secret": {"secretName": "bitfusion-secret"}}]}
+    pod = {
+        "containers": [
+            {"name": "c", "image": "i", "volumeMounts": [{"name": "t", "mountPath": "/etc/bitfusion"}]}
+        ],
+        "volumes": [{"name": "t", "secret": {"secretName": "bitfusion-secret"}}],
+    }
     if kind == "Pod":
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space}, "spec": pod}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": space},
+            "spec": pod,
+        }
     labels = {"app": name}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": space}, "spec": spec}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": space},
+        "spec": spec,
+    }
 
 
 def running(cluster, space):
-    return [pod["metadata"]["uid"] for pod in cluster.list("v1", "Pod", space) if (pod.get("status") or {}).get("phase") == "Running"]
+    return [
+        pod["metadata"]["uid"]
+        for pod in cluster.list("v1", "Pod", space)
+        if (pod.get("status") or {}).get("phase") == "Running"
+    ]
 
 
-def test_the_new_token_is_put_first_where_the_webhook_takes_it_from_and_then_wherever_it_was_copied(site, cluster, space):
+def test_the_new_token_is_put_first_where_the_webhook_takes_it_from_and_then_wherever_it_was_copied(
+    site, cluster, space
+):
     copied(cluster, space)
     old = held(cluster, space)
     site.token("second")
     well(site.rotate())
     assert [step.title() for step in site.seen.items[-1].steps] == [
-        "write token tok to namespace kube-system in k", "write token tok to namespace default in k", f"replace the stale copies of the token tok in k: {space}",
+        "write token tok to namespace kube-system in k",
+        "write token tok to namespace default in k",
+        f"replace the stale copies of the token tok in k: {space}",
     ]
     assert held(cluster, "kube-system") == held(cluster, "default") == held(cluster, space) != old
-    assert "bfinfra.io/mark" not in cluster.get("v1", "Secret", "bitfusion-secret", space)["metadata"]["annotations"]
+    assert (
+        "bfinfra.io/mark"
+        not in cluster.get("v1", "Secret", "bitfusion-secret", space)["metadata"]["annotations"]
+    )
     again = site.rotate()
     assert again.writes == 0
 
@@ -108,16 +161,36 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
 
 
 def test_a_copy_in_the_other_form_is_known_too(site, cluster, space):
-    for name, key in (("bitfusion-client-secret-ca.crt", "ca.crt"), ("bitfusion-client-secret-client.yml", "client.yaml")):
-        cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": space}, "data": {key: held(cluster, "kube-system")[key]}})
+    for name, key in (
+        ("bitfusion-client-secret-ca.crt", "ca.crt"),
+        ("bitfusion-client-secret-client.yml", "client.yaml"),
+    ):
+        cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": space},
+                "data": {key: held(cluster, "kube-system")[key]},
+            }
+        )
     site.token("second")
     well(site.rotate())
-    assert held(cluster, space, "bitfusion-client-secret-client.yml")["client.yaml"] == held(cluster, "kube-system")["client.yaml"]
+    assert (
+        held(cluster, space, "bitfusion-client-secret-client.yml")["client.yaml"]
+        == held(cluster, "kube-system")["client.yaml"]
+    )
 
 
 def test_what_is_no_copy_of_ours_is_told_and_left(site, cluster, space, tmp_path):
     make_token(tmp_path / "theirs.tar", name="theirs")
-    cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bitfusion-secret", "namespace": space}, "data": {"client.yaml": "eDogMQo="}})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "bitfusion-secret", "namespace": space},
+            "data": {"client.yaml": "eDogMQo="},
+        }
+    )
     site.token("second")
     note = well(site.rotate())
     assert f"Secret {space}/bitfusion-secret of k (nobody marked it, and it holds no token of ours)" in note
@@ -137,7 +210,9 @@ def test_who_holds_the_token_is_told_and_started_anew_on_request(site, cluster, 
     note = well(site.rotate(restart=True))
     assert f"Pod {space}/alone of k" in note
     until(lambda: len(uids := running(cluster, space)) == 2 and len({*uids} & {*before}) == 1)
-    token = cluster.get("apps/v1", "Deployment", "web", space)["spec"]["template"]["metadata"]["annotations"]["bfinfra.io/token"]
+    token = cluster.get("apps/v1", "Deployment", "web", space)["spec"]["template"]["metadata"]["annotations"][
+        "bfinfra.io/token"
+    ]
     assert len(token) == 16
     assert site.rotate(restart=True).writes == 0
 
@@ -148,11 +223,18 @@ def test_nobody_is_started_anew_before_every_copy_is_new(site, cluster, space):
     until(lambda: running(cluster, space))
     site.token("second")
     well(site.rotate(restart=True))
-    assert [type(step).__name__ for step in site.seen.items[-1].steps] == ["Write", "Write", "Refresh", "Restart"]
+    assert [type(step).__name__ for step in site.seen.items[-1].steps] == [
+        "Write",
+        "Write",
+        "Refresh",
+        "Restart",
+    ]
 
 
 @pytest.mark.parametrize(("nth", "fresh"), [(2, []), (4, ["kube-system"]), (5, ["kube-system", "default"])])
-def test_a_rotation_that_ends_between_two_writes_leaves_a_whole_token_everywhere_and_goes_on(nth, fresh, site, cluster, space, api):
+def test_a_rotation_that_ends_between_two_writes_leaves_a_whole_token_everywhere_and_goes_on(
+    nth, fresh, site, cluster, space, api
+):
     copied(cluster, space)
     old = held(cluster, "kube-system")
     site.token("second")
@@ -168,7 +250,9 @@ def test_a_rotation_that_ends_between_two_writes_leaves_a_whole_token_everywhere
 
 
 def test_the_history_on_a_secret_tells_nothing_of_its_content(site, cluster):
-    note = cluster.get("v1", "Secret", "bitfusion-secret", "default")["metadata"]["annotations"]["bfinfra.io/token"]
+    note = cluster.get("v1", "Secret", "bitfusion-secret", "default")["metadata"]["annotations"][
+        "bfinfra.io/token"
+    ]
     for file in FILES:
         content = base64.b64decode(held(cluster, "default")[file])
         assert hashlib.sha256(content).hexdigest()[:32] in note
@@ -186,8 +270,16 @@ def test_which_token_is_asked_where_the_site_uses_several_and_a_wrong_name_is_to
     with pytest.raises(SiteError, match="no token_secret holds the token other"):
         site.rotate("other")
     make_token(tmp_path / "two.tar", name="two")
-    site.resources["bitfusion_token"] = {"tok": {"source": {"tar": "token.tar"}}, "two": {"source": {"tar": "two.tar"}}}
-    site.resources["token_secret"]["u"] = {"cluster": "k", "token": "two", "form": "three", "namespaces": ["default"]}
+    site.resources["bitfusion_token"] = {
+        "tok": {"source": {"tar": "token.tar"}},
+        "two": {"source": {"tar": "two.tar"}},
+    }
+    site.resources["token_secret"]["u"] = {
+        "cluster": "k",
+        "token": "two",
+        "form": "three",
+        "namespaces": ["default"],
+    }
     with pytest.raises(SiteError, match="which token"):
         site.rotate()
     site.token("second")
@@ -219,7 +311,10 @@ def test_a_cluster_that_can_not_be_asked_stops_the_rotation_before_its_first_wri
     dead = json.loads((tmp_path / "kubeconfig").read_text())
     dead["clusters"][0]["cluster"]["server"] = "https://localhost:1"
     (tmp_path / "dead").write_text(json.dumps(dead))
-    site.resources["kubernetes_cluster"] = {"k": {"kubeconfig": {"file": "kubeconfig"}}, "dead": {"kubeconfig": {"file": "dead"}}}
+    site.resources["kubernetes_cluster"] = {
+        "k": {"kubeconfig": {"file": "kubeconfig"}},
+        "dead": {"kubeconfig": {"file": "dead"}},
+    }
     before = held(cluster, "kube-system")
     site.token("second")
     with pytest.raises(BfinfraError, match="can't be read"):

@@ -19,10 +19,16 @@ def test_an_object_is_answered_once_and_so_is_one_that_is_gone():
         assert sights.answer(HOME, PLACE) == ()
 
 
-@pytest.mark.parametrize("answer", [
-    {"items": [None]}, {"kind": "Status", "metadata": 5}, {"metadata": {}}, {"metadata": {**SECRET["metadata"], "name": "another"}},
-    {"metadata": {"namespace": "default", "name": "token"}},
-])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"items": [None]},
+        {"kind": "Status", "metadata": 5},
+        {"metadata": {}},
+        {"metadata": {**SECRET["metadata"], "name": "another"}},
+        {"metadata": {"namespace": "default", "name": "token"}},
+    ],
+)
 def test_what_is_not_that_object_is_forgotten(answer):
     sights = Sights()
     sights.wrote(HOME, PLACE, answer)

@@ -1,4 +1,6 @@
-"""Strangers next to every kind: what others made, another site or anybody, is neither changed nor deleted, whatever this site does."""
+"""Strangers next to every kind: what others made, another site or anybody, is neither changed nor deleted,
+whatever this site does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,20 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, SPECS, apply, endings, made, plan, setting, unhurried, world
+from kinds.lifecycle import (
+    EVERYTHING,
+    EXAMPLES,
+    LONG,
+    QUICK,
+    SPECS,
+    apply,
+    endings,
+    made,
+    plan,
+    setting,
+    unhurried,
+    world,
+)
 from kinds.strangers import entry
 
 import bfinfra.app as app
@@ -27,9 +42,14 @@ every_made_kind = pytest.mark.parametrize("kind", unhurried(MADE))
 def renamed(kind: str, folder: Path, site: str) -> Path:
     """The kind's example under another site's name."""
     given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
-    given["site"] = f"{site}-{kind.replace('_', '-')}-{folder.name[-8:].strip('_-')}"  # what stands on this machine outlives the sandbox's reset
+    given["site"] = (
+        # what stands on this machine outlives the sandbox's reset
+        f"{site}-{kind.replace('_', '-')}-{folder.name[-8:].strip('_-')}"
+    )
     for image in given.get("client_image", {}).values():
-        image["context"] = str(folder / "context")  # on this machine, not in the sandbox: a folder of the test's own
+        image["context"] = str(
+            folder / "context"
+        )  # on this machine, not in the sandbox: a folder of the test's own
     home = folder / site
     home.mkdir()
     if not (folder / "manifests").exists():
@@ -51,17 +71,29 @@ def anything(found: Plan) -> Allow:
     return Allow(every_delete=True, every_disruption=True, delete=frozenset(item.key for item in found.items))
 
 
-def forced(path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anything, **how: Any) -> dict[str, str]:
+def forced(
+    path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anything, **how: Any
+) -> dict[str, str]:
     """All is allowed; how each ended, or why nothing was begun."""
     try:
         options = Options(patience=QUICK, deadline=LONG)
-        return endings(app.apply(app.load(path, sandbox=sandbox), approve=allow, options=options, around=setting(sandbox), **how))
+        return endings(
+            app.apply(
+                app.load(path, sandbox=sandbox),
+                approve=allow,
+                options=options,
+                around=setting(sandbox),
+                **how,
+            )
+        )
     except BfinfraError as error:
         return {"refused": str(error)}
 
 
 @every_made_kind
-def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destroy_or_prune(kind: str, sandbox: Running, tmp_path: Path) -> None:
+def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destroy_or_prune(
+    kind: str, sandbox: Running, tmp_path: Path
+) -> None:
     theirs, ours = protected(kind, renamed(kind, tmp_path, "theirs")), renamed(kind, tmp_path, "ours")
     assert made(apply(theirs, sandbox))
     before = world(sandbox)
@@ -73,7 +105,10 @@ def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destro
     ended = forced(ours, sandbox, destroy=True)
     assert all("deleted" not in text for text in ended.values()), ended
     assert world(sandbox) == before
-    for ended in (forced(theirs, sandbox, destroy=True), forced(without(theirs, kind), sandbox)):  # their own site may not either: it is protected
+    for ended in (
+        forced(theirs, sandbox, destroy=True),
+        forced(without(theirs, kind), sandbox),
+    ):  # their own site may not either: it is protected
         assert "it is protected" in ended.get("refused", ""), ended
     assert world(sandbox) == before
     ended = forced(without(ours, kind), sandbox)
@@ -91,7 +126,9 @@ def protected(kind: str, path: Path) -> Path:
 
 
 @every_made_kind
-def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(kind: str, sandbox: Running, tmp_path: Path) -> None:
+def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(
+    kind: str, sandbox: Running, tmp_path: Path
+) -> None:
     ours = renamed(kind, tmp_path, "ours")
     around(kind, ours, sandbox)
     look = entry(kind).plant(sandbox, tmp_path, entry(kind).at)
@@ -102,7 +139,9 @@ def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(kind: str, san
 
 
 @every_made_kind
-def test_what_is_called_alike_stays_and_what_is_inside_is_named_before_it_goes(kind: str, sandbox: Running, tmp_path: Path) -> None:
+def test_what_is_called_alike_stays_and_what_is_inside_is_named_before_it_goes(
+    kind: str, sandbox: Running, tmp_path: Path
+) -> None:
     ours, of = renamed(kind, tmp_path, "ours"), entry(kind)
     around(kind, ours, sandbox)
     looks = [of.plant(sandbox, tmp_path, name) for name in of.near]

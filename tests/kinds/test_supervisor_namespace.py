@@ -17,8 +17,13 @@ def test_a_site_without_tanzu_asks_for_no_more_than_a_list_of_each_kind(sandbox)
     assert not found.unreadable
     asked = [call for call in sandbox.tally()["calls"]["rest"] if "/session" not in call]
     asked = [re.sub("[0-9a-f]{8}-[0-9a-f-]{27}", "{id}", call) for call in asked]
-    assert sorted(asked) == ["GET /api/content/library", "GET /api/content/library/{id}", "GET /api/vcenter/namespace-management/virtual-machine-classes", "GET /api/vcenter/namespaces/instances",
-                             "GET /api/vcenter/storage/policies"]
+    assert sorted(asked) == [
+        "GET /api/content/library",
+        "GET /api/content/library/{id}",
+        "GET /api/vcenter/namespace-management/virtual-machine-classes",
+        "GET /api/vcenter/namespaces/instances",
+        "GET /api/vcenter/storage/policies",
+    ]
 
 
 def accessed(path: Path, access: str) -> Path:
@@ -27,11 +32,26 @@ def accessed(path: Path, access: str) -> Path:
     return made
 
 
-@pytest.mark.parametrize(("access", "at", "says"), [
-    ("{group: devz@small.test, role: edit}", "there is no group devz@small.test", "did you mean devs@small.test?"),
-    ("{user: devz@elsewhere.test, role: edit}", "there is no user devz@elsewhere.test", "none of vCenter's directories knows it"),
-    ("{user: devs@small.test, role: edit}", "devs@small.test is a group", "write: group: devs@small.test"),
-])
+@pytest.mark.parametrize(
+    ("access", "at", "says"),
+    [
+        (
+            "{group: devz@small.test, role: edit}",
+            "there is no group devz@small.test",
+            "did you mean devs@small.test?",
+        ),
+        (
+            "{user: devz@elsewhere.test, role: edit}",
+            "there is no user devz@elsewhere.test",
+            "none of vCenter's directories knows it",
+        ),
+        (
+            "{user: devs@small.test, role: edit}",
+            "devs@small.test is a group",
+            "write: group: devs@small.test",
+        ),
+    ],
+)
 def test_access_for_nobody_is_refused_before_the_first_write(sandbox, tmp_path, access, at, says):
     path = accessed(tmp_path, access)
     before, site = world(sandbox), app.load(path, sandbox=sandbox)
@@ -52,7 +72,9 @@ def test_who_has_access_is_not_asked_for_again(sandbox, tmp_path):
 
 
 def test_a_directory_that_may_not_be_asked_is_said_and_stops_nothing(sandbox, tmp_path):
-    sandbox.faults({"door": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}})
+    sandbox.faults(
+        {"door": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}}
+    )
     found = plan(accessed(tmp_path, "{group: devz@small.test, role: edit}"), sandbox)
     assert not found.problems
     [warning] = found.warnings

@@ -1,4 +1,6 @@
-"""Supervisors: what is decided, one with a namespace from an empty cluster, one that is there and taken over, and what destroy leaves."""
+"""Supervisors: what is decided, one with a namespace from an empty cluster, one that is there and taken over,
+and what destroy leaves.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,27 @@ from bfinfra.model.mark import Mark
 from bfinfra.sandbox import start, stop
 
 OWN = Mark("s", "supervisor/farm")
-AROUND = Around(OWN, facts=Ids({"farm": "domain-c1"}, {"gold": "p"}, {"tkr": "l"}, {"VM Network": "network-1", "workload": "dvportgroup-1"}))
+AROUND = Around(
+    OWN,
+    facts=Ids(
+        {"farm": "domain-c1"},
+        {"gold": "p"},
+        {"tkr": "l"},
+        {"VM Network": "network-1", "workload": "dvportgroup-1"},
+    ),
+)
 EXAMPLE = yaml.safe_load(EXAMPLES["supervisor"].read_text())["supervisor"]["farm"]
 CLUSTERS = "/api/vcenter/namespace-management/clusters"
 HOW = Spec(enable=EXAMPLE["enable"])
 
 
 def found(**changes):
-    info = {"network_provider": VDS, "service_cidr": {"address": "10.96.0.0", "prefix": 23}, "master_NTP_servers": ["a"], "size_hint": "SMALL"}
+    info = {
+        "network_provider": VDS,
+        "service_cidr": {"address": "10.96.0.0", "prefix": 23},
+        "master_NTP_servers": ["a"],
+        "size_hint": "SMALL",
+    }
     return Supervisor("domain-c1", "RUNNING", "READY", "10.6.0.100", info=info | changes)
 
 
@@ -43,20 +58,37 @@ def kinds(steps):
     return [type(step) for step in steps]
 
 
-@pytest.mark.parametrize(("spec", "state", "steps"), [
-    (HOW, None, [Enable]), (HOW, State(mark=OWN.seal(HOW.applied()), cluster="domain-c1"), [Enable]), (HOW, standing(HOW), []), (HOW, standing(), [Take]), (Spec(), standing(), [Take]),
-    (Spec(ntp=("b",)), standing(), [Update]), (Spec(ntp=("a",)), standing(Spec(ntp=("a",))), []), (Spec(size="large"), standing(Spec()), [Update]),
-    (None, standing(), []), (None, standing(Spec()), [Leave]), (None, standing(Spec(disable=True)), [Disable, Leave]),
-    (None, State(mark=OWN.seal(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
-])
+@pytest.mark.parametrize(
+    ("spec", "state", "steps"),
+    [
+        (HOW, None, [Enable]),
+        (HOW, State(mark=OWN.seal(HOW.applied()), cluster="domain-c1"), [Enable]),
+        (HOW, standing(HOW), []),
+        (HOW, standing(), [Take]),
+        (Spec(), standing(), [Take]),
+        (Spec(ntp=("b",)), standing(), [Update]),
+        (Spec(ntp=("a",)), standing(Spec(ntp=("a",))), []),
+        (Spec(size="large"), standing(Spec()), [Update]),
+        (None, standing(), []),
+        (None, standing(Spec()), [Leave]),
+        (None, standing(Spec(disable=True)), [Disable, Leave]),
+        (None, State(mark=OWN.seal(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
+    ],
+)
 def test_what_is_decided(spec, state, steps):
     assert kinds(decide("farm", spec, state, AROUND)) == steps
 
 
-@pytest.mark.parametrize(("spec", "state", "why"), [
-    (Spec(), None, "no supervisor runs on farm"), (HOW, standing(network_provider=NSX), "has NSXT_CONTAINER_PLUGIN, not VSPHERE_NETWORK"), (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), r"has 10\.0\.0\.0/8, not 10\.96"),
-    (Spec(), standing(mark=Mark("theirs", "supervisor/farm")), "by another site"), (Spec(content_library="tkx"), standing(), "no content library tkx"),
-])
+@pytest.mark.parametrize(
+    ("spec", "state", "why"),
+    [
+        (Spec(), None, "no supervisor runs on farm"),
+        (HOW, standing(network_provider=NSX), "has NSXT_CONTAINER_PLUGIN, not VSPHERE_NETWORK"),
+        (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), r"has 10\.0\.0\.0/8, not 10\.96"),
+        (Spec(), standing(mark=Mark("theirs", "supervisor/farm")), "by another site"),
+        (Spec(content_library="tkx"), standing(), "no content library tkx"),
+    ],
+)
 def test_what_can_not_be_is_refused(spec, state, why):
     with pytest.raises(Refusal, match=why):
         decide("farm", spec, state, AROUND)
@@ -68,7 +100,9 @@ def test_what_leads_to_a_load_balancer_is_its_authority_and_its_password():
 
 @pytest.mark.parametrize("field", HOW.entrances())
 def test_one_that_is_enabled_waits_for_what_leads_to_its_load_balancer_and_one_that_runs_does_not(field):
-    around = replace(AROUND, facts=replace(AROUND.facts, away={"farm": (field, Absent("ca.pem is not there yet"))}))
+    around = replace(
+        AROUND, facts=replace(AROUND.facts, away={"farm": (field, Absent("ca.pem is not there yet"))})
+    )
     with pytest.raises(Awaited, match=r"ca\.pem is not there yet") as awaited:
         decide("farm", HOW, None, around)
     assert (awaited.value.field, kinds(awaited.value.steps)) == (field, [Enable])
@@ -77,46 +111,103 @@ def test_one_that_is_enabled_waits_for_what_leads_to_its_load_balancer_and_one_t
     assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), standing(HOW), around)) == [Update]
 
 
-RANGE = {"starting_address": "10.2.0.210", "address_count": 5, "subnet_mask": "255.255.255.0", "gateway": "10.2.0.1"}
+RANGE = {
+    "starting_address": "10.2.0.210",
+    "address_count": 5,
+    "subnet_mask": "255.255.255.0",
+    "gateway": "10.2.0.1",
+}
 MEETING = {"network": "network-1", "mode": "STATICRANGE", "address_range": RANGE}
-PRIMARY = {"portgroup": "dvportgroup-1", "address_ranges": [{"address": "10.6.0.10", "count": 40}], "gateway": "10.6.0.1", "subnet_mask": "255.255.255.0"}
-BALANCER = {"id": "primary", "provider": "HA_PROXY", "address_ranges": [{"address": "10.6.0.100", "count": 20}],
-            "ha_proxy_info": {"servers": [{"host": "10.2.0.220", "port": 5556}], "username": "admin", "certificate_authority_chain": ""}}
+PRIMARY = {
+    "portgroup": "dvportgroup-1",
+    "address_ranges": [{"address": "10.6.0.10", "count": 40}],
+    "gateway": "10.6.0.1",
+    "subnet_mask": "255.255.255.0",
+}
+BALANCER = {
+    "id": "primary",
+    "provider": "HA_PROXY",
+    "address_ranges": [{"address": "10.6.0.100", "count": 20}],
+    "ha_proxy_info": {
+        "servers": [{"host": "10.2.0.220", "port": 5556}],
+        "username": "admin",
+        "certificate_authority_chain": "",
+    },
+}
 
 
 def told(meeting=None, primary=None, balancer=None, **policies):
     """All that vCenter may tell of one that was enabled as the example says."""
-    network = {"network": "primary", "network_provider": VDS, "vsphere_network": {**PRIMARY, **(primary or {})}}
-    said = {"master_storage_policy": "p", "ephemeral_storage_policy": "p", "image_storage": {"storage_policy": "p"}, **policies}
-    return standing(HOW, master_management_network={**MEETING, **(meeting or {})}, workload_networks={"supervisor_primary_workload_network": network},
-                    load_balancers=[{**BALANCER, **(balancer or {})}], **said)
+    network = {
+        "network": "primary",
+        "network_provider": VDS,
+        "vsphere_network": {**PRIMARY, **(primary or {})},
+    }
+    said = {
+        "master_storage_policy": "p",
+        "ephemeral_storage_policy": "p",
+        "image_storage": {"storage_policy": "p"},
+        **policies,
+    }
+    return standing(
+        HOW,
+        master_management_network={**MEETING, **(meeting or {})},
+        workload_networks={"supervisor_primary_workload_network": network},
+        load_balancers=[{**BALANCER, **(balancer or {})}],
+        **said,
+    )
 
 
 def test_one_that_is_as_it_is_written_is_left():
     assert decide("farm", HOW, told(), AROUND) == ()
 
 
-@pytest.mark.parametrize(("how", "field"), [
-    ({"meeting": {"network": "dvportgroup-1"}}, "management.network"), ({"meeting": {"mode": "DHCP", "address_range": None}}, "management.addresses"),
-    ({"meeting": {"address_range": {**RANGE, "address_count": 6}}}, "management.addresses"), ({"meeting": {"address_range": {**RANGE, "gateway": "10.2.0.254"}}}, "management.gateway"),
-    ({"primary": {"portgroup": "network-1"}}, "vds.port_group"), ({"primary": {"gateway": "10.6.0.2"}}, "vds.gateway"),
-    ({"primary": {"address_ranges": [{"address": "10.6.0.10", "count": 50}]}}, "vds.addresses"), ({"balancer": {"address_ranges": [{"address": "10.6.0.99", "count": 20}]}}, "vds.services"),
-    ({"balancer": {"ha_proxy_info": {"servers": [], "username": "admin"}}}, "vds.haproxy.servers"),
-    ({"balancer": {"ha_proxy_info": {"servers": BALANCER["ha_proxy_info"]["servers"], "username": "root"}}}, "vds.haproxy.username"),
-])
+@pytest.mark.parametrize(
+    ("how", "field"),
+    [
+        ({"meeting": {"network": "dvportgroup-1"}}, "management.network"),
+        ({"meeting": {"mode": "DHCP", "address_range": None}}, "management.addresses"),
+        ({"meeting": {"address_range": {**RANGE, "address_count": 6}}}, "management.addresses"),
+        ({"meeting": {"address_range": {**RANGE, "gateway": "10.2.0.254"}}}, "management.gateway"),
+        ({"primary": {"portgroup": "network-1"}}, "vds.port_group"),
+        ({"primary": {"gateway": "10.6.0.2"}}, "vds.gateway"),
+        ({"primary": {"address_ranges": [{"address": "10.6.0.10", "count": 50}]}}, "vds.addresses"),
+        ({"balancer": {"address_ranges": [{"address": "10.6.0.99", "count": 20}]}}, "vds.services"),
+        ({"balancer": {"ha_proxy_info": {"servers": [], "username": "admin"}}}, "vds.haproxy.servers"),
+        (
+            {
+                "balancer": {
+                    "ha_proxy_info": {"servers": BALANCER["ha_proxy_info"]["servers"], "username": "root"}
+                }
+            },
+            "vds.haproxy.username",
+        ),
+    ],
+)
 def test_what_only_enabling_decides_is_refused_by_its_field(how, field):
     with pytest.raises(Refusal, match=r"its supervisor has .*, not ") as refused:
         decide("farm", HOW, told(**how), AROUND)
     assert refused.value.field == f"enable.{field}"
 
 
-AVI = {"username": "admin", "password": {"env": "HAPROXY_PASSWORD"}, "authority": "ca.pem", "server": "10.2.0.220:443"}
+AVI = {
+    "username": "admin",
+    "password": {"env": "HAPROXY_PASSWORD"},
+    "authority": "ca.pem",
+    "server": "10.2.0.220:443",
+}
 
 
-@pytest.mark.parametrize("services", [{}, {"services": {"first": "10.6.0.100", "count": 20}}], ids=["its own addresses", "addresses that are ignored"])
+@pytest.mark.parametrize(
+    "services",
+    [{}, {"services": {"first": "10.6.0.100", "count": 20}}],
+    ids=["its own addresses", "addresses that are ignored"],
+)
 def test_a_supervisor_with_avi_names_no_addresses(services):
     """Recorded of a real one: address_ranges is empty there."""
-    plain = {name: value for name, value in EXAMPLE["enable"]["vds"].items() if name not in ("haproxy", "services")}
+    plain = {
+        name: value for name, value in EXAMPLE["enable"]["vds"].items() if name not in ("haproxy", "services")
+    }
     how = Spec.model_validate({"enable": {**EXAMPLE["enable"], "vds": {**plain, **services, "avi": AVI}}})
     avi = {"server": {"host": "10.2.0.220", "port": 443}, "username": "admin"}
     there = told(balancer={"provider": "AVI", "address_ranges": [], "ha_proxy_info": None, "avi_info": avi})
@@ -125,50 +216,107 @@ def test_a_supervisor_with_avi_names_no_addresses(services):
 
 def test_haproxy_needs_addresses():
     with pytest.raises(ValidationError, match="the addresses that HAProxy gives out are missing"):
-        Spec.model_validate({"enable": {**EXAMPLE["enable"], "vds": {**EXAMPLE["enable"]["vds"], "services": None}}})
+        Spec.model_validate(
+            {"enable": {**EXAMPLE["enable"], "vds": {**EXAMPLE["enable"]["vds"], "services": None}}}
+        )
 
 
 def test_storage_policies_change_where_they_differ():
     (step,) = decide("farm", HOW, told(image_storage={"storage_policy": "other"}), AROUND)
-    assert (type(step), [(change.field, change.now, change.wanted) for change in step.changes]) == (Update, [("enable.storage.images", "other", "gold")])
-    assert body(HOW.enable, [change.field for change in step.changes], AROUND.facts) == {"image_storage": {"storage_policy": "p"}}
+    assert (type(step), [(change.field, change.now, change.wanted) for change in step.changes]) == (
+        Update,
+        [("enable.storage.images", "other", "gold")],
+    )
+    assert body(HOW.enable, [change.field for change in step.changes], AROUND.facts) == {
+        "image_storage": {"storage_policy": "p"}
+    }
 
 
-NSX_HOW = Spec(enable={**EXAMPLE["enable"], "vds": None, "nsx": {"switch": "pods", "edge_cluster": "e", "pods": ["10.244.0.0/20", "10.245.0.0/20"], "ingress": ["10.6.1.0/24"], "egress": ["10.6.2.0/24"]}})
-NETS = {"pod_cidrs": [{"address": "10.244.0.0", "prefix": 20}], "ingress_cidrs": [{"address": "10.6.1.0", "prefix": 24}], "egress_cidrs": [{"address": "10.6.2.0", "prefix": 24}],
-        "cluster_distributed_switch": "uuid", "nsx_edge_cluster": "e", "nsx_tier0_gateway": "t0"}
+NSX_HOW = Spec(
+    enable={
+        **EXAMPLE["enable"],
+        "vds": None,
+        "nsx": {
+            "switch": "pods",
+            "edge_cluster": "e",
+            "pods": ["10.244.0.0/20", "10.245.0.0/20"],
+            "ingress": ["10.6.1.0/24"],
+            "egress": ["10.6.2.0/24"],
+        },
+    }
+)
+NETS = {
+    "pod_cidrs": [{"address": "10.244.0.0", "prefix": 20}],
+    "ingress_cidrs": [{"address": "10.6.1.0", "prefix": 24}],
+    "egress_cidrs": [{"address": "10.6.2.0", "prefix": 24}],
+    "cluster_distributed_switch": "uuid",
+    "nsx_edge_cluster": "e",
+    "nsx_tier0_gateway": "t0",
+}
 
 
 def by_nsx(**changes):
-    facts = Ids({"farm": "domain-c1"}, {"gold": "p"}, networks={"VM Network": "network-1"}, switches={"pods": "uuid", "others": "uuid-2"})
-    return decide("farm", NSX_HOW, standing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}), Around(OWN, facts=facts))
+    facts = Ids(
+        {"farm": "domain-c1"},
+        {"gold": "p"},
+        networks={"VM Network": "network-1"},
+        switches={"pods": "uuid", "others": "uuid-2"},
+    )
+    return decide(
+        "farm",
+        NSX_HOW,
+        standing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}),
+        Around(OWN, facts=facts),
+    )
 
 
 def test_networks_of_nsx_are_added_and_none_is_taken_away():
     (step,) = by_nsx()
     assert [(change.field, change.now) for change in step.changes] == [("enable.nsx.pods", ["10.244.0.0/20"])]
     pods = [{"address": f"10.{n}.0.0", "prefix": 20} for n in (244, 245)]
-    assert body(NSX_HOW.enable, ["enable.nsx.pods"], Ids()) == {"network_provider": NSX, "ncp_cluster_network_spec": {"pod_cidrs": pods}}
+    assert body(NSX_HOW.enable, ["enable.nsx.pods"], Ids()) == {
+        "network_provider": NSX,
+        "ncp_cluster_network_spec": {"pod_cidrs": pods},
+    }
     with pytest.raises(Refusal, match=r"has 10\.9\.0\.0/24"):
         by_nsx(egress_cidrs=[*NETS["egress_cidrs"], {"address": "10.9.0.0", "prefix": 24}])
 
 
-@pytest.mark.parametrize(("changes", "field"), [({"cluster_distributed_switch": "uuid-2"}, "nsx.switch"), ({"nsx_edge_cluster": "f"}, "nsx.edge_cluster")])
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"cluster_distributed_switch": "uuid-2"}, "nsx.switch"),
+        ({"nsx_edge_cluster": "f"}, "nsx.edge_cluster"),
+    ],
+)
 def test_what_nsx_was_enabled_with_stays(changes, field):
     with pytest.raises(Refusal) as refused:
         by_nsx(**changes)
     assert refused.value.field == f"enable.{field}"
 
 
-@pytest.mark.parametrize("wrong", [{"nsx": None, "vds": None}, {"management": {"network": "n", "gateway": "10.0.0.1/24"}}, {"services": "10.96.0.1/23"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nsx": None, "vds": None},
+        {"management": {"network": "n", "gateway": "10.0.0.1/24"}},
+        {"services": "10.96.0.1/23"},
+    ],
+)
 def test_what_does_not_fit_together_is_refused(wrong):
     with pytest.raises(ValidationError):
         Spec(enable={**EXAMPLE["enable"], **wrong})
 
 
-@pytest.mark.parametrize(("status", "kubernetes", "ready"), [
-    ("RUNNING", "READY", Ready.READY), ("RUNNING", "WARNING", Ready.WAITING), ("CONFIGURING", "WARNING", Ready.WAITING), ("ERROR", "ERROR", Ready.FAILED),
-])
+@pytest.mark.parametrize(
+    ("status", "kubernetes", "ready"),
+    [
+        ("RUNNING", "READY", Ready.READY),
+        ("RUNNING", "WARNING", Ready.WAITING),
+        ("CONFIGURING", "WARNING", Ready.WAITING),
+        ("ERROR", "ERROR", Ready.FAILED),
+    ],
+)
 def test_it_is_ready_when_vcenter_and_kubernetes_say_so(status, kubernetes, ready):
     from bfinfra.kinds.supervisor.kind import SupervisorKind  # noqa: PLC0415 - a method of it alone, without a server
 
@@ -194,21 +342,32 @@ def test_from_an_empty_cluster_to_a_namespace_and_back(sandbox, tmp_path: Path):
     assert plan(path, sandbox).pending == ()
     rest = Rest(sandbox)
     farm = next(each for each in rest.get(CLUSTERS) if each["cluster_name"] == "farm")
-    assert rest.call("POST", "/api/vcenter/namespaces/instances", {"cluster": farm["cluster"], "namespace": "theirs"}).status == 204
+    assert (
+        rest.call(
+            "POST", "/api/vcenter/namespaces/instances", {"cluster": farm["cluster"], "namespace": "theirs"}
+        ).status
+        == 204
+    )
     until(lambda: rest.get("/api/vcenter/namespaces/instances/theirs")["config_status"] == "RUNNING")
     leaving = {str(item.key): item.contents for item in plan(path, sandbox, destroy=True).items}
     assert leaving["supervisor/farm"] == ("namespace theirs",)
     with pytest.raises(BfinfraError, match="holds what is not this site's"):
         apply(path, sandbox, destroy=True)
     assert rest.call("DELETE", "/api/vcenter/namespaces/instances/theirs").status == 204
-    until(lambda: "theirs" not in [each["namespace"] for each in rest.get("/api/vcenter/namespaces/instances")])
+    until(
+        lambda: "theirs" not in [each["namespace"] for each in rest.get("/api/vcenter/namespaces/instances")]
+    )
     gone = apply(path, sandbox, destroy=True)
     assert made(gone), endings(gone)
     assert [each["cluster_name"] for each in rest.get(CLUSTERS)] == ["compute"]
 
 
 def test_one_that_is_there_is_taken_over_and_left_as_it_is(sandbox, tmp_path: Path):
-    site = {name: text for name, text in yaml.safe_load(EXAMPLES["supervisor"].read_text()).items() if name in ("site", "vcenter")}
+    site = {
+        name: text
+        for name, text in yaml.safe_load(EXAMPLES["supervisor"].read_text()).items()
+        if name in ("site", "vcenter")
+    }
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump({**site, "supervisor": {"compute": {"ntp": ["ntp.small.test"]}}}))
     outcome = apply(path, sandbox)
@@ -217,7 +376,9 @@ def test_one_that_is_there_is_taken_over_and_left_as_it_is(sandbox, tmp_path: Pa
     compute = next(each["cluster"] for each in rest.get(CLUSTERS))
     assert rest.get(f"{CLUSTERS}/{compute}")["master_NTP_servers"] == ["ntp.small.test"]
     assert rest.call("PATCH", f"{CLUSTERS}/{compute}", {"master_NTP_servers": []}).status == 204
-    assert {str(item.key): {change.field for change in item.named} for item in plan(path, sandbox).pending} == {"supervisor/compute": {"ntp"}}
+    assert {
+        str(item.key): {change.field for change in item.named} for item in plan(path, sandbox).pending
+    } == {"supervisor/compute": {"ntp"}}
     gone = apply(path, sandbox, destroy=True)
     assert made(gone), endings(gone)
     assert rest.get(f"{CLUSTERS}/{compute}")["config_status"] == "RUNNING"
@@ -234,7 +395,10 @@ def test_what_vcenter_says_when_it_fails_is_told(sandbox):
 
 def test_what_somebody_made_is_there_when_the_sandbox_starts_again(tmp_path: Path):
     site = yaml.safe_load(written(tmp_path).read_text())
-    site |= {"storage_policy": {"bf-k8s": {"tags": {"tier": ["fast"]}}}, "registry": {"harbor": {"cluster": "compute", "policy": "gold"}}}
+    site |= {
+        "storage_policy": {"bf-k8s": {"tags": {"tier": ["fast"]}}},
+        "registry": {"harbor": {"cluster": "compute", "policy": "gold"}},
+    }
     path, state = tmp_path / "all.yaml", tmp_path / "sandbox"
     path.write_text(yaml.safe_dump(site))
     try:

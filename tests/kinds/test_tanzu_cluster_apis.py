@@ -1,4 +1,6 @@
-"""One cluster in each API that a supervisor serves: made, agreed with, mended, upgraded over several minor versions, deleted."""
+"""One cluster in each API that a supervisor serves: made, agreed with, mended, upgraded over several minor
+versions, deleted.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,22 @@ from rights.given import supervisor
 from bfinfra.engine import guard
 from bfinfra.model.errors import Unsafe
 
-APIS = ["run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha2", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"]
+APIS = [
+    "run.tanzu.vmware.com/v1alpha1",
+    "run.tanzu.vmware.com/v1alpha2",
+    "run.tanzu.vmware.com/v1alpha3",
+    "cluster.x-k8s.io/v1beta1",
+]
 EXAMPLE = yaml.safe_load((SPECS / "kinds/tanzu_cluster.yaml").read_text())
 POOL = {"vm_class": "best-effort-small", "storage_class": "gold"}
 
 
 def site(folder: Path, **changes: Any) -> Path:
     """The example, its cluster changed."""
-    given = {**EXAMPLE, "tanzu_cluster": {"cluster-01": {**EXAMPLE["tanzu_cluster"]["cluster-01"], **changes}}}
+    given = {
+        **EXAMPLE,
+        "tanzu_cluster": {"cluster-01": {**EXAMPLE["tanzu_cluster"]["cluster-01"], **changes}},
+    }
     path = folder / "site.yaml"
     path.write_text(yaml.safe_dump(given))
     return path
@@ -31,22 +41,37 @@ def site(folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize("api", APIS[2:])
 def test_made_in_two_pools_agreed_with_scaled_and_gone(api, sandbox, tmp_path):
     before = world(sandbox)
-    pools = {"a": {"count": 1, **POOL}, "b": {"count": 1, **POOL, "volumes": {"containerd": {"mount_path": "/var/lib/containerd", "capacity": "20GiB"}}}}
-    path = site(tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"])
+    pools = {
+        "a": {"count": 1, **POOL},
+        "b": {
+            "count": 1,
+            **POOL,
+            "volumes": {"containerd": {"mount_path": "/var/lib/containerd", "capacity": "20GiB"}},
+        },
+    }
+    path = site(
+        tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"]
+    )
     first = apply(path, sandbox)
     assert made(first), endings(first)
     assert plan(path, sandbox).pending == ()
     pools["b"]["count"] = 2
-    path = site(tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"])
+    path = site(
+        tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"]
+    )
     (item,) = plan(path, sandbox).pending
     assert [change.field for change in item.changes] == ["workers.b.count"]
     assert made(apply(path, sandbox))
     assert plan(path, sandbox).pending == ()
     del pools["b"]
-    path = site(tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"])
+    path = site(
+        tmp_path, api=api, workers=pools, network={"pods": ["192.168.0.0/16"]}, storage_classes=["gold"]
+    )
     found = plan(path, sandbox)
     (item,) = found.pending
-    assert [step.title() for step in item.steps] == ["remove the node pool b of cluster cluster-01 in team-a, with what is on its nodes alone"]
+    assert [step.title() for step in item.steps] == [
+        "remove the node pool b of cluster cluster-01 in team-a, with what is on its nodes alone"
+    ]
     with pytest.raises(Unsafe, match="destroy a part of tanzu_cluster/cluster-01"):
         guard.check(found, guard.Allow())
     assert made(apply(path, sandbox))
@@ -76,14 +101,18 @@ def test_a_cluster_stays_the_kind_of_object_that_it_was_made_as(sandbox, tmp_pat
 
 
 @pytest.mark.parametrize("api", APIS[:2])
-def test_workers_that_kubectl_scales_in_the_first_version_are_drift_and_are_scaled_back(api, sandbox, tmp_path):
+def test_workers_that_kubectl_scales_in_the_first_version_are_drift_and_are_scaled_back(
+    api, sandbox, tmp_path
+):
     path = site(tmp_path, api=api)
     assert made(apply(path, sandbox))
     kube = supervisor(sandbox)
     assert "nodePools" not in kube.call("GET", f"{TANZU}/cluster-01")["spec"]["topology"]
     kube.call("PATCH", f"{TANZU}/cluster-01", {"spec": {"topology": {"workers": {"count": 2}}}})
     (item,) = plan(path, sandbox).pending
-    assert [(change.field, change.now, change.wanted) for change in item.changes] == [("workers.workers.count", 2, 1)]
+    assert [(change.field, change.now, change.wanted) for change in item.changes] == [
+        ("workers.workers.count", 2, 1)
+    ]
     assert made(apply(path, sandbox))
     assert plan(path, sandbox).pending == ()
     assert kube.call("GET", f"{TANZU}/cluster-01")["spec"]["topology"]["workers"]["count"] == 1

@@ -1,4 +1,6 @@
-"""A Tanzu cluster written to an API server with a definition of its own: what a real server makes of creating, applying and deleting."""
+"""A Tanzu cluster written to an API server with a definition of its own: what a real server makes of
+creating, applying and deleting.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,31 @@ from bfinfra.model.refs import Key
 NODES = {"vm_class": "small", "storage_class": "gold"}
 GROUP = "run.tanzu.vmware.com"
 DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"tanzukubernetesclusters.{GROUP}"},
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"tanzukubernetesclusters.{GROUP}"},
     "spec": {
-        "group": GROUP, "scope": "Namespaced", "names": {"kind": KIND, "listKind": f"{KIND}List", "plural": "tanzukubernetesclusters", "singular": "tanzukubernetescluster"},
-        "versions": [{"name": "v1alpha1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {
-            "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}],
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {
+            "kind": KIND,
+            "listKind": f"{KIND}List",
+            "plural": "tanzukubernetesclusters",
+            "singular": "tanzukubernetescluster",
+        },
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
     },
-}  # fmt: skip
+}
 
 
 class Place:
@@ -44,7 +64,9 @@ class Place:
 
     def steps(self, spec):
         seen = self.see(spec)
-        around = Around(Mark("poc", "tanzu_cluster/c"), {"namespace": Need(self.key, None, self.state)}, facts=seen.facts)
+        around = Around(
+            Mark("poc", "tanzu_cluster/c"), {"namespace": Need(self.key, None, self.state)}, facts=seen.facts
+        )
         return self.kind.steps("c", spec, seen.states.get("c"), around)
 
     def settle(self, spec):
@@ -55,21 +77,40 @@ class Place:
 
 @pytest.fixture
 def place(cluster, clusters, api, space):
-    if cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"]) is None:
+    if (
+        cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"])
+        is None
+    ):
         cluster.create(DEFINITION)
     until(lambda: served(cluster))
-    cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": space, "namespace": space},
-                    "spec": {"hard": {"gold.storageclass.storage.k8s.io/requests.storage": "1Ti"}}})
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": space, "namespace": space},
+            "spec": {"hard": {"gold.storageclass.storage.k8s.io/requests.storage": "1Ti"}},
+        }
+    )
     return Place(clusters, Endpoint(kubeconfig=api.secret(), namespace=space), space)
 
 
 def served(cluster):
-    conditions = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"]).get("status", {}).get("conditions") or []
+    conditions = (
+        cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION["metadata"]["name"])
+        .get("status", {})
+        .get("conditions")
+        or []
+    )
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
 def written(space, count=3, **changes):
-    fields = {"namespace": space, "version": "v1.20.2", "control_plane": {"count": 1, **NODES}, "workers": {"w": {"count": count, **NODES}}}
+    fields = {
+        "namespace": space,
+        "version": "v1.20.2",
+        "control_plane": {"count": 1, **NODES},
+        "workers": {"w": {"count": count, **NODES}},
+    }
     return Spec.model_validate({**fields, **changes})
 
 

@@ -1,4 +1,6 @@
-"""Volumes and authorities of clusters on supervisors whose definition knows neither: refused before anything is written."""
+"""Volumes and authorities of clusters on supervisors whose definition knows neither: refused before anything
+is written.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,36 @@ API = "run.tanzu.vmware.com/v1alpha1"
 
 
 def spec(control_plane=NODES, workers=NODES, **more):
-    return Spec.model_validate({"namespace": "team-a", "version": "v1.20", "control_plane": {"count": 1, **control_plane}, "workers": {"w": {"count": 1, **workers}}, **more})
+    return Spec.model_validate(
+        {
+            "namespace": "team-a",
+            "version": "v1.20",
+            "control_plane": {"count": 1, **control_plane},
+            "workers": {"w": {"count": 1, **workers}},
+            **more,
+        }
+    )
 
 
 def supervisor(*, first):
     definition = definitions(namespaced_classes=False, first=first)[0]
-    return SimpleNamespace(get=lambda api, kind, name: definition if name == definition["metadata"]["name"] else None)
+    return SimpleNamespace(
+        get=lambda api, kind, name: definition if name == definition["metadata"]["name"] else None
+    )
 
 
 def asked(wanted, *, first, api=API):
     return declared.undeclared(supervisor(first=first), api, declared.unproved(wanted, None))
 
 
-@pytest.mark.parametrize(("wanted", "field"), [
-    (spec(control_plane=DISKS), "control_plane.volumes"), (spec(workers=DISKS), "workers.w.volumes"), (spec(trust={"harbor": {"registry": "h"}}), "trust"),
-])
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        (spec(control_plane=DISKS), "control_plane.volumes"),
+        (spec(workers=DISKS), "workers.w.volumes"),
+        (spec(trust={"harbor": {"registry": "h"}}), "trust"),
+    ],
+)
 def test_what_the_definition_of_2021_lacks_is_refused_at_its_field(wanted, field):
     unknown = asked(wanted, first=True)
     assert unknown == {field}

@@ -1,4 +1,6 @@
-"""Whether clusters fit: guaranteed classes and volumes against the namespace's limits and its vSphere cluster."""
+"""Whether clusters fit: guaranteed classes and volumes against the namespace's limits and its vSphere
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +16,58 @@ from bfinfra.kinds.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Refusal
 
 GIB = 2**30
-CLASSES = {"best-effort": VmClass(4, 64 * GIB), "guaranteed": VmClass(2, 8 * GIB, 100, 100), "half": VmClass(4, 8 * GIB, 50, 50)}
+CLASSES = {
+    "best-effort": VmClass(4, 64 * GIB),
+    "guaranteed": VmClass(2, 8 * GIB, 100, 100),
+    "half": VmClass(4, 8 * GIB, 50, 50),
+}
 
 
-def spec(workers: int = 1, vm_class: str = "guaranteed", namespace: str = "a", volume: str = "", storage: str = "gold") -> Spec:
+def spec(
+    workers: int = 1,
+    vm_class: str = "guaranteed",
+    namespace: str = "a",
+    volume: str = "",
+    storage: str = "gold",
+) -> Spec:
     nodes: dict[str, Any] = {"vm_class": vm_class, "storage_class": storage}
-    pool = {**nodes, "count": workers, **({"volumes": {"data": {"mount_path": "/data", "capacity": volume}}} if volume else {})}
-    return Spec.model_validate({"namespace": namespace, "version": "v1.20", "control_plane": {"count": 1, **nodes}, "workers": {"pool": pool}})
+    pool = {
+        **nodes,
+        "count": workers,
+        **({"volumes": {"data": {"mount_path": "/data", "capacity": volume}}} if volume else {}),
+    }
+    return Spec.model_validate(
+        {
+            "namespace": namespace,
+            "version": "v1.20",
+            "control_plane": {"count": 1, **nodes},
+            "workers": {"pool": pool},
+        }
+    )
 
 
 def ground(capacity: Capacity | None = None, **limits: Any) -> Ground:
     spaces = {"a": Space("compute", **limits), "b": Space("compute"), "far": Space("other")}
-    return Ground(spaces, classes=CLASSES, capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)})
+    return Ground(
+        spaces, classes=CLASSES, capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)}
+    )
 
 
-@pytest.mark.parametrize(("limits", "workers"), [({"memory": 16 * GIB}, 1), ({"cpu": 8000}, 1), ({}, 100), ({"memory": 24 * GIB, "cpu": 12000}, 2)])
+@pytest.mark.parametrize(
+    ("limits", "workers"),
+    [({"memory": 16 * GIB}, 1), ({"cpu": 8000}, 1), ({}, 100), ({"memory": 24 * GIB, "cpu": 12000}, 2)],
+)
 def test_up_to_the_limit_it_fits(limits, workers):
     fit.check(spec(workers), {}, ground(**limits))
 
 
-@pytest.mark.parametrize(("limits", "says"), [
-    ({"memory": 24 * GIB - 1}, "guaranteed 24GiB of memory; the namespace a may use"),
-    ({"cpu": 11_999}, "guaranteed 12GHz of CPU; the namespace a may use 11999MHz"),
-])
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"memory": 24 * GIB - 1}, "guaranteed 24GiB of memory; the namespace a may use"),
+        ({"cpu": 11_999}, "guaranteed 12GHz of CPU; the namespace a may use 11999MHz"),
+    ],
+)
 def test_more_than_the_namespace_may_use_is_refused_at_the_class(limits, says):
     with pytest.raises(Refusal, match=says) as refused:
         fit.check(spec(2), {}, ground(**limits))
@@ -71,10 +102,13 @@ def test_more_than_the_hosts_have_is_refused_over_all_namespaces_of_the_vsphere_
         fit.check(spec(), {}, ground(Capacity(7000, 1000 * GIB, 2000)))
 
 
-@pytest.mark.parametrize(("limits", "says"), [
-    ({"storage": {"gold": 100 * GIB}}, "take 150GiB of gold; the namespace a may use 100GiB"),
-    ({"total_storage": 149 * GIB}, "take 150GiB; the namespace a may use 149GiB"),
-])
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"storage": {"gold": 100 * GIB}}, "take 150GiB of gold; the namespace a may use 100GiB"),
+        ({"total_storage": 149 * GIB}, "take 150GiB; the namespace a may use 149GiB"),
+    ],
+)
 def test_volumes_beyond_the_namespace_s_storage_are_refused(limits, says):
     with pytest.raises(Refusal, match=says) as refused:
         fit.check(spec(3, volume="50GiB"), {}, ground(**limits))
@@ -94,9 +128,14 @@ def test_where_nothing_is_known_nothing_is_refused():
     fit.check(spec(150), {}, Ground())
 
 
-@pytest.mark.parametrize(("supervisor", "found"), [
-    (Supervisor("domain-c1", "10.0.0.1", True), True), (Supervisor("domain-c1", "", True), False), (Supervisor("domain-c1", "10.0.0.1", False), False),
-])
+@pytest.mark.parametrize(
+    ("supervisor", "found"),
+    [
+        (Supervisor("domain-c1", "10.0.0.1", True), True),
+        (Supervisor("domain-c1", "", True), False),
+        (Supervisor("domain-c1", "10.0.0.1", False), False),
+    ],
+)
 def test_only_a_running_supervisor_can_be_asked(supervisor, found):
     here = Ground({"a": Space("compute")}, supervisors={"compute": supervisor})
     assert (here.supervisor("a") is not None) is found

@@ -29,7 +29,10 @@ class Served:
 @pytest.mark.parametrize(
     ("served", "offered"),
     [
-        (Served(VirtualMachineClassBinding=[BINDING], VirtualMachineClass=[ELSEWHERE]), {"best-effort-small"}),
+        (
+            Served(VirtualMachineClassBinding=[BINDING], VirtualMachineClass=[ELSEWHERE]),
+            {"best-effort-small"},
+        ),
         (Served(VirtualMachineClassBinding=[], VirtualMachineClass=[CLASS]), {"best-effort-small"}),
         (Served(VirtualMachineClass=[CLASS]), {"best-effort-small"}),
         (Served(VirtualMachineClassBinding=[], VirtualMachineClass=[ELSEWHERE]), set()),

@@ -34,14 +34,19 @@ def test_three_secrets_a_file_each_under_the_names_that_the_plug_in_knows(site, 
     site.applied()
     assert list(data(cluster, space, "bitfusion-client-secret-ca.crt")) == ["ca.crt"]
     assert list(data(cluster, space, "bitfusion-client-secret-client.yml")) == ["client.yaml"]
-    assert "172.24.210.80:56001" in data(cluster, space, "bitfusion-client-secret-servers.conf")["servers.conf"]
+    assert (
+        "172.24.210.80:56001" in data(cluster, space, "bitfusion-client-secret-servers.conf")["servers.conf"]
+    )
     assert site.plan().pending == ()
 
 
 def test_from_three_to_a_single_one_writes_first_and_removes_then(site, cluster, space):
     site.applied()
     site.resources["token_secret"]["t"]["form"] = "single"
-    assert site.titles(ADDRESS) == [f"write token tok to namespace {space} in k", f"remove token tok from namespace {space} in k"]
+    assert site.titles(ADDRESS) == [
+        f"write token tok to namespace {space} in k",
+        f"remove token tok from namespace {space} in k",
+    ]
     site.applied()
     assert sorted(data(cluster, space, "bitfusion-secret")) == ["ca.crt", "client.yaml", "servers.conf"]
     assert data(cluster, space, "bitfusion-client-secret-ca.crt") is None
@@ -66,7 +71,9 @@ def test_while_the_token_is_away_content_is_held_against_what_was_written(site, 
     assert (site.item(ADDRESS).action, site.item(ADDRESS).held) == (Action.KEEP, None)
     cluster.patch("v1", "Secret", "bitfusion-client-secret-ca.crt", {"data": {"ca.crt": "eA=="}}, space)
     item = site.item(ADDRESS)
-    assert item.changes == (Change(f"content in {space}", "other content", Later("token.tar is there", "digest")),)
+    assert item.changes == (
+        Change(f"content in {space}", "other content", Later("token.tar is there", "digest")),
+    )
     assert item.held.what == "token_secret/t waits for bitfusion_token/tok"
     assert site.apply().ending == "still-waiting"
     site.token()
@@ -95,7 +102,12 @@ def test_content_that_somebody_changed_or_removed_is_drift(site, cluster, space)
 
 
 def test_a_strangers_secret_under_the_name_is_not_touched(site, cluster, space):
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bitfusion-client-secret-ca.crt", "namespace": space}, "data": {"ca.crt": "eA=="}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "bitfusion-client-secret-ca.crt", "namespace": space},
+        "data": {"ca.crt": "eA=="},
+    }
     cluster.create(body)
     (problem,) = site.plan().problems
     assert "did not make it" in problem.what

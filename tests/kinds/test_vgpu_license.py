@@ -1,4 +1,6 @@
-"""Licensing of vGPU clients, decided without machines: gridd.conf is merged and given back, restarted only where it changes."""
+"""Licensing of vGPU clients, decided without machines: gridd.conf is merged and given back, restarted only
+where it changes.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,28 @@ from typing import Any
 
 import pytest
 
-from bfinfra.kinds.vgpu_license import Facts, Installed, Remove, SetUp, Spec, State, VgpuLicense, license_status, merged, read
+from bfinfra.kinds.vgpu_license import (
+    Facts,
+    Installed,
+    Remove,
+    SetUp,
+    Spec,
+    State,
+    VgpuLicense,
+    license_status,
+    merged,
+    read,
+)
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
 
 MARK = Mark("site", "vgpu_license/workers")
-MACHINES = {name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for number, name in enumerate(("one", "two"), 1)}
+MACHINES = {
+    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    for number, name in enumerate(("one", "two"), 1)
+}
 TEMPLATE = "# /etc/nvidia/gridd.conf.template\n#ServerAddress=\nEnableUI=TRUE\nFeatureType=0\n"
 
 
@@ -22,27 +38,59 @@ def spec(**how: Any) -> Spec:
 
 
 def standing_as(given: Spec, **how: Any) -> Installed:
-    found = {"mark": MARK.seal(given.applied()), "text": merged(TEMPLATE, given.values()), "before": {"ServerAddress": None, "ServerPort": None, "FeatureType": "0"}, "service": "active", **how}
+    found = {
+        "mark": MARK.seal(given.applied()),
+        "text": merged(TEMPLATE, given.values()),
+        "before": {"ServerAddress": None, "ServerPort": None, "FeatureType": "0"},
+        "service": "active",
+        **how,
+    }
     return Installed(**found)
 
 
 def steps(given: Spec | None, **on: Installed) -> list[Any]:
     there = {host: each for host, each in on.items() if each.there}
     mark = next((each.mark for each in on.values() if each.mark), None)
-    state = State(mark=mark, hosts=tuple(there), on=there, machines={host: MACHINES[host] for host in there}) if there else None
+    state = (
+        State(mark=mark, hosts=tuple(there), on=there, machines={host: MACHINES[host] for host in there})
+        if there
+        else None
+    )
     return list(VgpuLicense.steps("workers", given, state, Around(MARK, facts=Facts(MACHINES, on))))
 
 
 def test_only_the_keys_named_change_and_comments_stay() -> None:
     text = merged(TEMPLATE, spec(backup="10.1.1.2", port=7071).values())
-    assert text.splitlines() == ["# /etc/nvidia/gridd.conf.template", "#ServerAddress=", "EnableUI=TRUE", "FeatureType=4", "ServerAddress=10.1.1.1", "ServerPort=7071",
-                                 "BackupServerAddress=10.1.1.2", "BackupServerPort=7070"]
-    assert merged(text, {"ServerAddress": None, "ServerPort": None, "BackupServerAddress": None, "BackupServerPort": None, "FeatureType": "0"}) == TEMPLATE
+    assert text.splitlines() == [
+        "# /etc/nvidia/gridd.conf.template",
+        "#ServerAddress=",
+        "EnableUI=TRUE",
+        "FeatureType=4",
+        "ServerAddress=10.1.1.1",
+        "ServerPort=7071",
+        "BackupServerAddress=10.1.1.2",
+        "BackupServerPort=7070",
+    ]
+    assert (
+        merged(
+            text,
+            {
+                "ServerAddress": None,
+                "ServerPort": None,
+                "BackupServerAddress": None,
+                "BackupServerPort": None,
+                "FeatureType": "0",
+            },
+        )
+        == TEMPLATE
+    )
     assert merged("A=1\nA=2\n", {"A": "3"}) == "A=3\n"
 
 
 def test_a_fresh_machine_is_set_up_and_one_that_agrees_is_left() -> None:
-    (step,) = steps(spec(), one=Installed(None, service="active"), two=Installed(None, text=TEMPLATE, service="active"))
+    (step,) = steps(
+        spec(), one=Installed(None, service="active"), two=Installed(None, text=TEMPLATE, service="active")
+    )
     assert (type(step), step.names) == (SetUp, "one, two")
     assert read(step.texts["one"]) == {"ServerAddress": "10.1.1.1", "ServerPort": "7070", "FeatureType": "4"}
     assert "made=yes" in step.notes["one"] and "made=yes" not in step.notes["two"]
@@ -53,20 +101,35 @@ def test_another_server_on_one_machine_and_a_service_that_stopped_are_what_the_p
     moved = standing_as(spec(), text=merged(TEMPLATE, spec(server="10.9.9.9").values()))
     (step,) = steps(spec(), one=moved, two=standing_as(spec(), service="inactive"))
     assert [(change.field, change.now, change.wanted) for change in step.changes] == [
-        ("on.one.values.ServerAddress", "10.9.9.9", "10.1.1.1"), ("on.two.service", "inactive", "running")]
+        ("on.one.values.ServerAddress", "10.9.9.9", "10.1.1.1"),
+        ("on.two.service", "inactive", "running"),
+    ]
     assert step.texts["two"] == standing_as(spec()).text
 
 
 def test_what_stood_there_before_comes_back_with_what_others_wrote_since() -> None:
-    made = standing_as(spec(), text=merged(None, spec().values()), before=dict.fromkeys(spec().values()), made=True)
-    (step,) = steps(None, one=standing_as(spec(), text=merged(TEMPLATE, spec().values()) + "Theirs=1\n"), two=made)
+    made = standing_as(
+        spec(), text=merged(None, spec().values()), before=dict.fromkeys(spec().values()), made=True
+    )
+    (step,) = steps(
+        None, one=standing_as(spec(), text=merged(TEMPLATE, spec().values()) + "Theirs=1\n"), two=made
+    )
     assert type(step) is Remove
     assert step.texts == {"one": TEMPLATE + "Theirs=1\n", "two": ""}
 
 
 def test_a_backup_that_leaves_the_file_leaves_the_machine() -> None:
     both = spec(backup="10.1.1.2")
-    now = standing_as(both, before={"BackupServerAddress": None, "BackupServerPort": None, "ServerAddress": None, "ServerPort": None, "FeatureType": "0"})
+    now = standing_as(
+        both,
+        before={
+            "BackupServerAddress": None,
+            "BackupServerPort": None,
+            "ServerAddress": None,
+            "ServerPort": None,
+            "FeatureType": "0",
+        },
+    )
     (step,) = steps(spec(), one=now, two=now)
     assert "Backup" not in step.texts["one"]
 
@@ -78,9 +141,19 @@ def test_machines_without_the_driver_and_those_of_others_are_refused() -> None:
         steps(spec(), one=standing_as(spec()), two=standing_as(spec(), mark=None))
 
 
-@pytest.mark.parametrize(("text", "status"), [
-    ("    License Status                    : Licensed (Expiry: 2026-1-1)\n", "Licensed (Expiry: 2026-1-1)"),
-    ("    License Status : Licensed\n    License Status : Unlicensed (Restricted)\n", "Unlicensed (Restricted)"), ("command not found", ""),
-])
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (
+            "    License Status                    : Licensed (Expiry: 2026-1-1)\n",
+            "Licensed (Expiry: 2026-1-1)",
+        ),
+        (
+            "    License Status : Licensed\n    License Status : Unlicensed (Restricted)\n",
+            "Unlicensed (Restricted)",
+        ),
+        ("command not found", ""),
+    ],
+)
 def test_the_worst_of_several_gpus_counts(text: str, status: str) -> None:
     assert license_status(text) == status

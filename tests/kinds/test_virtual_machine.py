@@ -1,4 +1,6 @@
-"""Virtual machines: what is decided, what the guide asks of nodes, and one with a PVRDMA adapter and a vGPU on the sandbox."""
+"""Virtual machines: what is decided, what the guide asks of nodes, and one with a PVRDMA adapter and a vGPU
+on the sandbox.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,16 @@ from bfinfra.kinds.virtual_machine.disks import fitted
 from bfinfra.kinds.virtual_machine.properties import look
 from bfinfra.kinds.virtual_machine.spec import Spec
 from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
-from bfinfra.kinds.virtual_machine.steps import Delete, DeleteDisks, Deployed, Discard, Make, Reconfigure, Start, Stop
+from bfinfra.kinds.virtual_machine.steps import (
+    Delete,
+    DeleteDisks,
+    Deployed,
+    Discard,
+    Make,
+    Reconfigure,
+    Start,
+    Stop,
+)
 from bfinfra.model.awaited import UNNOTED, Absent
 from bfinfra.model.errors import Awaited, Refusal, Unsafe
 from bfinfra.model.kind import Around, Later, Need
@@ -35,13 +46,39 @@ from bfinfra.model.sources import Sources
 
 GIB = 1 << 30
 OWN = Mark("s", "virtual_machine/w1")
-TEMPLATE = Machine(moid="vm-1", name="centos-7.6", folder="f", pool="", datastores=frozenset(), host="host-1", on=False, connected=True, instance_uuid="t", cpus=1,
-                   memory=GIB, reserved=False, firmware="bios", pci=(), nics=(Nic(4000, "", "network-1", ""),), disks=(), extra={}, properties={}, ip="", tools=False)
+TEMPLATE = Machine(
+    moid="vm-1",
+    name="centos-7.6",
+    folder="f",
+    pool="",
+    datastores=frozenset(),
+    host="host-1",
+    on=False,
+    connected=True,
+    instance_uuid="t",
+    cpus=1,
+    memory=GIB,
+    reserved=False,
+    firmware="bios",
+    pci=(),
+    nics=(Nic(4000, "", "network-1", ""),),
+    disks=(),
+    extra={},
+    properties={},
+    ip="",
+    tools=False,
+)
 
 
 def spec(**changes):
-    given = {"template": "centos-7.6", "cluster": INVENTORY.clusters[0].name, "datastore": INVENTORY.datastores[0].name, "cpus": 4, "memory": 24 * GIB,
-             "adapters": [{"network": "VM Network"}]}
+    given = {
+        "template": "centos-7.6",
+        "cluster": INVENTORY.clusters[0].name,
+        "datastore": INVENTORY.datastores[0].name,
+        "cpus": 4,
+        "memory": 24 * GIB,
+        "adapters": [{"network": "VM Network"}],
+    }
     return Spec(**{**given, **changes})
 
 
@@ -51,8 +88,19 @@ def around(**guests):
 
 def standing(wanted, **changes):
     mark = OWN.seal(wanted.applied())
-    machine = replace(TEMPLATE, moid="vm-2", name="w1", on=True, tools=True, cpus=wanted.cpus, memory=wanted.memory, reserved=wanted.reserved, instance_uuid="i",
-                      nics=(Nic(4000, "", INVENTORY.network("VM Network").moid, ""),), extra={MARK: mark.on("i").encode()})
+    machine = replace(
+        TEMPLATE,
+        moid="vm-2",
+        name="w1",
+        on=True,
+        tools=True,
+        cpus=wanted.cpus,
+        memory=wanted.memory,
+        reserved=wanted.reserved,
+        instance_uuid="i",
+        nics=(Nic(4000, "", INVENTORY.network("VM Network").moid, ""),),
+        extra={MARK: mark.on("i").encode()},
+    )
     return State(mark=mark, machine=replace(machine, **changes))
 
 
@@ -65,9 +113,16 @@ def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
     assert isinstance(step, Make)
     hardware = step.how.hardware
     own = identity("s", "w1")
-    assert (hardware.instance_uuid, hardware.drop, hardware.add_nics) == (own, (4000,), (INVENTORY.network("VM Network").moid,))
+    assert (hardware.instance_uuid, hardware.drop, hardware.add_nics) == (
+        own,
+        (4000,),
+        (INVENTORY.network("VM Network").moid,),
+    )
     assert Mark.decode(hardware.extra[MARK]).where(own) == OWN.seal(spec().applied())
-    assert (hardware.extra["guestinfo.userdata"], hardware.extra["guestinfo.userdata.encoding"]) == ("x", "gzip+base64")
+    assert (hardware.extra["guestinfo.userdata"], hardware.extra["guestinfo.userdata.encoding"]) == (
+        "x",
+        "gzip+base64",
+    )
     assert "guestinfo.metadata" not in hardware.extra
 
 
@@ -83,12 +138,24 @@ def test_an_items_vm_template_is_cloned_and_an_ovf_gets_its_hardware_once_it_is_
     deployed, *_ = decide("w1", spec(**LIBRARY), None, held(Item("i", "ovf")))
     assert (cloned.how.source, cloned.how.hardware.drop, cloned.exclusive) == ("vm-1", (4000,), True)
     assert isinstance(deployed.how, Deployed)
-    assert (deployed.how.item, deployed.how.deployment.extra, deployed.how.deployment.networks, deployed.exclusive) == ("i", {MARK: OWN.encode()}, {}, False)
+    assert (
+        deployed.how.item,
+        deployed.how.deployment.extra,
+        deployed.how.deployment.networks,
+        deployed.exclusive,
+    ) == ("i", {MARK: OWN.encode()}, {}, False)
     assert replace(cloned.how.hardware, drop=()) == deployed.how.hardware
     assert deployed.title() == "make w1 from ubuntu of the library images"
 
 
-@pytest.mark.parametrize(("item", "why"), [(None, "no item ubuntu"), (Item("i", "iso"), "is of type iso"), (Item("i", "vm-template", "vm-1"), "can't be read")])
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        (None, "no item ubuntu"),
+        (Item("i", "iso"), "is of type iso"),
+        (Item("i", "vm-template", "vm-1"), "can't be read"),
+    ],
+)
 def test_what_no_machine_can_be_made_of_is_refused(item, why):
     with pytest.raises(Refusal, match=why):
         decide("w1", spec(**LIBRARY), None, held(item))
@@ -96,7 +163,9 @@ def test_what_no_machine_can_be_made_of_is_refused(item, why):
 
 def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
     key = Key("content_library", "images")
-    step, *_ = decide("w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)}))
+    step, *_ = decide(
+        "w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)})
+    )
     assert step.how == Later(key, "library")
 
 
@@ -106,11 +175,23 @@ def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
 
 
 SECRET = Secret("env", "PASSWORD", Sources(env={"PASSWORD": "long-enough"}))
-OFFERED = (Declared("guest.hostname", "string"), Declared("guest.port", "uint16"), Declared("password", "password"))
+OFFERED = (
+    Declared("guest.hostname", "string"),
+    Declared("guest.port", "uint16"),
+    Declared("password", "password"),
+)
 
 
 def offering(wanted, **secrets):
-    return Around(OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (Item("i", "ovf"), None)}, declared={("images", "ubuntu"): OFFERED}, secrets={"w1": secrets or look(wanted, None, OFFERED, "")}))
+    return Around(
+        OWN,
+        facts=Facts(
+            INVENTORY,
+            items={("images", "ubuntu"): (Item("i", "ovf"), None)},
+            declared={("images", "ubuntu"): OFFERED},
+            secrets={"w1": secrets or look(wanted, None, OFFERED, "")},
+        ),
+    )
 
 
 def test_an_ovfs_properties_come_with_its_machine_and_secrets_by_reference_only():
@@ -121,10 +202,15 @@ def test_an_ovfs_properties_come_with_its_machine_and_secrets_by_reference_only(
     assert "long-enough" not in f"{step}{step_data(step)}"
 
 
-@pytest.mark.parametrize(("properties", "why"), [
-    ({"guest.hostnam": "w1"}, "no property guest.hostnam"), ({"guest.port": "many"}, "does not fit the property guest.port"), ({"password": "literal"}, "is a password"),
-    ({"password": Secret("env", "NONE", Sources(env={}))}, "has no usable value"),
-])
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"guest.hostnam": "w1"}, "no property guest.hostnam"),
+        ({"guest.port": "many"}, "does not fit the property guest.port"),
+        ({"password": "literal"}, "is a password"),
+        ({"password": Secret("env", "NONE", Sources(env={}))}, "has no usable value"),
+    ],
+)
 def test_properties_are_held_against_what_the_item_declares_before_anything_is_made(properties, why):
     wanted = spec(**LIBRARY, properties=properties)
     with pytest.raises(Refusal, match=why):
@@ -133,20 +219,35 @@ def test_properties_are_held_against_what_the_item_declares_before_anything_is_m
 
 def test_a_property_that_differs_is_set_while_it_is_off_and_other_secrets_stay_known():
     wanted = spec(**LIBRARY, properties={"guest.hostname": "w2", "password": SECRET})
-    had = replace(standing(wanted, properties={"guest.hostname": "w1", "password": ""}), digests={"password": digest("long-enough"), "gone": "x"})
+    had = replace(
+        standing(wanted, properties={"guest.hostname": "w1", "password": ""}),
+        digests={"password": digest("long-enough"), "gone": "x"},
+    )
     found = decide("w1", wanted, had, offering(wanted, **look(wanted, had.digests, (), "")))
-    assert (kinds(found), found[1].properties, found[1].keep) == (OFF, {"guest.hostname": "w2"}, {"password": had.digests["password"]})
+    assert (kinds(found), found[1].properties, found[1].keep) == (
+        OFF,
+        {"guest.hostname": "w2"},
+        {"password": had.digests["password"]},
+    )
     other = replace(had, digests={"password": digest("another")})
     found = decide("w1", wanted, other, offering(wanted, **look(wanted, other.digests, (), "")))
     assert (found[1].properties, found[1].keep) == ({"guest.hostname": "w2", "password": SECRET}, {})
-    assert {change.field for change in found[1].changes} == {"properties.guest.hostname", "properties.password"}
+    assert {change.field for change in found[1].changes} == {
+        "properties.guest.hostname",
+        "properties.password",
+    }
 
 
 def test_only_ovfs_have_properties():
     with pytest.raises(ValidationError, match="only an OVF item"):
         spec(properties={"a": "b"})
     with pytest.raises(Refusal, match="is a VM template"):
-        decide("w1", spec(**LIBRARY, properties={"a": "b"}), None, held(Item("i", "vm-template", "vm-1"), TEMPLATE))
+        decide(
+            "w1",
+            spec(**LIBRARY, properties={"a": "b"}),
+            None,
+            held(Item("i", "vm-template", "vm-1"), TEMPLATE),
+        )
 
 
 @pytest.mark.parametrize("given", [{"template": None}, {"library": {"name": "a", "item": "b"}}])
@@ -161,9 +262,15 @@ def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():
     assert [error["loc"] for error in raised.value.errors()] == [("memory",)]
 
 
-@pytest.mark.parametrize(("changes", "reserved"), [
-    ({}, False), ({"reserve": True}, True), ({"vgpus": ["grid_v100d-16c"]}, True), ({"adapters": [{"network": "n", "type": "pvrdma"}]}, True),
-])
+@pytest.mark.parametrize(
+    ("changes", "reserved"),
+    [
+        ({}, False),
+        ({"reserve": True}, True),
+        ({"vgpus": ["grid_v100d-16c"]}, True),
+        ({"adapters": [{"network": "n", "type": "pvrdma"}]}, True),
+    ],
+)
 def test_pvrdma_and_vgpus_want_all_memory_reserved(changes, reserved):
     assert spec(**changes).reserved is reserved
 
@@ -175,9 +282,15 @@ def test_pvrdma_wants_a_distributed_port_group_and_is_there_once():
         spec(adapters=[{"network": "a", "type": "pvrdma"}, {"network": "b", "type": "pvrdma"}])
 
 
-@pytest.mark.parametrize(("role", "changes", "fields"), [
-    ("worker", {}, set()), ("worker", {"memory": 16 * GIB}, {"memory"}), ("control_plane", {"cpus": 2, "memory": 8 * GIB}, {"cpus", "memory"}), (None, {"cpus": 1}, set()),
-])
+@pytest.mark.parametrize(
+    ("role", "changes", "fields"),
+    [
+        ("worker", {}, set()),
+        ("worker", {"memory": 16 * GIB}, {"memory"}),
+        ("control_plane", {"cpus": 2, "memory": 8 * GIB}, {"cpus", "memory"}),
+        (None, {"cpus": 1}, set()),
+    ],
+)
 def test_nodes_smaller_than_the_guides_are_warned_of(role, changes, fields):
     assert {field for field, _ in spec(role=role, **changes).warnings()} == fields
 
@@ -186,10 +299,15 @@ def test_what_agrees_needs_nothing():
     assert decide("w1", spec(), standing(spec()), around()) == ()
 
 
-@pytest.mark.parametrize(("changes", "steps", "field"), [
-    ({"cpus": 8}, [Stop, Reconfigure, Start], "cpus"), ({"extra": {"a.b": "1"}}, [Reconfigure], "extra.a.b"), ({"power": "off"}, [Stop, Reconfigure], "power"),
-    ({"role": "worker"}, [Reconfigure], "role"),
-])
+@pytest.mark.parametrize(
+    ("changes", "steps", "field"),
+    [
+        ({"cpus": 8}, [Stop, Reconfigure, Start], "cpus"),
+        ({"extra": {"a.b": "1"}}, [Reconfigure], "extra.a.b"),
+        ({"power": "off"}, [Stop, Reconfigure], "power"),
+        ({"role": "worker"}, [Reconfigure], "role"),
+    ],
+)
 def test_only_what_must_is_changed_while_it_is_off(changes, steps, field):
     found = decide("w1", spec(**changes), standing(spec()), around())
     assert kinds(found) == steps
@@ -202,46 +320,127 @@ def test_a_machine_that_somebody_switched_off_is_started():
 
 NETWORK = INVENTORY.network("VM Network").moid
 OTHER, GROUP = "network-2", "dvportgroup-7"
-PLACES = replace(INVENTORY, networks=(*INVENTORY.networks, *(
-    replace(INVENTORY.networks[0], moid=moid, name=name, distributed=moid == GROUP) for moid, name in ((OTHER, "other"), (GROUP, "roce")))))
+PLACES = replace(
+    INVENTORY,
+    networks=(
+        *INVENTORY.networks,
+        *(
+            replace(INVENTORY.networks[0], moid=moid, name=name, distributed=moid == GROUP)
+            for moid, name in ((OTHER, "other"), (GROUP, "roce"))
+        ),
+    ),
+)
 ON, OFF = [Reconfigure], [Stop, Reconfigure, Start]
 V100, ROCE = "grid_v100d-16c", {"network": "roce", "type": "pvrdma"}
 
 
-@pytest.mark.parametrize(("changes", "had", "steps", "hardware", "fields"), [
-    ({"adapters": [{"network": "other"}]}, {}, ON, {"nics": {4000: OTHER}}, {"adapters.0.network"}),
-    ({"adapters": [{"network": "VM Network"}, {"network": "other"}]}, {}, OFF, {"add_nics": (OTHER,)}, {"adapters.1"}),
-    ({"adapters": [{"network": "other"}, {"network": "VM Network"}]}, {}, OFF, {"add_nics": (OTHER,)}, {"adapters.0"}),
-    ({"adapters": [{"network": "VM Network"}, ROCE], "reserve": True}, {"reserved": True}, OFF, {"add_rdma": {GROUP: "rocev2"}}, {"adapters.1"}),
-    ({}, {"nics": (Nic(4000, "one", NETWORK, ""), Nic(4001, "two", GROUP, "", grouped=True, rdma="rocev2"))}, OFF, {"drop": (4001,)}, {"adapters.two"}),
-    ({"vgpus": [V100], "reserve": True}, {"reserved": True}, OFF, {"attach": (Attach(profile=V100),)}, {"vgpus"}),
-    ({"vgpus": [V100]}, {"reserved": True, "pci": (Attached(13000, "vgpu", profile="a"), Attached(13001, "vgpu", profile=V100))}, OFF, {"drop": (13000,)}, {"vgpus"}),
-    ({}, {"reserved": True, "pci": (Attached(13000, "vgpu", profile="a"),)}, OFF, {"drop": (13000,), "reserve": False}, {"vgpus", "reserve"}),
-    ({"disk": 60 * GIB}, {"disks": (Disk(2000, "", 50 * GIB),)}, ON, {"grow": {2000: 60 * GIB}}, {"disk"}),
-])
+@pytest.mark.parametrize(
+    ("changes", "had", "steps", "hardware", "fields"),
+    [
+        ({"adapters": [{"network": "other"}]}, {}, ON, {"nics": {4000: OTHER}}, {"adapters.0.network"}),
+        (
+            {"adapters": [{"network": "VM Network"}, {"network": "other"}]},
+            {},
+            OFF,
+            {"add_nics": (OTHER,)},
+            {"adapters.1"},
+        ),
+        (
+            {"adapters": [{"network": "other"}, {"network": "VM Network"}]},
+            {},
+            OFF,
+            {"add_nics": (OTHER,)},
+            {"adapters.0"},
+        ),
+        (
+            {"adapters": [{"network": "VM Network"}, ROCE], "reserve": True},
+            {"reserved": True},
+            OFF,
+            {"add_rdma": {GROUP: "rocev2"}},
+            {"adapters.1"},
+        ),
+        (
+            {},
+            {
+                "nics": (
+                    Nic(4000, "one", NETWORK, ""),
+                    Nic(4001, "two", GROUP, "", grouped=True, rdma="rocev2"),
+                )
+            },
+            OFF,
+            {"drop": (4001,)},
+            {"adapters.two"},
+        ),
+        (
+            {"vgpus": [V100], "reserve": True},
+            {"reserved": True},
+            OFF,
+            {"attach": (Attach(profile=V100),)},
+            {"vgpus"},
+        ),
+        (
+            {"vgpus": [V100]},
+            {
+                "reserved": True,
+                "pci": (Attached(13000, "vgpu", profile="a"), Attached(13001, "vgpu", profile=V100)),
+            },
+            OFF,
+            {"drop": (13000,)},
+            {"vgpus"},
+        ),
+        (
+            {},
+            {"reserved": True, "pci": (Attached(13000, "vgpu", profile="a"),)},
+            OFF,
+            {"drop": (13000,), "reserve": False},
+            {"vgpus", "reserve"},
+        ),
+        (
+            {"disk": 60 * GIB},
+            {"disks": (Disk(2000, "", 50 * GIB),)},
+            ON,
+            {"grow": {2000: 60 * GIB}},
+            {"disk"},
+        ),
+    ],
+)
 def test_devices_that_are_others_are_mended(changes, had, steps, hardware, fields):
     wanted = spec(**changes)
-    found = decide("w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE})))
+    found = decide(
+        "w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE}))
+    )
     assert kinds(found) == steps
     given = found[steps.index(Reconfigure)].hardware
     assert hardware.items() <= vars(given).items()
-    assert {name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)} == hardware.keys() - {"reserve"}
+    assert {
+        name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)
+    } == hardware.keys() - {"reserve"}
     assert {change.field for change in found[0].changes} == fields
 
 
 def test_devices_that_agree_in_another_order_are_left():
     wanted = spec(adapters=[ROCE, {"network": "VM Network"}], vgpus=["b", "a"])
-    had = {"nics": (Nic(4000, "", NETWORK, ""), Nic(4001, "", GROUP, "", grouped=True, rdma="rocev2")), "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b"))}
+    had = {
+        "nics": (Nic(4000, "", NETWORK, ""), Nic(4001, "", GROUP, "", grouped=True, rdma="rocev2")),
+        "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b")),
+    }
     assert decide("w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES))) == ()
 
 
 def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
     wanted, key = spec(adapters=[{"network": "VM Network"}, {"network": "soon"}]), Key("port_group", "soon")
-    found = decide("w1", wanted, standing(wanted), Around(OWN, needs={"adapters.1.network": Need(key, object(), None)}, facts=Facts(PLACES)))
+    found = decide(
+        "w1",
+        wanted,
+        standing(wanted),
+        Around(OWN, needs={"adapters.1.network": Need(key, object(), None)}, facts=Facts(PLACES)),
+    )
     assert (kinds(found), found[1].hardware) == (OFF, Later(key, "group"))
 
 
-@pytest.mark.parametrize(("disks", "why"), [((Disk(2000, "", 80 * GIB),), "has 80GiB already"), ((), "has no disk")])
+@pytest.mark.parametrize(
+    ("disks", "why"), [((Disk(2000, "", 80 * GIB),), "has 80GiB already"), ((), "has no disk")]
+)
 def test_a_disk_that_cannot_grow_to_that_size_is_refused(disks, why):
     with pytest.raises(Refusal, match=why):
         decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), around())
@@ -252,36 +451,69 @@ DATA = Disk(2001, "", 10 * GIB, "scsi0:1", "[local] w1/w1_1.vmdk")
 FASTER = INVENTORY.datastores[0]
 
 
-@pytest.mark.parametrize(("disks", "hardware", "fields"), [
-    ({"scsi0:1": {"size": 10 * GIB}}, {}, set()),
-    ({"scsi0:1": {"size": 20 * GIB}}, {"grow": {2001: 20 * GIB}}, {"disks.scsi0:1.size"}),
-    ({"scsi0:1": {"size": 10 * GIB}, "scsi1:0": {"size": GIB, "datastore": FASTER.name, "thin": False}}, {"add_disks": (NewDisk("scsi1:0", GIB, FASTER.moid, thin=False),)}, {"disks.scsi1:0.size"}),
-])
+@pytest.mark.parametrize(
+    ("disks", "hardware", "fields"),
+    [
+        ({"scsi0:1": {"size": 10 * GIB}}, {}, set()),
+        ({"scsi0:1": {"size": 20 * GIB}}, {"grow": {2001: 20 * GIB}}, {"disks.scsi0:1.size"}),
+        (
+            {
+                "scsi0:1": {"size": 10 * GIB},
+                "scsi1:0": {"size": GIB, "datastore": FASTER.name, "thin": False},
+            },
+            {"add_disks": (NewDisk("scsi1:0", GIB, FASTER.moid, thin=False),)},
+            {"disks.scsi1:0.size"},
+        ),
+    ],
+)
 def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, fields):
     found = decide("w1", spec(disks=disks), standing(spec(disks=disks), disks=(FIRST, DATA)), around())
     assert kinds(found) == ([Reconfigure] if hardware else [])
     for step in found:
-        assert {name: given for name in ("grow", "add_disks", "destroy") if (given := getattr(step.hardware, name))} == hardware
+        assert {
+            name: given
+            for name in ("grow", "add_disks", "destroy")
+            if (given := getattr(step.hardware, name))
+        } == hardware
         assert {change.field for change in step.changes} == fields
 
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
     seen = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
-    step, *_ = decide("w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen)
-    assert (step.how.hardware.grow, step.how.hardware.add_disks) == ({2000: 60 * GIB, 2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
+    step, *_ = decide(
+        "w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen
+    )
+    assert (step.how.hardware.grow, step.how.hardware.add_disks) == (
+        {2000: 60 * GIB, 2001: 20 * GIB},
+        (NewDisk("scsi0:2", GIB),),
+    )
 
 
 def test_of_an_ovf_nobody_knows_the_disks_before_it_is_deployed():
-    step, *_ = decide("w1", spec(**LIBRARY, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, held(Item("i", "ovf")))
+    step, *_ = decide(
+        "w1",
+        spec(**LIBRARY, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}),
+        None,
+        held(Item("i", "ovf")),
+    )
     made = fitted(step.how.hardware, replace(TEMPLATE, disks=(FIRST, DATA)))
     assert (made.grow, made.add_disks) == ({2001: 20 * GIB}, (NewDisk("scsi0:2", GIB),))
 
 
 def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nobody_elses_is():
-    had = standing(spec(disks={"scsi0:1": {"size": 10 * GIB}}), disks=(FIRST, DATA, Disk(2002, "", GIB, "scsi0:2")))
+    had = standing(
+        spec(disks={"scsi0:1": {"size": 10 * GIB}}), disks=(FIRST, DATA, Disk(2002, "", GIB, "scsi0:2"))
+    )
     deleted, noted = decide("w1", spec(), had, around())
-    assert (type(deleted), deleted.keys, deleted.title(), deleted.destructive) == (DeleteDisks, (2001,), "delete scsi0:1 of w1 with what is on it", True)
-    assert [(change.field, change.now, change.wanted) for change in deleted.changes] == [("disks.scsi0:1.size", "10GiB in [local] w1/w1_1.vmdk", None)]
+    assert (type(deleted), deleted.keys, deleted.title(), deleted.destructive) == (
+        DeleteDisks,
+        (2001,),
+        "delete scsi0:1 of w1 with what is on it",
+        True,
+    )
+    assert [(change.field, change.now, change.wanted) for change in deleted.changes] == [
+        ("disks.scsi0:1.size", "10GiB in [local] w1/w1_1.vmdk", None)
+    ]
     assert (noted.hardware.destroy, noted.hardware.drop) == ((), ())
     plan = Plan("s", (PlanItem(Key("virtual_machine", "w1"), Action.UPDATE, (deleted, noted)),))
     with pytest.raises(Unsafe, match="would destroy a part of virtual_machine/w1"):
@@ -289,12 +521,19 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
     check(plan, Allow(delete=frozenset({Key("virtual_machine", "w1")})))
 
 
-@pytest.mark.parametrize(("before", "now", "why"), [
-    ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 5 * GIB}}, "has 10GiB already"),
-    ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 10 * GIB, "datastore": FASTER.name}}, "stands"),
-    ({}, {"scsi0:1": {"size": 10 * GIB, "datastore": "nowhere"}}, "no datastore nowhere"),
-    ({"scsi0:0": {"size": 50 * GIB}}, {}, "never goes without its machine"),
-])
+@pytest.mark.parametrize(
+    ("before", "now", "why"),
+    [
+        ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 5 * GIB}}, "has 10GiB already"),
+        (
+            {"scsi0:1": {"size": 10 * GIB}},
+            {"scsi0:1": {"size": 10 * GIB, "datastore": FASTER.name}},
+            "stands",
+        ),
+        ({}, {"scsi0:1": {"size": 10 * GIB, "datastore": "nowhere"}}, "no datastore nowhere"),
+        ({"scsi0:0": {"size": 50 * GIB}}, {}, "never goes without its machine"),
+    ],
+)
 def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
     with pytest.raises(Refusal, match=why):
         decide("w1", spec(disks=now), standing(spec(disks=before), disks=(FIRST, DATA)), around())
@@ -302,10 +541,23 @@ def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why)
 
 def test_the_first_disk_has_one_size():
     with pytest.raises(Refusal, match="says another size"):
-        decide("w1", spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}), standing(spec(), disks=(FIRST,)), around())
+        decide(
+            "w1",
+            spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}),
+            standing(spec(), disks=(FIRST,)),
+            around(),
+        )
 
 
-@pytest.mark.parametrize("disks", [{"scsi0:7": {"size": GIB}}, {"sata0:1": {"size": GIB}}, {"scsi0:1": {"size": GIB + 1}}, {"scsi0:1": {"size": 0}}])
+@pytest.mark.parametrize(
+    "disks",
+    [
+        {"scsi0:7": {"size": GIB}},
+        {"sata0:1": {"size": GIB}},
+        {"scsi0:1": {"size": GIB + 1}},
+        {"scsi0:1": {"size": 0}},
+    ],
+)
 def test_places_and_sizes_that_no_disk_has_are_refused(disks):
     with pytest.raises(ValidationError):
         spec(disks=disks)
@@ -329,41 +581,72 @@ def test_while_cloud_inits_file_is_away_a_machine_is_not_made_and_one_that_stand
     def fields(state, now=wanted):
         with pytest.raises(Awaited, match="user-data is not there yet") as awaited:
             decide("w1", now, state, meanwhile)
-        return kinds(awaited.value.steps), {change.field for step in awaited.value.steps for change in step.changes} & {"cloud_init.user_data"}
+        return kinds(awaited.value.steps), {
+            change.field for step in awaited.value.steps for change in step.changes
+        } & {"cloud_init.user_data"}
 
     stands = standing(wanted, extra={"guestinfo.userdata": "text"})
     assert decide("w1", wanted, stands, meanwhile) == ()
-    assert kinds(decide("w1", wanted, replace(stands, machine=replace(stands.machine, on=False)), meanwhile)) == [Start]
+    assert kinds(
+        decide("w1", wanted, replace(stands, machine=replace(stands.machine, on=False)), meanwhile)
+    ) == [Start]
     (change,) = decide("w1", spec(cloud_init={"user_data": "user-data"}, extra={"a": "b"}), stands, meanwhile)
     assert change.hardware.extra["guestinfo.userdata"] == "text"
     assert fields(None)[0] == [Make, Start]
     assert fields(standing(wanted, extra={})) == ([Reconfigure], {"cloud_init.user_data"})
-    assert fields(stands, spec(cloud_init={"user_data": "other"})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert fields(stands, spec(cloud_init={"user_data": "other"})) == (
+        [Reconfigure],
+        {"cloud_init.user_data"},
+    )
     assert kinds(decide("w1", None, stands, meanwhile)) == [Delete]
 
 
 def disks(vm):
     """Bus and unit → GiB and datastore."""
-    buses = {each.key: each.busNumber for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualSCSIController)}
+    buses = {
+        each.key: each.busNumber
+        for each in vm.config.hardware.device
+        if isinstance(each, vim.vm.device.VirtualSCSIController)
+    }
     found = [each for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualDisk)]
-    return {(buses[each.controllerKey], each.unitNumber): (each.capacityInBytes // GIB, each.backing.datastore.name) for each in found}
+    return {
+        (buses[each.controllerKey], each.unitNumber): (
+            each.capacityInBytes // GIB,
+            each.backing.datastore.name,
+        )
+        for each in found
+    }
 
 
 def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     site = yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
-    site |= {"distributed_switch": {"roce": {"hosts": {"esx1.small.test": ["vmnic1"]}}}, "port_group": {"high-speed": {"switch": "roce"}}}
+    site |= {
+        "distributed_switch": {"roce": {"hosts": {"esx1.small.test": ["vmnic1"]}}},
+        "port_group": {"high-speed": {"switch": "roce"}},
+    }
     machine = site["virtual_machine"]["sckubw01"]
-    machine |= {"host": "esx1.small.test", "adapters": [{"network": "VM Network"}, {"network": "high-speed", "type": "pvrdma"}], "cloud_init": {"user_data": "user-data"}}
+    machine |= {
+        "host": "esx1.small.test",
+        "adapters": [{"network": "VM Network"}, {"network": "high-speed", "type": "pvrdma"}],
+        "cloud_init": {"user_data": "user-data"},
+    }
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump(site))
     (waits,) = plan(path, sandbox).held
-    assert (str(waits.key), waits.held.what) == ("virtual_machine/sckubw01", "virtual_machine/sckubw01: user-data is not there yet")
+    assert (str(waits.key), waits.held.what) == (
+        "virtual_machine/sckubw01",
+        "virtual_machine/sckubw01: user-data is not there yet",
+    )
     (tmp_path / "user-data").write_text("#cloud-config\n")
     outcome = apply(path, sandbox)
     assert made(outcome), endings(outcome)
     with administrator(sandbox) as si:
         vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/sckubw01")
-        cards = [(type(d).__name__.rpartition(".")[2], getattr(d, "deviceProtocol", None)) for d in vm.config.hardware.device if "Vmxnet3" in type(d).__name__]
+        cards = [
+            (type(d).__name__.rpartition(".")[2], getattr(d, "deviceProtocol", None))
+            for d in vm.config.hardware.device
+            if "Vmxnet3" in type(d).__name__
+        ]
         assert cards == [("VirtualVmxnet3", None), ("VirtualVmxnet3Vrdma", "rocev2")]
         assert vm.config.memoryReservationLockedToMax
         assert {o.key: o.value for o in vm.config.extraConfig}["guestinfo.userdata.encoding"] == "gzip+base64"
@@ -373,15 +656,28 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     report = drift(path, sandbox)
     assert (report.found, [warned.problem.why for warned in report.warnings]) == ((), [UNNOTED])
     (tmp_path / "user-data").write_text("#cloud-config\nntp: {enabled: true}\n")
-    assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {"virtual_machine/sckubw01": {"cloud_init.user_data"}}
-    machine |= {"adapters": [{"network": "high-speed"}], "vgpus": [V100], "disks": {"scsi1:0": {"size": "50GiB"}}}
+    assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {
+        "virtual_machine/sckubw01": {"cloud_init.user_data"}
+    }
+    machine |= {
+        "adapters": [{"network": "high-speed"}],
+        "vgpus": [V100],
+        "disks": {"scsi1:0": {"size": "50GiB"}},
+    }
     path.write_text(yaml.safe_dump(site))
     outcome = apply(path, sandbox)
     assert made(outcome), endings(outcome)
     with administrator(sandbox) as si:
         vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/sckubw01")
-        (card,), (gpu,) = ([d for d in vm.config.hardware.device if isinstance(d, sort)] for sort in (vim.vm.device.VirtualEthernetCard, vim.vm.device.VirtualPCIPassthrough))
-        assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (vim.vm.device.VirtualVmxnet3, si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key, V100)
+        (card,), (gpu,) = (
+            [d for d in vm.config.hardware.device if isinstance(d, sort)]
+            for sort in (vim.vm.device.VirtualEthernetCard, vim.vm.device.VirtualPCIPassthrough)
+        )
+        assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (
+            vim.vm.device.VirtualVmxnet3,
+            si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key,
+            V100,
+        )
         assert disks(vm) == {(1, 0): (50, "local")}
     assert plan(path, sandbox).pending == ()
     (tmp_path / "user-data").unlink()

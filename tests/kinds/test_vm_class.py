@@ -24,7 +24,15 @@ CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 
 
 def written(**changes: Any) -> Spec:
-    return Spec.model_validate({"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "devices": [{"vendor": "0x10de", "device": "0x1db6"}], **changes})
+    return Spec.model_validate(
+        {
+            "cpus": 4,
+            "memory": "16GiB",
+            "memory_reservation": 100,
+            "devices": [{"vendor": "0x10de", "device": "0x1db6"}],
+            **changes,
+        }
+    )
 
 
 def steps(spec: Spec | None, state: State | None) -> Any:
@@ -54,7 +62,11 @@ def test_what_stands_as_written_is_left_and_what_differs_is_named():
 
 def test_a_class_that_namespaces_of_others_offer_does_not_go():
     there = standing(written())
-    used = {Key("vm_class", "gpu"): State(mark=there.mark, settings=replace(there.settings, namespaces=("mine", "theirs")))}
+    used = {
+        Key("vm_class", "gpu"): State(
+            mark=there.mark, settings=replace(there.settings, namespaces=("mine", "theirs"))
+        )
+    }
     mine = {Key("supervisor_namespace", "mine"): object()}
     [found] = VmClass.conflicts(mine, used, None)
     assert found.what == "it would be deleted, and the namespace theirs offers it"
@@ -69,7 +81,16 @@ def test_what_somebody_changed_is_drift():
     assert step.changes == (Change("memory", "8GiB", "16GiB"),)
 
 
-@pytest.mark.parametrize("changes", [{"memory_reservation": 50}, {"memory": "100MiB"}, {"cpus": 0}, {"memory_reservation": 101}, {"devices": [], "vgpus": ["p"], "memory_reservation": 0}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"memory_reservation": 50},
+        {"memory": "100MiB"},
+        {"cpus": 0},
+        {"memory_reservation": 101},
+        {"devices": [], "vgpus": ["p"], "memory_reservation": 0},
+    ],
+)
 def test_what_vcenter_would_refuse_is_an_error_in_the_file(changes):
     with pytest.raises(ValidationError):
         written(**changes)
@@ -97,9 +118,20 @@ def test_a_class_and_the_namespace_that_offers_it_come_in_one_apply_and_go_in_th
 def answered(devices: Any, config_spec: Any) -> dict[str, Any]:
     """A class as vCenter answers it; since 8.0.2 its devices stand in `config_spec` alone."""
     return {
-        "id": "gpu", "cpu_count": 2, "memory_MB": 4096, "cpu_reservation": 100, "memory_reservation": 100, "description": "", "config_status": "READY",
-        "devices": devices, "instance_storage": None, "config_spec": config_spec, "messages": [], "vms": [], "namespaces": [],
-    }  # fmt: skip
+        "id": "gpu",
+        "cpu_count": 2,
+        "memory_MB": 4096,
+        "cpu_reservation": 100,
+        "memory_reservation": 100,
+        "description": "",
+        "config_status": "READY",
+        "devices": devices,
+        "instance_storage": None,
+        "config_spec": config_spec,
+        "messages": [],
+        "vms": [],
+        "namespaces": [],
+    }
 
 
 def added(backing: dict[str, Any], operation: str = "add") -> dict[str, Any]:
@@ -109,14 +141,27 @@ def added(backing: dict[str, Any], operation: str = "add") -> dict[str, Any]:
 
 VGPU = {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "mockup-vmiop"}
 ALLOWED = {"_typeName": "VirtualPCIPassthroughAllowedDevice", "vendorId": 52, "deviceId": 53}
-CARD = {"_typeName": "VirtualPCIPassthroughDynamicBackingInfo", "deviceName": "", "customLabel": "SampleLabel2", "allowedDevice": [ALLOWED]}
-LISTED = {"vgpu_devices": [{"profile_name": "p"}], "dynamic_direct_path_IO_devices": [{"vendor_id": 1, "device_id": 2}]}
+CARD = {
+    "_typeName": "VirtualPCIPassthroughDynamicBackingInfo",
+    "deviceName": "",
+    "customLabel": "SampleLabel2",
+    "allowedDevice": [ALLOWED],
+}
+LISTED = {
+    "vgpu_devices": [{"profile_name": "p"}],
+    "dynamic_direct_path_IO_devices": [{"vendor_id": 1, "device_id": 2}],
+}
 
 
 @pytest.mark.parametrize(
     ("devices", "config_spec", "vgpus", "cards"),
     [
-        (None, {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU), added(CARD)]}, ("mockup-vmiop",), (vm_classes.Device(52, 53, "SampleLabel2"),)),
+        (
+            None,
+            {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU), added(CARD)]},
+            ("mockup-vmiop",),
+            (vm_classes.Device(52, 53, "SampleLabel2"),),
+        ),
         (None, {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU, "remove")]}, (), ()),
         (None, {"_typeName": "VirtualMachineConfigSpec", "extraConfig": []}, (), ()),
         (None, None, (), ()),
@@ -124,7 +169,9 @@ LISTED = {"vgpu_devices": [{"profile_name": "p"}], "dynamic_direct_path_IO_devic
     ],
     ids=["since 8.0.2", "taken out", "other settings", "nothing", "before 8.0.2"],
 )
-def test_devices_are_read_where_the_version_has_them(devices: Any, config_spec: Any, vgpus: Any, cards: Any) -> None:
+def test_devices_are_read_where_the_version_has_them(
+    devices: Any, config_spec: Any, vgpus: Any, cards: Any
+) -> None:
     found = vm_classes.read(answered(devices, config_spec))
     assert (found.vgpus, found.devices) == (vgpus, cards)
 
@@ -141,7 +188,15 @@ def test_a_class_with_devices_is_as_written_since_8_0_2(sandbox, tmp_path):
 def agrees(sandbox, tmp_path) -> None:
     given = yaml.safe_load(EXAMPLES["vm_class"].read_text())
     card = {"vendor": "0x10de", "device": "0x1eb8", "label": "training"}
-    given["vm_class"] = {"gpu": {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "vgpus": ["grid_v100d-16c"], "devices": [card]}}
+    given["vm_class"] = {
+        "gpu": {
+            "cpus": 4,
+            "memory": "16GiB",
+            "memory_reservation": 100,
+            "vgpus": ["grid_v100d-16c"],
+            "devices": [card],
+        }
+    }
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))

@@ -18,7 +18,9 @@ POD = yaml.safe_load(MANIFEST.read_text())["spec"]["template"]["spec"]
 
 def attached(pod=POD, **how):
     found = copy.deepcopy(pod)
-    spec = Spec.model_validate({"cluster": "k", "manifest": str(MANIFEST), "by": "flexdirect", "gpus": 1, **how})
+    spec = Spec.model_validate(
+        {"cluster": "k", "manifest": str(MANIFEST), "by": "flexdirect", "gpus": 1, **how}
+    )
     flexdirect.attach(found, found["containers"][0], spec, "Job/tf-cnn")
     return found
 
@@ -28,7 +30,9 @@ def test_the_guides_half_gpu():
     container = pod["containers"][0]
     assert container["args"][:8] == ["flexdirect", "run", "-n", "1", "-p", "0.5", "/bin/bash", "-c"]
     assert container["args"][8].startswith("python benchmarks/scripts/tf_cnn_benchmarks")
-    assert pod["volumes"] == [{"name": "bitfusionio", "hostPath": {"path": "/etc/bitfusionio", "type": "Directory"}}]
+    assert pod["volumes"] == [
+        {"name": "bitfusionio", "hostPath": {"path": "/etc/bitfusionio", "type": "Directory"}}
+    ]
     assert container["volumeMounts"] == [{"name": "bitfusionio", "mountPath": "/etc/bitfusionio"}]
 
 
@@ -50,7 +54,13 @@ def test_a_mount_that_is_there_is_kept_and_one_that_is_misspelt_is_refused():
         attached(pod)
 
 
-@pytest.mark.parametrize(("change", "why"), [({"args": ["flexdirect", "run", "-n", "1", "x"]}, "starts flexdirect already"), ({"args": []}, "neither command nor args")])
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"args": ["flexdirect", "run", "-n", "1", "x"]}, "starts flexdirect already"),
+        ({"args": []}, "neither command nor args"),
+    ],
+)
 def test_what_there_is_nothing_to_put_it_before_is_refused(change, why):
     pod = copy.deepcopy(POD)
     pod["containers"][0].update(change)
@@ -58,7 +68,9 @@ def test_what_there_is_nothing_to_put_it_before_is_refused(change, why):
         attached(pod)
 
 
-@pytest.mark.parametrize("how", [{"gpus": None}, {"gpu_memory": "1GiB", "fraction": 0.5}, {"by": "env", "gpu_memory": "1GiB"}])
+@pytest.mark.parametrize(
+    "how", [{"gpus": None}, {"gpu_memory": "1GiB", "fraction": 0.5}, {"by": "env", "gpu_memory": "1GiB"}]
+)
 def test_what_does_not_go_together_is_refused(how):
     with pytest.raises(ValueError, match=r"needs gpus|gpu_memory"):
         attached(**how)

@@ -12,27 +12,49 @@ from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 
 GIB = 2**30
-SPACE, CLUSTER, OTHER = Key("supervisor_namespace", "a"), Key("tanzu_cluster", "c"), Key("kubernetes_cluster", "k")
+SPACE, CLUSTER, OTHER = (
+    Key("supervisor_namespace", "a"),
+    Key("tanzu_cluster", "c"),
+    Key("kubernetes_cluster", "k"),
+)
 
 
 def claim(size: str, of: str | None = "gold") -> dict:
-    return {"kind": "PersistentVolumeClaim", "spec": {**({"storageClassName": of} if of else {}), "resources": {"requests": {"storage": size}}}}
+    return {
+        "kind": "PersistentVolumeClaim",
+        "spec": {**({"storageClassName": of} if of else {}), "resources": {"requests": {"storage": size}}},
+    }
 
 
 def needs(*, standing: bool = False, total: int | None = None, **storage: int | None) -> dict[Key, Need]:
     space = Seen(storage=storage, limits=Seen(storage=total))
-    return {SPACE: Need(SPACE, space, None), CLUSTER: Need(CLUSTER, Seen(namespace="a"), Seen() if standing else None), OTHER: Need(OTHER, Seen(), Seen())}
+    return {
+        SPACE: Need(SPACE, space, None),
+        CLUSTER: Need(CLUSTER, Seen(namespace="a"), Seen() if standing else None),
+        OTHER: Need(OTHER, Seen(), Seen()),
+    }
 
 
 @pytest.mark.parametrize("cluster", ["a", "c"])
-@pytest.mark.parametrize(("sizes", "limits", "says"), [
-    (["100Gi"], {"gold": 100 * GIB}, ""),
-    (["60Gi", "60Gi"], {"gold": 100 * GIB}, "its claims take 120GiB of gold; the namespace a may use 100GiB"),
-    (["1Ti"], {"gold": None, "total": 1023 * GIB}, "its claims take 1TiB; the namespace a may use 1023GiB"),
-    (["1.5Gi"], {"gold": GIB}, "its claims take 1536MiB of gold"),
-    (["2G"], {"gold": 2 * 10**9}, ""),
-    (["many"], {"gold": 0}, ""),
-])
+@pytest.mark.parametrize(
+    ("sizes", "limits", "says"),
+    [
+        (["100Gi"], {"gold": 100 * GIB}, ""),
+        (
+            ["60Gi", "60Gi"],
+            {"gold": 100 * GIB},
+            "its claims take 120GiB of gold; the namespace a may use 100GiB",
+        ),
+        (
+            ["1Ti"],
+            {"gold": None, "total": 1023 * GIB},
+            "its claims take 1TiB; the namespace a may use 1023GiB",
+        ),
+        (["1.5Gi"], {"gold": GIB}, "its claims take 1536MiB of gold"),
+        (["2G"], {"gold": 2 * 10**9}, ""),
+        (["many"], {"gold": 0}, ""),
+    ],
+)
 def test_claims_up_to_the_namespace_s_limits(cluster, sizes, limits, says):
     found = problem([claim(size) for size in sizes], cluster, needs(**limits))
     assert (found.what if found else "").startswith(says)
@@ -56,6 +78,9 @@ def test_other_clusters_storage_is_their_own():
     assert problem([{"kind": "Pod"}], "a", needs(gold=0)) is None
 
 
-@pytest.mark.parametrize(("policy", "name"), [("gold", "gold"), ("vSAN Default Storage Policy", "vsan-default-storage-policy"), ("(R5)", "r5")])
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [("gold", "gold"), ("vSAN Default Storage Policy", "vsan-default-storage-policy"), ("(R5)", "r5")],
+)
 def test_a_policy_becomes_a_storage_class(policy, name):
     assert storage_class(policy) == name

@@ -1,4 +1,6 @@
-"""Workloads whose manifests ask for Bitfusion's GPUs themselves: validate reads them as the site's device plug-in will."""
+"""Workloads whose manifests ask for Bitfusion's GPUs themselves: validate reads them as the site's device
+plug-in will.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +54,36 @@ def test_a_manifest_that_the_release_takes_is_none_of_its_business(tmp_path):
     assert linted(loaded(tmp_path)) == []
 
 
-@pytest.mark.parametrize(("given", "place", "words"), [
-    ({"plug_in": ", version: '0.1'"}, "w.yaml:16:9", "release 0.1 doesn't know bitfusion.io/gpu-amount"),
-    ({"old": "    auto-management/bitfusion: all\n"}, "w.yaml:2:1", "the annotation auto-management/bitfusion is missing"),
-    ({"old": "gpu-amount: 1", "new": "gpu-amount: 0.5"}, "w.yaml:16:", "bitfusion.io/gpu-amount is 0.5"),
-    ({"old": "gpu-amount: 1", "new": "gpu-amount: 1\n        bitfusion.io/gpu-memory: 8000M"}, "w.yaml:17:", "works only where the plug-in's total_gpu_memory is set"),
-    ({"space": "aside", "plug_in": ", plugin_namespace: aside"}, "w.yaml:2:1", "pods in aside are not shown to the device plug-in's webhook"),
-    ({"plug_in": ", namespaces: [other]"}, "w.yaml:2:1", "pods in team are not shown to the device plug-in's webhook"),
-])
-def test_what_is_refused_or_finds_no_node_is_refused_at_its_place_in_the_manifest(tmp_path, given, place, words):
+@pytest.mark.parametrize(
+    ("given", "place", "words"),
+    [
+        ({"plug_in": ", version: '0.1'"}, "w.yaml:16:9", "release 0.1 doesn't know bitfusion.io/gpu-amount"),
+        (
+            {"old": "    auto-management/bitfusion: all\n"},
+            "w.yaml:2:1",
+            "the annotation auto-management/bitfusion is missing",
+        ),
+        ({"old": "gpu-amount: 1", "new": "gpu-amount: 0.5"}, "w.yaml:16:", "bitfusion.io/gpu-amount is 0.5"),
+        (
+            {"old": "gpu-amount: 1", "new": "gpu-amount: 1\n        bitfusion.io/gpu-memory: 8000M"},
+            "w.yaml:17:",
+            "works only where the plug-in's total_gpu_memory is set",
+        ),
+        (
+            {"space": "aside", "plug_in": ", plugin_namespace: aside"},
+            "w.yaml:2:1",
+            "pods in aside are not shown to the device plug-in's webhook",
+        ),
+        (
+            {"plug_in": ", namespaces: [other]"},
+            "w.yaml:2:1",
+            "pods in team are not shown to the device plug-in's webhook",
+        ),
+    ],
+)
+def test_what_is_refused_or_finds_no_node_is_refused_at_its_place_in_the_manifest(
+    tmp_path, given, place, words
+):
     with pytest.raises(SiteError) as refused:
         loaded(tmp_path, **given)
     (problem,) = (each for each in refused.value.problems if words in each.what)
@@ -81,9 +104,14 @@ def test_a_namespace_named_bwki_is_like_any_other_where_the_plug_in_runs_elsewhe
 
 
 def test_pods_that_ask_nothing_of_bitfusion_and_clusters_without_the_plug_in_are_left_alone(tmp_path):
-    plain = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, command: [a, b]}]}\n"
+    plain = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, command: "
+        "[a, b]}]}\n"
+    )
     assert linted(loaded(tmp_path, pod=plain)) == []
     (tmp_path / "w.yaml").write_text(POD.replace("gpu-amount: 1", "gpu-amount: 0.5"))
-    text = SITE.format(space="team", plug_in="", cluster="k").replace("bitfusion_device_plugin:\n  p: {cluster: k}\n", "")
+    text = SITE.format(space="team", plug_in="", cluster="k").replace(
+        "bitfusion_device_plugin:\n  p: {cluster: k}\n", ""
+    )
     (tmp_path / "site.yaml").write_text(text)
     assert linted(load([tmp_path / "site.yaml"])) == []

@@ -14,17 +14,36 @@ from bfinfra.lint import Asked, lint
 
 SAMPLES = Path(__file__).parent / "samples"
 GOOD = {
-    "apiVersion": "v1", "kind": "Pod",
-    "metadata": {"name": "p", "annotations": {"auto-management/bitfusion": "all", "bitfusion-client/os": "ubuntu20", "bitfusion-client/version": "450"}},
-    "spec": {"containers": [{"name": "main", "image": "i", "env": [{"name": "A", "value": "b"}], "command": ["python train.py"],
-                             "resources": {"limits": {"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-percent": 50}}}]},
-}  # fmt: skip
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "p",
+        "annotations": {
+            "auto-management/bitfusion": "all",
+            "bitfusion-client/os": "ubuntu20",
+            "bitfusion-client/version": "450",
+        },
+    },
+    "spec": {
+        "containers": [
+            {
+                "name": "main",
+                "image": "i",
+                "env": [{"name": "A", "value": "b"}],
+                "command": ["python train.py"],
+                "resources": {"limits": {"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-percent": 50}},
+            }
+        ]
+    },
+}
 
 
 def said(pod, *, version="0.4", memory=0):
     """Level and words of each remark."""
     text = pod if isinstance(pod, str) else yaml.safe_dump(pod, sort_keys=False)
-    return [f"{each.level}: {each.problem.what}" for each in lint(Path("p.yaml"), text, Asked(version, memory))]
+    return [
+        f"{each.level}: {each.problem.what}" for each in lint(Path("p.yaml"), text, Asked(version, memory))
+    ]
 
 
 def changed(*path, to):
@@ -68,44 +87,103 @@ def test_a_good_pod_is_good():
     assert said(GOOD) == []
 
 
-@pytest.mark.parametrize(("path", "to", "words"), [
-    ((*NOTES, "auto-management/bitfusion"), None, "the annotation auto-management/bitfusion is missing"),
-    ((*NOTES, "auto-management/bitfusion"), "sure", "the annotation auto-management/bitfusion is 'sure', which turns nothing on"),
-    ((*NOTES, "auto-management/status"), "injected", "the annotation auto-management/status says that it was done already"),
-    ((*NOTES, "bitfusion-client/os"), None, "the annotation bitfusion-client/os is missing"),
-    ((*NOTES, "bitfusion-client/version"), "999", "brings no client 999 for ubuntu20"),
-    ((*NOTES, "bitfusion-client/versoin"), "450", "doesn't know the annotation bitfusion-client/versoin"),
-    ((*NOTES, "bitfusion-client/filter"), "server.dirver-version=1", "server.dirver-version is no filter"),
-    ((*NOTES, "bitfusion-client/filter"), "device.name=", "the filter device.name= has no value"),
-    ((*NOTES, "prometheus.io/scrape"), "yes please", "the annotation prometheus.io/scrape gets lost"),
-    (("metadata", "namespace"), "kube-system", "pods in kube-system are left as they are"),
-    ((*LIMITS, "bitfusion.io/gpu"), 50, "bitfusion.io/gpu is what the webhook asks for"),
-    ((*LIMITS, "bitfusion.io/gpu-num"), 1, "release 0.4 doesn't know bitfusion.io/gpu-num"),
-    ((*LIMITS, "bitfusion.io/gpu-amount"), 0, "bitfusion.io/gpu-amount is 0"),
-    ((*LIMITS, "bitfusion.io/gpu-amount"), "1500m", "bitfusion.io/gpu-amount is 1500m"),
-    ((*LIMITS, "bitfusion.io/gpu-amount"), None, "asks for a share, and for no GPU"),
-    ((*LIMITS, "bitfusion.io/gpu-percent"), 101, "bitfusion.io/gpu-percent is 101"),
-    ((*MAIN, "resources"), {"requests": {"bitfusion.io/gpu-amount": 1}}, "bitfusion.io/gpu-amount has no limit"),
-    ((*MAIN, "resources", "requests"), {"bitfusion.io/gpu-amount": 2}, "request and limit of bitfusion.io/gpu-amount differ"),
-    ((*MAIN, "command"), None, "the container main has no command"),
-    ((*MAIN, "command"), ["python", "train.py"], "the command has several elements"),
-    ((*MAIN, "command"), ["/bin/sh", "-c", "python train.py"], "the command begins with /bin/sh"),
-    ((*MAIN, "command"), ["bitfusion run -n 2 -p 0.5 python"], "`bitfusion run -n 2` doesn't agree with bitfusion.io/gpu-amount: 1"),
-    ((*MAIN, "command"), ["bitfusion run -n 1 -p 0.4 python"], "`bitfusion run -p 0.4` doesn't agree with bitfusion.io/gpu-percent: 50"),
-    ((*MAIN, "command"), ["bitfusion run -p 0.5 python"], "`bitfusion run` has no number of GPUs"),
-    ((*MAIN, "command"), ["bitfusion", "run", "-n", "1", "-p", "1.5", "--", "python"], "`bitfusion run -p 1.5` is no share"),
-    ((*MAIN, "command"), ["bitfusion run -n 1 -p 0.5 -m 800 python"], "`bitfusion run` has both -p and -m"),
-    ((*MAIN, "args"), ["--epochs=3"], "args don't reach the command"),
-    ((*MAIN, "nodeSelector"), {"a": "b"}, "nodeSelector stands in the container main"),
-    (("spec", "command"), ["true"], "command stands in the pod's spec"),
-    (("spec", "volumes"), [{"name": "ca", "emptyDir": {}}], "the volume ca clashes"),
-    (("spec", "initContainers"), [{"name": "populate", "image": "i"}], "the name populate is taken"),
-    (("spec", "initContainers"), [{"name": "x", "image": "i", "command": ["bitfusion list_gpus"]}], "the initContainer x runs before there is a client"),
-    (("spec", "initContainers"), [{"name": "x", "image": "i", "resources": {"limits": {"bitfusion.io/gpu-amount": 1}}}], "the initContainer x asks for"),
-    (("spec", "containers"), [WEB, GOOD["spec"]["containers"][0]], "the container main asks for GPUs and isn't the first"),
-    (("spec", "containers"), [GOOD["spec"]["containers"][0]] * 2, "the container main is the second that asks for GPUs"),
-    (("spec", "containers"), [GOOD["spec"]["containers"][0], {**WEB, "command": ["nginx"]}], "the container web has a command and asks for no GPU"),
-])
+@pytest.mark.parametrize(
+    ("path", "to", "words"),
+    [
+        ((*NOTES, "auto-management/bitfusion"), None, "the annotation auto-management/bitfusion is missing"),
+        (
+            (*NOTES, "auto-management/bitfusion"),
+            "sure",
+            "the annotation auto-management/bitfusion is 'sure', which turns nothing on",
+        ),
+        (
+            (*NOTES, "auto-management/status"),
+            "injected",
+            "the annotation auto-management/status says that it was done already",
+        ),
+        ((*NOTES, "bitfusion-client/os"), None, "the annotation bitfusion-client/os is missing"),
+        ((*NOTES, "bitfusion-client/version"), "999", "brings no client 999 for ubuntu20"),
+        ((*NOTES, "bitfusion-client/versoin"), "450", "doesn't know the annotation bitfusion-client/versoin"),
+        (
+            (*NOTES, "bitfusion-client/filter"),
+            "server.dirver-version=1",
+            "server.dirver-version is no filter",
+        ),
+        ((*NOTES, "bitfusion-client/filter"), "device.name=", "the filter device.name= has no value"),
+        ((*NOTES, "prometheus.io/scrape"), "yes please", "the annotation prometheus.io/scrape gets lost"),
+        (("metadata", "namespace"), "kube-system", "pods in kube-system are left as they are"),
+        ((*LIMITS, "bitfusion.io/gpu"), 50, "bitfusion.io/gpu is what the webhook asks for"),
+        ((*LIMITS, "bitfusion.io/gpu-num"), 1, "release 0.4 doesn't know bitfusion.io/gpu-num"),
+        ((*LIMITS, "bitfusion.io/gpu-amount"), 0, "bitfusion.io/gpu-amount is 0"),
+        ((*LIMITS, "bitfusion.io/gpu-amount"), "1500m", "bitfusion.io/gpu-amount is 1500m"),
+        ((*LIMITS, "bitfusion.io/gpu-amount"), None, "asks for a share, and for no GPU"),
+        ((*LIMITS, "bitfusion.io/gpu-percent"), 101, "bitfusion.io/gpu-percent is 101"),
+        (
+            (*MAIN, "resources"),
+            {"requests": {"bitfusion.io/gpu-amount": 1}},
+            "bitfusion.io/gpu-amount has no limit",
+        ),
+        (
+            (*MAIN, "resources", "requests"),
+            {"bitfusion.io/gpu-amount": 2},
+            "request and limit of bitfusion.io/gpu-amount differ",
+        ),
+        ((*MAIN, "command"), None, "the container main has no command"),
+        ((*MAIN, "command"), ["python", "train.py"], "the command has several elements"),
+        ((*MAIN, "command"), ["/bin/sh", "-c", "python train.py"], "the command begins with /bin/sh"),
+        (
+            (*MAIN, "command"),
+            ["bitfusion run -n 2 -p 0.5 python"],
+            "`bitfusion run -n 2` doesn't agree with bitfusion.io/gpu-amount: 1",
+        ),
+        (
+            (*MAIN, "command"),
+            ["bitfusion run -n 1 -p 0.4 python"],
+            "`bitfusion run -p 0.4` doesn't agree with bitfusion.io/gpu-percent: 50",
+        ),
+        ((*MAIN, "command"), ["bitfusion run -p 0.5 python"], "`bitfusion run` has no number of GPUs"),
+        (
+            (*MAIN, "command"),
+            ["bitfusion", "run", "-n", "1", "-p", "1.5", "--", "python"],
+            "`bitfusion run -p 1.5` is no share",
+        ),
+        (
+            (*MAIN, "command"),
+            ["bitfusion run -n 1 -p 0.5 -m 800 python"],
+            "`bitfusion run` has both -p and -m",
+        ),
+        ((*MAIN, "args"), ["--epochs=3"], "args don't reach the command"),
+        ((*MAIN, "nodeSelector"), {"a": "b"}, "nodeSelector stands in the container main"),
+        (("spec", "command"), ["true"], "command stands in the pod's spec"),
+        (("spec", "volumes"), [{"name": "ca", "emptyDir": {}}], "the volume ca clashes"),
+        (("spec", "initContainers"), [{"name": "populate", "image": "i"}], "the name populate is taken"),
+        (
+            ("spec", "initContainers"),
+            [{"name": "x", "image": "i", "command": ["bitfusion list_gpus"]}],
+            "the initContainer x runs before there is a client",
+        ),
+        (
+            ("spec", "initContainers"),
+            [{"name": "x", "image": "i", "resources": {"limits": {"bitfusion.io/gpu-amount": 1}}}],
+            "the initContainer x asks for",
+        ),
+        (
+            ("spec", "containers"),
+            [WEB, GOOD["spec"]["containers"][0]],
+            "the container main asks for GPUs and isn't the first",
+        ),
+        (
+            ("spec", "containers"),
+            [GOOD["spec"]["containers"][0]] * 2,
+            "the container main is the second that asks for GPUs",
+        ),
+        (
+            ("spec", "containers"),
+            [GOOD["spec"]["containers"][0], {**WEB, "command": ["nginx"]}],
+            "the container web has a command and asks for no GPU",
+        ),
+    ],
+)
 def test_one_thing_wrong_is_told(path, to, words):
     found = said(changed(*path, to=to))
     assert any(words in each for each in found), found
@@ -113,16 +191,27 @@ def test_one_thing_wrong_is_told(path, to, words):
 
 def test_memory_is_held_against_what_the_webhook_was_told():
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "8000M"})
-    assert said(pod) == ["warning: bitfusion.io/gpu-memory works only where the plug-in's total_gpu_memory is set"]
+    assert said(pod) == [
+        "warning: bitfusion.io/gpu-memory works only where the plug-in's total_gpu_memory is set"
+    ]
     assert said(pod, memory=16000) == []
     assert said(pod, memory=8000) == ["error: bitfusion.io/gpu-memory is 8000 MB"]
-    assert said(changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "1k"})) == ["error: bitfusion.io/gpu-memory is 1k"]
+    assert said(changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "1k"})) == [
+        "error: bitfusion.io/gpu-memory is 1k"
+    ]
 
 
-@pytest.mark.parametrize(("memory", "told"), [
-    (8000, []), ("8000M", ["error: bitfusion.io/gpu-memory is 8000M, which release 0.1 takes for 8000000000 megabytes"]),
-    ("0.5", ["error: bitfusion.io/gpu-memory is 0.5"]),
-])
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        (8000, []),
+        (
+            "8000M",
+            ["error: bitfusion.io/gpu-memory is 8000M, which release 0.1 takes for 8000000000 megabytes"],
+        ),
+        ("0.5", ["error: bitfusion.io/gpu-memory is 0.5"]),
+    ],
+)
 def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, told):
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-num": 1, "bitfusion.io/gpu-memory": memory})
     pod["metadata"]["annotations"] = {"auto-management/bitfusion": "yes"}
@@ -130,13 +219,16 @@ def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, told):
 
 
 def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():
-    assert said(changed("metadata", "namespace", to="bwki")) == ["warning: pods in bwki are not shown to a webhook that bfinfra installed"]
+    assert said(changed("metadata", "namespace", to="bwki")) == [
+        "warning: pods in bwki are not shown to a webhook that bfinfra installed"
+    ]
 
 
 def test_a_boolean_is_no_annotation():
     text = yaml.safe_dump(GOOD).replace("bitfusion: all", "bitfusion: yes").replace("'450'", "450")
     assert [each for each in said(text) if "is no text" in each] == [
-        "error: the annotation auto-management/bitfusion is no text", "error: the annotation bitfusion-client/version is no text",
+        "error: the annotation auto-management/bitfusion is no text",
+        "error: the annotation bitfusion-client/version is no text",
     ]
 
 
@@ -149,12 +241,29 @@ def test_a_request_without_a_limit_is_an_error_only_where_the_webhook_does_not_w
     pod = changed(*MAIN, "resources", to={"requests": {"bitfusion.io/gpu-amount": 1}})
     assert said(pod) == [f"warning: {words}"]
     template = {"metadata": pod["metadata"], "spec": pod["spec"]}
-    assert f"error: {words}" in said({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": template}})
+    assert f"error: {words}" in said(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "d"},
+            "spec": {"template": template},
+        }
+    )
 
 
 def test_in_release_0_1_a_second_container_may_have_a_command_and_several_elements_are_one_line():
-    gpus = {"name": "main", "image": "i", "env": [{"name": "A"}], "command": ["python", "train.py"], "resources": {"limits": {"bitfusion.io/gpu-num": 1}}}
-    pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": {"auto-management/bitfusion": "on"}}, "spec": {"containers": [gpus, {**WEB, "command": ["nginx"]}]}}
+    gpus = {
+        "name": "main",
+        "image": "i",
+        "env": [{"name": "A"}],
+        "command": ["python", "train.py"],
+        "resources": {"limits": {"bitfusion.io/gpu-num": 1}},
+    }
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": {"auto-management/bitfusion": "on"}},
+        "spec": {"containers": [gpus, {**WEB, "command": ["nginx"]}]},
+    }
     assert said(pod, version="0.1") == []
     pod["metadata"]["annotations"]["auto-management/bitfusion"] = "all"
     assert "which turns nothing on" in said(pod, version="0.1")[0]
@@ -163,18 +272,36 @@ def test_in_release_0_1_a_second_container_may_have_a_command_and_several_elemen
 def test_templates_lists_and_several_documents_are_looked_through():
     inner = {"metadata": {"annotations": GOOD["metadata"]["annotations"]}, "spec": GOOD["spec"]}
     job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": inner}}
-    cron = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": {"template": inner}}}}
+    cron = {
+        "kind": "CronJob",
+        "metadata": {"name": "c"},
+        "spec": {"jobTemplate": {"spec": {"template": inner}}},
+    }
     assert said(yaml.safe_dump_all([job, {"kind": "List", "items": [cron, GOOD]}])) == []
-    assert said({**job, "metadata": GOOD["metadata"]})[0] == "error: the annotation auto-management/bitfusion stands on the Job"
+    assert (
+        said({**job, "metadata": GOOD["metadata"]})[0]
+        == "error: the annotation auto-management/bitfusion stands on the Job"
+    )
     assert said({"kind": "ConfigMap"}) == ["error: it holds no pod, and nothing that makes pods"]
 
 
 def test_a_pod_without_bitfusion_is_none_of_its_business():
-    assert said({"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{**WEB, "command": ["a", "b"]}]}}) == []
+    assert (
+        said(
+            {
+                "kind": "Pod",
+                "metadata": {"name": "p"},
+                "spec": {"containers": [{**WEB, "command": ["a", "b"]}]},
+            }
+        )
+        == []
+    )
 
 
 def test_the_command_ends_with_1_on_errors_and_prints_json(capsys, monkeypatch):
-    assert main(["lint", "--plugin-version", "0.1", str(SAMPLES / "document-pod.yaml"), "--output", "json"]) == 1
+    assert (
+        main(["lint", "--plugin-version", "0.1", str(SAMPLES / "document-pod.yaml"), "--output", "json"]) == 1
+    )
     found = json.loads(capsys.readouterr().out)
     assert (found["type"], found["good"], found["remarks"][0]["where"]["line"]) == ("lint", False, 25)
     assert main(["lint", "--plugin-version", "0.1", str(SAMPLES / "document-pod-indented.yaml")]) == 0

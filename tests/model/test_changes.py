@@ -21,7 +21,9 @@ class Machine(Spec):
 
 
 def told(applied: dict[str, object], **written: object) -> set[tuple[str, object, object]]:
-    found = changes(Machine.model_validate({"cpus": 4, **written}), Mark("s", "machine/m").seal({"cpus": 4, **applied}))
+    found = changes(
+        Machine.model_validate({"cpus": 4, **written}), Mark("s", "machine/m").seal({"cpus": 4, **applied})
+    )
     return {(change.field, change.now, change.wanted) for change in found}
 
 

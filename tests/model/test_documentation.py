@@ -34,7 +34,11 @@ def test_the_docstring_under_a_field_is_its_documentation() -> None:
 
 
 def test_fields_of_a_base_are_documented_there() -> None:
-    assert documentation(Tree) == {"height": "In metres,\nrounded.", "latin": "Its name in Latin.", "rings": "One a year."}
+    assert documentation(Tree) == {
+        "height": "In metres,\nrounded.",
+        "latin": "Its name in Latin.",
+        "rings": "One a year.",
+    }
 
 
 def test_a_class_inside_a_function_has_its_source_too() -> None:
@@ -51,5 +55,10 @@ def test_a_model_without_source_has_no_documentation() -> None:
 
 
 def test_every_field_of_every_kind_is_documented() -> None:
-    bare = [f"{kind}.{field}" for kind in names() for field in spec(kind).model_fields if field not in documentation(spec(kind))]
+    bare = [
+        f"{kind}.{field}"
+        for kind in names()
+        for field in spec(kind).model_fields
+        if field not in documentation(spec(kind))
+    ]
     assert not bare

@@ -33,7 +33,10 @@ def test_no_mark_is_no_mark():
 
 def test_a_spoiled_seal_counts_as_unfinished_work():
     assert Mark.decode(MARK.encode() + " applied=AAAA").applied is None
-    assert Mark.decode(MARK.encode() + " applied=" + base64.b64encode(zlib.compress(b"[1]")).decode()).applied is None
+    assert (
+        Mark.decode(MARK.encode() + " applied=" + base64.b64encode(zlib.compress(b"[1]")).decode()).applied
+        is None
+    )
 
 
 def test_a_bomb_in_the_seal_is_not_unpacked():

@@ -33,7 +33,11 @@ def test_whatever_the_umask_state_is_its_owners_alone(umask, state, tmp_path):
     with journal.lock("s"):
         journal.Journal("s").close()
     saved.write(tmp_path / "plan", Site("s", None, {}), Plan("s", ()))
-    assert {path.name: mode(path) for path in (state, state.parent, state.parent.parent)} == {"s": 0o700, "bfinfra": 0o700, "state": 0o700}
+    assert {path.name: mode(path) for path in (state, state.parent, state.parent.parent)} == {
+        "s": 0o700,
+        "bfinfra": 0o700,
+        "state": 0o700,
+    }
     assert {mode(state / "journal.jsonl"), mode(state / "lock"), mode(tmp_path / "plan")} == {0o600}
 
 
@@ -58,13 +62,19 @@ def test_a_folder_that_is_a_link_is_refused(state, tmp_path):
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "lock"])
 @pytest.mark.parametrize("how", ["symlink", "dangling", "hard link", "pipe"])
-def test_a_file_of_state_that_leads_elsewhere_is_refused_and_nothing_is_written_there(name, how, state, tmp_path):
+def test_a_file_of_state_that_leads_elsewhere_is_refused_and_nothing_is_written_there(
+    name, how, state, tmp_path
+):
     private.folder(state)
     target = tmp_path / "precious"
     if how != "dangling":
         target.write_text("precious")
-    {"symlink": lambda: (state / name).symlink_to(target), "dangling": lambda: (state / name).symlink_to(target),
-     "hard link": lambda: (state / name).hardlink_to(target), "pipe": lambda: os.mkfifo(state / name)}[how]()
+    {
+        "symlink": lambda: (state / name).symlink_to(target),
+        "dangling": lambda: (state / name).symlink_to(target),
+        "hard link": lambda: (state / name).hardlink_to(target),
+        "pipe": lambda: os.mkfifo(state / name),
+    }[how]()
     with pytest.raises(BfinfraError, match="can't be used"):
         if name == "lock":
             with journal.lock("s"):
@@ -98,7 +108,12 @@ def test_what_is_written_never_goes_through_a_link_or_into_a_pipe(how, tmp_path)
     target, file = tmp_path / "precious", tmp_path / "f"
     if how == "symlink":
         target.write_text("precious")
-    {"symlink": lambda: file.symlink_to(target), "dangling": lambda: file.symlink_to(target), "folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}[how]()
+    {
+        "symlink": lambda: file.symlink_to(target),
+        "dangling": lambda: file.symlink_to(target),
+        "folder": file.mkdir,
+        "pipe": lambda: os.mkfifo(file),
+    }[how]()
     with pytest.raises(BfinfraError, match="no plain file"):
         private.write(file, "secret")
     assert how == "symlink" or not target.exists()

@@ -1,4 +1,6 @@
-"""Records are the standard library's dataclasses in all that is used of them, but for when their methods are made."""
+"""Records are the standard library's dataclasses in all that is used of them, but for when their methods are
+made.
+"""
 
 from __future__ import annotations
 
@@ -49,19 +51,29 @@ def made(maker: Any, **switches: bool) -> Any:
     return Thing
 
 
-SWITCHES = [dict(zip(("frozen", "slots", "kw_only"), each, strict=True)) for each in itertools.product((False, True), repeat=3)]
+SWITCHES = [
+    dict(zip(("frozen", "slots", "kw_only"), each, strict=True))
+    for each in itertools.product((False, True), repeat=3)
+]
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_a_record_shows_compares_and_hashes_as_a_standard_one(switches: dict[str, bool]) -> None:
     standard, ours = (made(maker, **switches) for maker in MAKERS.values())
-    given = [{"name": "a"}, {"name": "a", "size": 4}, {"name": "b", "inside": {"x": 1}}, {"name": "a", "secret": "s"}]
+    given = [
+        {"name": "a"},
+        {"name": "a", "size": 4},
+        {"name": "b", "inside": {"x": 1}},
+        {"name": "a", "secret": "s"},
+    ]
     assert [repr(ours(**each)) for each in given] == [repr(standard(**each)) for each in given]
     for one, other in itertools.product(given, repeat=2):
         assert (ours(**one) == ours(**other)) == (standard(**one) == standard(**other))
         assert ours(**one) != standard(**one)
         if switches["frozen"]:
-            assert (hash(ours(**one)) == hash(ours(**other))) == (hash(standard(**one)) == hash(standard(**other)))
+            assert (hash(ours(**one)) == hash(ours(**other))) == (
+                hash(standard(**one)) == hash(standard(**other))
+            )
     if not switches["frozen"]:
         assert ours.__hash__ is standard.__hash__ is None
     assert [f.name for f in fields(ours)] == [f.name for f in fields(standard)]
@@ -69,8 +81,20 @@ def test_a_record_shows_compares_and_hashes_as_a_standard_one(switches: dict[str
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
-@pytest.mark.parametrize("given", [((), {}), (("a", 1, {}, "", 5), {}), (("a",), {"name": "b"}), (("a",), {"colour": "red"}), (("a", 2), {})], ids=str)
-def test_what_a_standard_one_refuses_is_refused_in_the_same_words(given: tuple[tuple[Any, ...], dict[str, Any]], switches: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        ((), {}),
+        (("a", 1, {}, "", 5), {}),
+        (("a",), {"name": "b"}),
+        (("a",), {"colour": "red"}),
+        (("a", 2), {}),
+    ],
+    ids=str,
+)
+def test_what_a_standard_one_refuses_is_refused_in_the_same_words(
+    given: tuple[tuple[Any, ...], dict[str, Any]], switches: dict[str, bool]
+) -> None:
     said = []
     for maker in MAKERS.values():
         kind = made(maker, **switches)

@@ -18,11 +18,20 @@ from bfinfra.model.sources import Sources
 
 VALUE = 'pä55"<&>\\ word/+='
 QUOTED = {
-    "plain": VALUE, "json": json.dumps({"p": VALUE}), "json, letters kept": json.dumps(VALUE, ensure_ascii=False), "python": repr([VALUE]),
-    "xml": sax.escape(VALUE), "xml attribute": sax.quoteattr(VALUE), "url": urllib.parse.quote(VALUE), "url, all": urllib.parse.quote(VALUE, safe=""),
-    "form": urllib.parse.urlencode({"p": VALUE}), "hex": VALUE.encode().hex(), "utf-16": VALUE.encode("utf-16-le").hex(),
+    "plain": VALUE,
+    "json": json.dumps({"p": VALUE}),
+    "json, letters kept": json.dumps(VALUE, ensure_ascii=False),
+    "python": repr([VALUE]),
+    "xml": sax.escape(VALUE),
+    "xml attribute": sax.quoteattr(VALUE),
+    "url": urllib.parse.quote(VALUE),
+    "url, all": urllib.parse.quote(VALUE, safe=""),
+    "form": urllib.parse.urlencode({"p": VALUE}),
+    "hex": VALUE.encode().hex(),
+    "utf-16": VALUE.encode("utf-16-le").hex(),
     **{f"base64 after {n}": base64.b64encode(b"u" * n + f":{VALUE}!".encode()).decode() for n in range(3)},
-    "base64 of json": base64.b64encode(json.dumps({"p": VALUE}).encode()).decode(), "base64 for urls": base64.urlsafe_b64encode(f"?{VALUE}".encode()).decode(),
+    "base64 of json": base64.b64encode(json.dumps({"p": VALUE}).encode()).decode(),
+    "base64 for urls": base64.urlsafe_b64encode(f"?{VALUE}".encode()).decode(),
 }
 
 
@@ -36,7 +45,11 @@ def test_a_hidden_value_is_not_shown_in_any_form(quoted):
 
 
 def test_each_line_of_a_long_secret_is_hidden_for_servers_fold_lines():
-    key = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(letter * 64 for letter in "abc") + "\n-----END PRIVATE KEY-----\n"
+    key = (
+        "-----BEGIN PRIVATE KEY-----\n"
+        + "\n".join(letter * 64 for letter in "abc")
+        + "\n-----END PRIVATE KEY-----\n"
+    )
     hide(key)
     assert "bbbb" not in redact.redact(" ".join(key.split()))
 
@@ -54,15 +67,27 @@ def test_what_is_too_short_to_be_told_from_other_text_stays():
 
 def test_a_secret_is_hidden_once_it_was_revealed():
     Secret("env", "P", Sources(env={"P": VALUE})).reveal()
-    assert Problem(f"wrong: {VALUE}", why=json.dumps(VALUE), next=VALUE) == Problem("wrong: [secret]", why='"[secret]"', next="[secret]")
+    assert Problem(f"wrong: {VALUE}", why=json.dumps(VALUE), next=VALUE) == Problem(
+        "wrong: [secret]", why='"[secret]"', next="[secret]"
+    )
 
 
 def test_events_hide_what_a_workload_printed():
     hide(VALUE)
-    ended = Ended(at=0, key=Key("workload", "w"), action=Action.CREATE, ending=Ending.DONE, seconds=1, note=f"its log: {VALUE}", problem=None)
+    ended = Ended(
+        at=0,
+        key=Key("workload", "w"),
+        action=Action.CREATE,
+        ending=Ending.DONE,
+        seconds=1,
+        note=f"its log: {VALUE}",
+        problem=None,
+    )
     assert ended.note == "its log: [secret]"
 
 
 def test_a_document_stays_one_whatever_the_secret_looks_like():
     hide('"name": "other"')
-    assert json.loads(json.dumps(redact.clean({"name": "other", "why": ['it said "name": "other"', 1, None]}))) == {"name": "other", "why": ["it said [secret]", 1, None]}
+    assert json.loads(
+        json.dumps(redact.clean({"name": "other", "why": ['it said "name": "other"', 1, None]}))
+    ) == {"name": "other", "why": ["it said [secret]", 1, None]}

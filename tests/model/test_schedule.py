@@ -22,7 +22,12 @@ def test_a_crontab_starts_it_at_equal_intervals(every, site):
     found = Schedule.every(every, site)
     minute, hour, *rest = found.cron.split()
     assert rest == ["*", "*", "*"]
-    starts = [dt.datetime(2026, 1, day, h, m, tzinfo=dt.UTC) for day in (1, 2) for h in sorted(field(hour, 0, 23)) for m in sorted(field(minute, 0, 59))]
+    starts = [
+        dt.datetime(2026, 1, day, h, m, tzinfo=dt.UTC)
+        for day in (1, 2)
+        for h in sorted(field(hour, 0, 23))
+        for m in sorted(field(minute, 0, 59))
+    ]
     assert {(b - a).total_seconds() for a, b in itertools.pairwise(starts)} == {found.seconds}
 
 

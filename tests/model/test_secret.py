@@ -27,7 +27,18 @@ def test_a_secret_prints_as_its_reference():
     assert "hunter2" not in f"{made} {made!r} {made.reference()}"
 
 
-@pytest.mark.parametrize("value", ["hunter2", {}, {"env": "A", "file": "b"}, {"vault": "x"}, {"env": ""}, {"command": "ls"}, {"keyring": "x"}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "hunter2",
+        {},
+        {"env": "A", "file": "b"},
+        {"vault": "x"},
+        {"env": ""},
+        {"command": "ls"},
+        {"keyring": "x"},
+    ],
+)
 def test_anything_but_one_reference_is_refused_without_repeating_it_by_name(value):
     with pytest.raises(ValidationError) as caught:
         secret(value)
@@ -58,7 +69,9 @@ def test_a_digest_knows_its_value_and_no_other():
 
 def test_a_run_digests_a_value_once_and_the_next_run_with_another_salt(monkeypatch):
     computed = []
-    monkeypatch.setattr(secret_module.hashlib, "scrypt", lambda *words, **named: computed.append(words) or b"digest")
+    monkeypatch.setattr(
+        secret_module.hashlib, "scrypt", lambda *words, **named: computed.append(words) or b"digest"
+    )
     secret_module._salt.cache_clear()
     first = digest("a value of this test alone")
     assert first == digest("a value of this test alone")

@@ -17,7 +17,18 @@ from bfinfra.model.units import (
 )
 
 
-@pytest.mark.parametrize(("text", "number"), [("128GiB", 128 << 30), ("1.5 TiB", 3 << 39), ("10Gi", 10 << 30), ("1GB", 10**9), (str(2**30), 2**30), ("0", 0), (7, 7)])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("128GiB", 128 << 30),
+        ("1.5 TiB", 3 << 39),
+        ("10Gi", 10 << 30),
+        ("1GB", 10**9),
+        (str(2**30), 2**30),
+        ("0", 0),
+        (7, 7),
+    ],
+)
 def test_bytes(text, number):
     assert TypeAdapter(Bytes).validate_python(text) == number
 
@@ -33,16 +44,25 @@ def test_memory_of_a_machine(text, number):
     assert TypeAdapter(MachineMemory).validate_python(text) == number
 
 
-@pytest.mark.parametrize(("written", "told"), [(128, "128B"), ("130MiB", "130MiB"), ("128GB", "125000000KiB"), (0, "0B")])
+@pytest.mark.parametrize(
+    ("written", "told"), [(128, "128B"), ("130MiB", "130MiB"), ("128GB", "125000000KiB"), (0, "0B")]
+)
 def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked(written, told):
-    with pytest.raises(ValidationError, match=f"multiples of 4MiB, and {told} is none; write it with a binary unit"):
+    with pytest.raises(
+        ValidationError, match=f"multiples of 4MiB, and {told} is none; write it with a binary unit"
+    ):
         TypeAdapter(MachineMemory).validate_python(written)
 
 
-@pytest.mark.parametrize(("kind", "text", "told"), [
-    (Bytes, "512", "512 has no unit: write 512MiB or 512GiB"), (MachineMemory, "128", "128 has no unit: write 128MiB or 128GiB"),
-    (Megahertz, "48", "48 has no unit: write 48MHz or 48GHz"), (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
-])
+@pytest.mark.parametrize(
+    ("kind", "text", "told"),
+    [
+        (Bytes, "512", "512 has no unit: write 512MiB or 512GiB"),
+        (MachineMemory, "128", "128 has no unit: write 128MiB or 128GiB"),
+        (Megahertz, "48", "48 has no unit: write 48MHz or 48GHz"),
+        (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
+    ],
+)
 def test_a_unit_that_was_forgotten_is_told(kind, text, told):
     with pytest.raises(ValidationError, match=told):
         TypeAdapter(kind).validate_python(text)
@@ -56,13 +76,27 @@ def test_a_large_bare_number_is_in_the_smallest_unit():
 def test_other_units():
     assert TypeAdapter(Megahertz).validate_python("48GHz") == 48_000
     assert TypeAdapter(Seconds).validate_python("10m") == 600
-    assert TypeAdapter(PciId).validate_python("0x10de") == TypeAdapter(PciId).validate_python("10DE") == 0x10DE
+    assert (
+        TypeAdapter(PciId).validate_python("0x10de") == TypeAdapter(PciId).validate_python("10DE") == 0x10DE
+    )
 
 
-@pytest.mark.parametrize(("text", "kind", "write"), [("384GiB", Bytes, bytes_text), ("48GHz", Megahertz, megahertz_text), ("2h", Seconds, seconds_text), ("1500MHz", Megahertz, megahertz_text)])
+@pytest.mark.parametrize(
+    ("text", "kind", "write"),
+    [
+        ("384GiB", Bytes, bytes_text),
+        ("48GHz", Megahertz, megahertz_text),
+        ("2h", Seconds, seconds_text),
+        ("1500MHz", Megahertz, megahertz_text),
+    ],
+)
 def test_what_was_read_is_written_the_same(text, kind, write):
     adapter = TypeAdapter(kind)
-    assert write(adapter.validate_python(text)) == adapter.dump_python(adapter.validate_python(text), mode="json") == text
+    assert (
+        write(adapter.validate_python(text))
+        == adapter.dump_python(adapter.validate_python(text), mode="json")
+        == text
+    )
 
 
 def test_for_people():

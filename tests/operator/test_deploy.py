@@ -1,4 +1,6 @@
-"""What installs the operator: the Containerfile as hadolint reads it, alert rules as PromQL, figures as Prometheus reads them, manifests."""
+"""What installs the operator: the Containerfile as hadolint reads it, alert rules as PromQL, figures as
+Prometheus reads them, manifests.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,22 @@ from bfinfra.operator.status import after
 from bfinfra.operator.wanted import Wanted
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-RESULT = Result(Outcome.APPROVAL, "", 4, 2, (Moved("a/b", "c", "drift"),), 0, "a" * 16, 3, (Planned("a/b", "delete"),), "", 0, (1.5, 2.0), {"vc.test:443": 1_900_000_000}, {"main": 1_800_000_000})
+RESULT = Result(
+    Outcome.APPROVAL,
+    "",
+    4,
+    2,
+    (Moved("a/b", "c", "drift"),),
+    0,
+    "a" * 16,
+    3,
+    (Planned("a/b", "delete"),),
+    "",
+    0,
+    (1.5, 2.0),
+    {"vc.test:443": 1_900_000_000},
+    {"main": 1_800_000_000},
+)
 
 
 def figures() -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -30,11 +47,22 @@ def figures() -> dict[str, list[tuple[dict[str, str], float]]]:
     shown = Figures()
     wanted = Wanted("ns", "poc", "u", 1, {"site": "poc"})
     status = after(wanted, Look("j", "k", 1.0, 1, result=RESULT), "2027-01-01T00:00:00Z")
-    shown.show(lambda: [(Wanted("ns", "poc", "u", 1, {}, status=status), RESULT, 1_700_000_000.0), (Wanted("ns", "new", "v", 1, {}), None, 0.0)], lambda: 5, lambda: True)
+    shown.show(
+        lambda: [
+            (Wanted("ns", "poc", "u", 1, {}, status=status), RESULT, 1_700_000_000.0),
+            (Wanted("ns", "new", "v", 1, {}), None, 0.0),
+        ],
+        lambda: 5,
+        lambda: True,
+    )
     shown.waited(3)
     shown.looked(RESULT)
     text = generate_latest(shown.registry).decode()
-    return {sample.name: [(each.labels, each.value) for each in family.samples if each.name == sample.name] for family in text_string_to_metric_families(text) for sample in family.samples}
+    return {
+        sample.name: [(each.labels, each.value) for each in family.samples if each.name == sample.name]
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
 
 
 def test_prometheus_reads_the_figures_of_each_site() -> None:
@@ -43,14 +71,20 @@ def test_prometheus_reads_the_figures_of_each_site() -> None:
     assert found["bfinfra_site_drifted"] == [(poc, 2)]
     assert (poc, 3) in found["bfinfra_site_changes_waiting"]
     assert found["bfinfra_site_look_seconds"] == [(poc, 3.5)]
-    assert found["bfinfra_certificate_expiry_timestamp_seconds"] == [(poc | {"server": "vc.test:443"}, 1_900_000_000)]
+    assert found["bfinfra_certificate_expiry_timestamp_seconds"] == [
+        (poc | {"server": "vc.test:443"}, 1_900_000_000)
+    ]
     assert found["bfinfra_token_expiry_timestamp_seconds"] == [(poc | {"token": "main"}, 1_800_000_000)]
     assert found["bfinfra_look_wait_seconds_count"] == [({}, 1)]
     assert ({"outcome": "ApprovalNeeded"}, 1) in found["bfinfra_looks_total"]
     assert (found["bfinfra_jobs_running"], found["bfinfra_operator_leading"]) == ([({}, 5)], [({}, 1)])
 
 
-RULES = [rule for group in yaml.safe_load((DEPLOY / "operator/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+RULES = [
+    rule
+    for group in yaml.safe_load((DEPLOY / "operator/alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
@@ -71,22 +105,43 @@ def test_what_is_no_promql_would_be_found() -> None:
 
 
 def hadolint(file: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([Path(sys.executable).with_name("hadolint"), "--failure-threshold", "info", file], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [Path(sys.executable).with_name("hadolint"), "--failure-threshold", "info", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_hadolint_finds_nothing_in_the_containerfile(tmp_path: Path) -> None:
     found = hadolint(DEPLOY / "Containerfile")
     assert (found.returncode, found.stdout) == (0, "")
-    (tmp_path / "Containerfile").write_text((DEPLOY / "Containerfile").read_text().replace("# hadolint ignore=DL3008\n", ""))
+    (tmp_path / "Containerfile").write_text(
+        (DEPLOY / "Containerfile").read_text().replace("# hadolint ignore=DL3008\n", "")
+    )
     assert "DL3008" in hadolint(tmp_path / "Containerfile").stdout
 
 
 def test_the_image_has_what_the_package_is_built_of_and_runs_as_nobody() -> None:
     lines = (DEPLOY / "Containerfile").read_text().splitlines()
-    copied = {word for line in lines if line.startswith("COPY ") and "--from" not in line for word in line.split()[1:-1]}
+    copied = {
+        word
+        for line in lines
+        if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    }
     assert all((DEPLOY.parent / each).exists() for each in copied)
-    wheel = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {*wheel["packages"], *wheel["force-include"], "pyproject.toml", "README.md", "LICENSE", "requirements-operator.lock"} == copied
+    wheel = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+        "targets"
+    ]["wheel"]
+    assert {
+        *wheel["packages"],
+        *wheel["force-include"],
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "requirements-operator.lock",
+    } == copied
     assert [line for line in lines if line.startswith("USER")] == ["USER 65532:65532"]
 
 
@@ -95,9 +150,17 @@ def documents(name: str) -> list[dict[str, Any]]:
 
 
 def test_the_operator_may_read_no_secret_and_delete_nothing() -> None:
-    (rules,) = [each["rules"] for each in documents("rbac.yaml") if each["kind"] == "ClusterRole" and each["metadata"]["name"] == "bfinfra-operator"]
-    assert not {"secrets", "*", "roles", "rolebindings"} & {resource for rule in rules for resource in rule["resources"]}
-    assert not {"delete", "deletecollection", "*", "update"} & {verb for rule in rules for verb in rule["verbs"]}
+    (rules,) = [
+        each["rules"]
+        for each in documents("rbac.yaml")
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"] == "bfinfra-operator"
+    ]
+    assert not {"secrets", "*", "roles", "rolebindings"} & {
+        resource for rule in rules for resource in rule["resources"]
+    }
+    assert not {"delete", "deletecollection", "*", "update"} & {
+        verb for rule in rules for verb in rule["verbs"]
+    }
 
 
 def test_the_lock_of_the_image_has_the_operators_libraries() -> None:
@@ -105,4 +168,6 @@ def test_the_lock_of_the_image_has_the_operators_libraries() -> None:
     assert re.search(r"^kopf==", lock, re.MULTILINE)
     assert re.search(r"^prometheus-client==", lock, re.MULTILINE)
     assert re.search(r"^hatchling==", lock, re.MULTILINE)
-    assert set(re.findall(r"^([\w-]+==[\w.]+)", (DEPLOY.parent / "requirements.lock").read_text(), re.MULTILINE)) <= set(re.findall(r"^([\w-]+==[\w.]+)", lock, re.MULTILINE))
+    assert set(
+        re.findall(r"^([\w-]+==[\w.]+)", (DEPLOY.parent / "requirements.lock").read_text(), re.MULTILINE)
+    ) <= set(re.findall(r"^([\w-]+==[\w.]+)", lock, re.MULTILINE))

@@ -20,7 +20,13 @@ from bfinfra.operator.wanted import FINALIZER
 
 AGREED = Result(Outcome.AGREED, resources=2, seconds=(1.0, 0.0))
 MOVED = Result(Outcome.FAILED, "the server says no", 2, 1, (Moved("namespace/a", "labels", "drift", "root"),))
-WAITS = Result(Outcome.APPROVAL, resources=2, digest="a" * 16, planned=1, changes=(Planned("namespace/a", "delete", "none"),))
+WAITS = Result(
+    Outcome.APPROVAL,
+    resources=2,
+    digest="a" * 16,
+    planned=1,
+    changes=(Planned("namespace/a", "delete", "none"),),
+)
 LOST = None
 
 
@@ -32,8 +38,18 @@ class World:
         self.keeper = Keeper(self.api, Mould("image"), limit, clock=lambda: self.now)
 
     def site(self, name: str = "poc", site: str = "", **spec: Any) -> dict[str, Any]:
-        body = {"apiVersion": "bfinfra.io/v1alpha1", "kind": "Site", "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "generation": 1, "creationTimestamp": self.iso()},
-                "spec": {"interval": "1h", "site": {"site": site or name}, **spec}}
+        body = {
+            "apiVersion": "bfinfra.io/v1alpha1",
+            "kind": "Site",
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": f"uid-{name}",
+                "generation": 1,
+                "creationTimestamp": self.iso(),
+            },
+            "spec": {"interval": "1h", "site": {"site": site or name}, **spec},
+        }
         self.tell(self.api.create(body))
         return body
 
@@ -67,10 +83,28 @@ class World:
         job = self.running()[-1]
         job["metadata"].setdefault("creationTimestamp", self.iso())
         self.now += 5
-        job["status"] = {"conditions": [{"type": "Complete", "status": "True", "lastTransitionTime": self.iso()}]}
+        job["status"] = {
+            "conditions": [{"type": "Complete", "status": "True", "lastTransitionTime": self.iso()}]
+        }
         self.keeper.job(copy.deepcopy(job))
-        state = {"terminated": {"exitCode": 0 if result else 137, "reason": "OOMKilled", "message": result.text() if result else ""}}
-        self.keeper.pod({"metadata": {"labels": {**job["metadata"]["labels"], "batch.kubernetes.io/job-name": job["metadata"]["name"]}}, "status": {"containerStatuses": [{"state": state}]}})
+        state = {
+            "terminated": {
+                "exitCode": 0 if result else 137,
+                "reason": "OOMKilled",
+                "message": result.text() if result else "",
+            }
+        }
+        self.keeper.pod(
+            {
+                "metadata": {
+                    "labels": {
+                        **job["metadata"]["labels"],
+                        "batch.kubernetes.io/job-name": job["metadata"]["name"],
+                    }
+                },
+                "status": {"containerStatuses": [{"state": state}]},
+            }
+        )
         self.work()
 
     def look(self, result: Result | None = AGREED, later: float = 3600) -> None:
@@ -79,7 +113,14 @@ class World:
         self.end(result)
 
     def condition(self, kind: str, name: str = "poc") -> dict[str, Any]:
-        return next((each for each in self.live(name).get("status", {}).get("conditions", ()) if each["type"] == kind), {})
+        return next(
+            (
+                each
+                for each in self.live(name).get("status", {}).get("conditions", ())
+                if each["type"] == kind
+            ),
+            {},
+        )
 
     def said(self) -> list[str]:
         return [each["reason"] for each in self.api.kinds("Event")]
@@ -99,7 +140,11 @@ def test_a_new_site_gets_its_finalizer_then_a_job_and_its_result_becomes_the_sta
     assert world.calls(lambda: world.site() and None) == ["create Site", "patch Site", "create Job"]
     assert world.live()["metadata"]["finalizers"] == [FINALIZER]
     world.end()
-    assert (world.condition("Ready")["status"], world.condition("Drifted")["status"], world.condition("ApprovalNeeded")["status"]) == ("True", "False", "False")
+    assert (
+        world.condition("Ready")["status"],
+        world.condition("Drifted")["status"],
+        world.condition("ApprovalNeeded")["status"],
+    ) == ("True", "False", "False")
     assert (world.live()["status"]["observedGeneration"], world.live()["status"]["resources"]) == (1, 2)
 
 
@@ -145,7 +190,11 @@ def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does
     world.work()
     assert (world.condition("Ready")["status"], world.said()) == ("True", [])
     world.look(Result(Outcome.UNREADABLE, "vc can't be reached"), later=400)
-    assert (world.condition("Ready")["status"], world.condition("Ready")["reason"], world.said()) == ("False", "Unreadable", ["Unreadable"])
+    assert (world.condition("Ready")["status"], world.condition("Ready")["reason"], world.said()) == (
+        "False",
+        "Unreadable",
+        ["Unreadable"],
+    )
     assert world.condition("Drifted")["status"] == "False"  # nobody could look: as it was
 
 
@@ -190,7 +239,10 @@ def test_a_deleted_site_is_destroyed_first_and_a_refusal_keeps_it(world: World) 
     world.change(deletionTimestamp=world.iso(), generation=2)
     assert world.running()[0]["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--destroy"
     world.end(Result(Outcome.FAILED, "namespace/a: it is protected"))
-    assert (world.live()["metadata"]["finalizers"], world.condition("Ready")["message"]) == ([FINALIZER], "namespace/a: it is protected")
+    assert (world.live()["metadata"]["finalizers"], world.condition("Ready")["message"]) == (
+        [FINALIZER],
+        "namespace/a: it is protected",
+    )
     world.look(Result(Outcome.APPLIED, writes=1), later=400)
     assert world.live()["metadata"]["finalizers"] == []
 
@@ -225,8 +277,27 @@ def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world:
     events, jobs = len(world.said()), len(world.jobs())
     second = Keeper(world.api, Mould("image"), clock=lambda: world.now)
     last = max(world.jobs(), key=lambda job: job["metadata"]["creationTimestamp"])
-    world.api.objects["Pod", "ns", "p"] = {"kind": "Pod", "metadata": {"name": "p", "labels": {**last["metadata"]["labels"], "batch.kubernetes.io/job-name": last["metadata"]["name"]}},
-                                           "status": {"containerStatuses": [{"state": {"terminated": {"message": Result(Outcome.APPLIED, resources=2, corrected=1, writes=2).text()}}}]}}
+    world.api.objects["Pod", "ns", "p"] = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "p",
+            "labels": {
+                **last["metadata"]["labels"],
+                "batch.kubernetes.io/job-name": last["metadata"]["name"],
+            },
+        },
+        "status": {
+            "containerStatuses": [
+                {
+                    "state": {
+                        "terminated": {
+                            "message": Result(Outcome.APPLIED, resources=2, corrected=1, writes=2).text()
+                        }
+                    }
+                }
+            ]
+        },
+    }
     second.begin()
     world.keeper = second
     assert world.calls(lambda: world.tell(world.live())) == []
@@ -291,17 +362,48 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: W
     assert len(world.running()) == 1
 
 
-@pytest.mark.parametrize(("status", "word"), [
-    ({"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}, "ImagePullBackOff: no such image"),
-    ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, "is each Secret and ConfigMap of spec.files there?"),
-    ({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]}, "Unschedulable: 0/3 nodes"),
-])  # fmt: skip
-def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(world: World, status: dict[str, Any], word: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (
+            {
+                "containerStatuses": [
+                    {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+                ]
+            },
+            "ImagePullBackOff: no such image",
+        ),
+        (
+            {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
+            "is each Secret and ConfigMap of spec.files there?",
+        ),
+        (
+            {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/3 nodes",
+                    }
+                ]
+            },
+            "Unschedulable: 0/3 nodes",
+        ),
+    ],
+)
+def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(
+    world: World, status: dict[str, Any], word: str
+) -> None:
     world.site()
     job = world.running()[0]
     job["metadata"]["creationTimestamp"] = world.iso()
     labels = {**job["metadata"]["labels"], "batch.kubernetes.io/job-name": job["metadata"]["name"]}
-    world.api.objects["Pod", "ns", "p"] = {"kind": "Pod", "metadata": {"name": "p", "labels": labels, "creationTimestamp": world.iso()}, "status": {"phase": "Pending", **status}}
+    world.api.objects["Pod", "ns", "p"] = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": labels, "creationTimestamp": world.iso()},
+        "status": {"phase": "Pending", **status},
+    }
     world.keeper.renew()
     world.work()
     assert world.condition("Ready") == {}  # it has its time
@@ -330,7 +432,16 @@ def test_its_own_thread_runs_until_it_is_stopped(world: World) -> None:
         return found
 
     world.api.create = watched  # type: ignore[method-assign]  # a test listens
-    world.keeper.site(create({"apiVersion": "bfinfra.io/v1alpha1", "kind": "Site", "metadata": {"name": "poc", "namespace": "ns", "uid": "u"}, "spec": {"site": {"site": "poc"}}}))
+    world.keeper.site(
+        create(
+            {
+                "apiVersion": "bfinfra.io/v1alpha1",
+                "kind": "Site",
+                "metadata": {"name": "poc", "namespace": "ns", "uid": "u"},
+                "spec": {"site": {"site": "poc"}},
+            }
+        )
+    )
     assert made.wait(60)
     stop.set()
     thread.join(60)

@@ -13,7 +13,9 @@ from bfinfra.operator.lease import GIVEN_UP, LASTS, Lease
 class Two:
     def __init__(self) -> None:
         self.api, self.now = FakeApi(), 0.0
-        self.one, self.other = (Lease(self.api, "ns", "op", me, clock=lambda: self.now) for me in ("one", "other"))
+        self.one, self.other = (
+            Lease(self.api, "ns", "op", me, clock=lambda: self.now) for me in ("one", "other")
+        )
 
 
 def test_the_first_leads_and_the_other_waits_as_long_as_it_renews() -> None:

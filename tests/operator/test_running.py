@@ -24,7 +24,11 @@ def token(**claims: float) -> str:
 
 @pytest.fixture
 def account(tmp_path: Path) -> Path:
-    for name, text in {"token": f"{token(exp=time.time() + 3600)}\n", "ca.crt": "-----BEGIN CERTIFICATE-----\n", "namespace": "bfinfra-system"}.items():
+    for name, text in {
+        "token": f"{token(exp=time.time() + 3600)}\n",
+        "ca.crt": "-----BEGIN CERTIFICATE-----\n",
+        "namespace": "bfinfra-system",
+    }.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -32,7 +36,11 @@ def account(tmp_path: Path) -> Path:
 def test_in_a_pod_it_is_the_pods_account_and_reads_a_new_token_when_one_is_there(account: Path) -> None:
     env = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
     first = incluster.enter(account, env)
-    assert (first.url, first.trust.ca_pem, first.spent) == ("https://[fd00::1]:6443", "-----BEGIN CERTIFICATE-----\n", False)
+    assert (first.url, first.trust.ca_pem, first.spent) == (
+        "https://[fd00::1]:6443",
+        "-----BEGIN CERTIFICATE-----\n",
+        False,
+    )
     (account / "token").write_text(token(exp=time.time() - 1))
     assert incluster.enter(account, env).spent
     assert incluster.namespace(account) == "bfinfra-system"
@@ -47,24 +55,47 @@ def test_outside_of_a_cluster_and_without_an_account_it_says_so(tmp_path: Path) 
 
 
 def test_kopf_gets_the_same_account() -> None:
-    made = connection(Access("https://k.test:6443", Trust(ca_pem="-----BEGIN CERTIFICATE-----\n"), token="abc"))
-    assert (made.server, made.ca_data, made.token, made.scheme, made.insecure) == ("https://k.test:6443", "-----BEGIN CERTIFICATE-----\n", "abc", "Bearer", None)
+    made = connection(
+        Access("https://k.test:6443", Trust(ca_pem="-----BEGIN CERTIFICATE-----\n"), token="abc")
+    )
+    assert (made.server, made.ca_data, made.token, made.scheme, made.insecure) == (
+        "https://k.test:6443",
+        "-----BEGIN CERTIFICATE-----\n",
+        "abc",
+        "Bearer",
+        None,
+    )
     by_certificate = connection(Access("https://k.test:6443", Trust(), identity=("CERT", "KEY")))
-    assert (by_certificate.certificate_data, by_certificate.private_key_data, by_certificate.token) == ("CERT", "KEY", None)
+    assert (by_certificate.certificate_data, by_certificate.private_key_data, by_certificate.token) == (
+        "CERT",
+        "KEY",
+        None,
+    )
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--image", "x"], "--lease NAMESPACE/NAME"), (["--image", "x", "--metrics", "8080x"], "--metrics ADDRESS:PORT"),
-    (["--image", "x", "--lease", "ns/op", "--kubeconfig", "no-such-file", "--metrics", "127.0.0.1:0"], "no-such-file"),
-])  # fmt: skip
-def test_what_it_can_not_begin_with_is_a_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--image", "x"], "--lease NAMESPACE/NAME"),
+        (["--image", "x", "--metrics", "8080x"], "--metrics ADDRESS:PORT"),
+        (
+            ["--image", "x", "--lease", "ns/op", "--kubeconfig", "no-such-file", "--metrics", "127.0.0.1:0"],
+            "no-such-file",
+        ),
+    ],
+)
+def test_what_it_can_not_begin_with_is_a_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["operator", "run", *words]) == 1
     captured = capsys.readouterr()
     assert said in captured.err
     assert "Traceback" not in captured.err
 
 
-def test_without_its_libraries_it_says_what_to_install(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_libraries_it_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "kopf", None)
     for name in ("bfinfra.operator.running", "bfinfra.operator.watch"):
         monkeypatch.delitem(sys.modules, name, raising=False)

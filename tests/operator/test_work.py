@@ -36,7 +36,14 @@ class Desk:
         return work(self.path, Order(**order), self.around)
 
     def someone(self, method: str, **body: Any) -> None:
-        self.sandbox.change({"address": "vc.small.test:443", "method": method, "path": "/api/vcenter/namespaces/instances/team-a", **({"body": body} if body else {})})
+        self.sandbox.change(
+            {
+                "address": "vc.small.test:443",
+                "method": method,
+                "path": "/api/vcenter/namespaces/instances/team-a",
+                **({"body": body} if body else {}),
+            }
+        )
 
 
 @pytest.fixture
@@ -51,7 +58,15 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
         return real(self, **order)
 
     monkeypatch.setattr(Desk, "look", look)
-    monkeypatch.setattr(app, "notify", lambda _, report, *, around: found.told.append((tuple(sorted(report.new)), tuple(report.ended))) if report.new or report.ended else None)
+    monkeypatch.setattr(
+        app,
+        "notify",
+        lambda _, report, *, around: (
+            found.told.append((tuple(sorted(report.new)), tuple(report.ended)))
+            if report.new or report.ended
+            else None
+        ),
+    )
     return found
 
 
@@ -77,7 +92,11 @@ def test_where_everything_wants_approval_drift_is_only_told_and_once(desk: Desk)
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
     first = desk.look(approval=Approval.ALWAYS, stood=True)
-    again = desk.look(approval=Approval.ALWAYS, stood=True, known=tuple(f"{each.address} {each.field} {each.cause}" for each in first.moved))
+    again = desk.look(
+        approval=Approval.ALWAYS,
+        stood=True,
+        known=tuple(f"{each.address} {each.field} {each.cause}" for each in first.moved),
+    )
     assert (first.outcome, first.drifted, first.planned, first.writes) == (Outcome.APPROVAL, 1, 1, 0)
     assert again.digest == first.digest
     assert len(desk.told) == 1
@@ -87,7 +106,9 @@ def test_what_stood_and_is_gone_is_drift(desk: Desk) -> None:
     desk.look()
     desk.someone("DELETE")
     found = desk.look(approval=Approval.ALWAYS, stood=True)
-    assert [(each.address, each.cause) for each in found.moved] == [("supervisor_namespace/team-a", "vanished")]
+    assert [(each.address, each.cause) for each in found.moved] == [
+        ("supervisor_namespace/team-a", "vanished")
+    ]
 
 
 def test_what_would_be_deleted_waits_for_approval_of_exactly_that(desk: Desk) -> None:
@@ -95,7 +116,10 @@ def test_what_would_be_deleted_waits_for_approval_of_exactly_that(desk: Desk) ->
     desk.look()
     desk.write()
     waiting = desk.look()
-    assert (waiting.outcome, [(each.address, each.action) for each in waiting.changes]) == (Outcome.APPROVAL, [("supervisor_namespace/team-b", "delete")])
+    assert (waiting.outcome, [(each.address, each.action) for each in waiting.changes]) == (
+        Outcome.APPROVAL,
+        [("supervisor_namespace/team-b", "delete")],
+    )
     assert desk.look(approved="0000000000000000").outcome is Outcome.APPROVAL
     done = desk.look(approved=waiting.digest)
     assert (done.outcome, done.approved) == (Outcome.APPLIED, waiting.digest)
@@ -117,7 +141,10 @@ def test_nothing_is_destroyed_without_a_word_and_a_protected_site_never(desk: De
 def test_what_may_differ_for_a_while_is_not_put_back_by_the_way(desk: Desk) -> None:
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
-    ignore = 'drift: {ignore: [{address: "supervisor_namespace/*", field: limits, reason: a test, until: 2999-01-01}]}\n'
+    ignore = (
+        'drift: {ignore: [{address: "supervisor_namespace/*", field: limits, reason: a test, until: '
+        "2999-01-01}]}\n"
+    )
     desk.write(more=ignore)
     assert desk.look(stood=True).outcome is Outcome.AGREED
     desk.write(more=SECOND + ignore)
@@ -132,9 +159,16 @@ def test_a_site_that_is_wrong_is_a_result_too(desk: Desk) -> None:
 
 
 def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk: Desk) -> None:
-    desk.path.write_text("site: example\nkubernetes_cluster: {one: {kubeconfig: {file: one.kubeconfig}}}\nnamespace: {a: {cluster: one}}\n")
-    (desk.path.parent / "one.kubeconfig").write_text("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                                                      "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: {token: abc}}]\n")
+    desk.path.write_text(
+        "site: example\nkubernetes_cluster: {one: {kubeconfig: {file: one.kubeconfig}}}\nnamespace: {a: "
+        "{cluster: one}}\n"
+    )
+    (desk.path.parent / "one.kubeconfig").write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, "
+        "user: u}}]\n"
+        "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: "
+        "{token: abc}}]\n"
+    )
     found = work(desk.path, Order(), replace(app.THE_WORLD, patience=Patience(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

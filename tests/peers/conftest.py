@@ -15,7 +15,22 @@ from peers.site_files import SPECS, SiteFile
 
 from bfinfra.sandbox.makers.ova import make_ova
 
-WORLD = ["-api-version", "8.0.3.0", "-shim", "-cluster", "2", "-host", "3", "-standalone-host", "0", "-vm", "0", "-gpus", "2", "-wcp"]
+WORLD = [
+    "-api-version",
+    "8.0.3.0",
+    "-shim",
+    "-cluster",
+    "2",
+    "-host",
+    "3",
+    "-standalone-host",
+    "0",
+    "-vm",
+    "0",
+    "-gpus",
+    "2",
+    "-wcp",
+]
 """As script/peers starts the shared one."""
 
 
@@ -31,7 +46,9 @@ class Vcsim:
 
 @pytest.fixture
 def alone(peers: Peers) -> Iterator[None]:
-    """For what a cluster has once: its definitions; operators, each of which sees the Sites of all namespaces. One test at a time."""
+    """For what a cluster has once: its definitions; operators, each of which sees the Sites of all
+    namespaces. One test at a time.
+    """
     with peers.kubeconfig.with_name("alone.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -54,7 +71,16 @@ def vcsim(peers: Peers) -> Iterator[Vcsim]:
 @contextlib.contextmanager
 def own_vcsim(peers: Peers) -> Iterator[Vcsim]:
     """A vcsim from the binary of the peers: a second or less."""
-    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, "-username", USER.partition("@")[0], "-password", peers.password]
+    command = [
+        str(peers.bin / "vcsim"),
+        "-l",
+        "127.0.0.1:0",
+        *WORLD,
+        "-username",
+        USER.partition("@")[0],
+        "-password",
+        peers.password,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None

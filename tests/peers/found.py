@@ -36,21 +36,35 @@ class Peers:
     password: str = field(repr=False)
 
     def govc(self, *words: str, server: str = "", user: str = USER, password: str = "") -> str:
-        """What govc prints; the server's certificate is not checked, as these are throw-away servers on loopback."""
-        env = {"GOVC_URL": f"https://{server or self.vcsim}/sdk", "GOVC_USERNAME": user, "GOVC_PASSWORD": password or self.password,
-               "GOVC_INSECURE": "1", "GOVC_PERSIST_SESSION": "false"}
+        """What govc prints; the server's certificate is not checked, as these are throw-away servers on
+        loopback.
+        """
+        env = {
+            "GOVC_URL": f"https://{server or self.vcsim}/sdk",
+            "GOVC_USERNAME": user,
+            "GOVC_PASSWORD": password or self.password,
+            "GOVC_INSECURE": "1",
+            "GOVC_PERSIST_SESSION": "false",
+        }
         return run([str(self.bin / "govc"), *words], env)
 
     def kubectl(self, *words: str, given: str = "", kubeconfig: Path | None = None) -> str:
         """What kubectl prints; `given` goes to its standard input."""
-        return run([str(self.bin / "kubectl"), "--kubeconfig", str(kubeconfig or self.kubeconfig), *words], {}, given)
+        return run(
+            [str(self.bin / "kubectl"), "--kubeconfig", str(kubeconfig or self.kubeconfig), *words], {}, given
+        )
 
     def established(self, definition: str) -> None:
-        """Returns once a definition is served. `kubectl wait` fails where the API server has not begun to say so."""
+        """Returns once a definition is served. `kubectl wait` fails where the API server has not begun to say
+        so.
+        """
         end = time.monotonic() + 20
         while True:
             status = json.loads(self.kubectl("get", f"crd/{definition}", "-o", "json")).get("status") or {}
-            if any((each["type"], each["status"]) == ("Established", "True") for each in status.get("conditions") or ()):
+            if any(
+                (each["type"], each["status"]) == ("Established", "True")
+                for each in status.get("conditions") or ()
+            ):
                 return
             assert time.monotonic() < end, f"{definition}: {status}"
             time.sleep(0.1)
@@ -58,21 +72,36 @@ class Peers:
 
 def run(command: list[str], env: dict[str, str], given: str = "") -> str:
     """Standard output; AssertionError with what the command said where it fails."""
-    done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **env}, input=given, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **env},
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
 def find() -> Peers:
-    """The peers of the env file that script/peers writes, or of the same variables where BFINFRA_PEERS_BIN is set; NotUp.
+    """The peers of the env file that script/peers writes, or of the same variables where BFINFRA_PEERS_BIN is
+    set; NotUp.
 
     A KUBECONFIG alone is not taken: it is most likely somebody's own cluster.
     """
     given = _variables()
     if missing := [name for name in NAMES if not given.get(name)]:
         raise NotUp(f"{', '.join(missing)} not set")
-    folder, kubeconfig, password = (Path(given[name]) for name in ("BFINFRA_PEERS_BIN", "KUBECONFIG", "BFINFRA_VCSIM_PASSWORD_FILE"))
-    if absent := [str(path) for path in (*(folder / name for name in BINARIES), kubeconfig, password) if not path.exists()]:
+    folder, kubeconfig, password = (
+        Path(given[name]) for name in ("BFINFRA_PEERS_BIN", "KUBECONFIG", "BFINFRA_VCSIM_PASSWORD_FILE")
+    )
+    if absent := [
+        str(path)
+        for path in (*(folder / name for name in BINARIES), kubeconfig, password)
+        if not path.exists()
+    ]:
         raise NotUp(f"there is no {', '.join(absent)}")
     vcsim = str(urlsplit(given["BFINFRA_VCSIM_URL"]).netloc.rpartition("@")[2])
     api = urlsplit(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]).netloc

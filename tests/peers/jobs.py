@@ -1,4 +1,6 @@
-"""What a kubelet does for the operator's Jobs, where none runs: a pod's command as a process, from the pod's own template, and its last words into the pod's status."""
+"""What a kubelet does for the operator's Jobs, where none runs: a pod's command as a process, from the pod's
+own template, and its last words into the pod's status.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Kubelet:
 
     def step(self) -> None:
         """Run whatever pod has ended as far as kwok is concerned, and was not run here yet."""
-        for pod in json.loads(self.peers.kubectl("get", "pods", "-n", self.namespace, "-l", LABEL, "-o", "json"))["items"]:
+        for pod in json.loads(
+            self.peers.kubectl("get", "pods", "-n", self.namespace, "-l", LABEL, "-o", "json")
+        )["items"]:
             name = pod["metadata"]["name"]
             if name not in self.ran and pod.get("status", {}).get("phase") == "Succeeded":
                 self.ran[name] = pod
@@ -36,15 +40,27 @@ class Kubelet:
     def _run(self, pod: dict[str, Any]) -> tuple[int, str]:
         container = pod["spec"]["containers"][0]
         here = self.folder / pod["metadata"]["name"]
-        mounts = {each["mountPath"]: here / each["name"] for each in container["volumeMounts"]} | {"/dev": here / "dev"}
+        mounts = {each["mountPath"]: here / each["name"] for each in container["volumeMounts"]} | {
+            "/dev": here / "dev"
+        }
         for place in mounts.values():
             place.mkdir(parents=True)
         self._fill(pod, here)
         args = [self._there(word, mounts) for word in container["args"]]
         env = {each["name"]: self._there(self._value(each), mounts) for each in container.get("env", ())}
-        done = subprocess.run([sys.executable, "-m", "bfinfra", *args], env={"PATH": os.environ["PATH"], **env}, cwd=here, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "bfinfra", *args],
+            env={"PATH": os.environ["PATH"], **env},
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         result = Path(self._there(container["terminationMessagePath"], mounts))
-        return done.returncode, (result.read_text() if result.exists() else (done.stdout + done.stderr)[-2048:])[:4096]
+        return done.returncode, (
+            result.read_text() if result.exists() else (done.stdout + done.stderr)[-2048:]
+        )[:4096]
 
     def _fill(self, pod: dict[str, Any], here: Path) -> None:
         """The projected volume."""
@@ -57,10 +73,23 @@ class Kubelet:
 
     def _files(self, pod: dict[str, Any], source: dict[str, Any]) -> dict[str, bytes]:
         if "downwardAPI" in source:
-            return {each["path"]: pod["metadata"]["annotations"][each["fieldRef"]["fieldPath"].split("'")[1]].encode() for each in source["downwardAPI"]["items"]}
+            return {
+                each["path"]: pod["metadata"]["annotations"][
+                    each["fieldRef"]["fieldPath"].split("'")[1]
+                ].encode()
+                for each in source["downwardAPI"]["items"]
+            }
         if "secret" in source:
-            return {each["path"]: base64.b64decode(self._get("secret", source["secret"]["name"])["data"][each["key"]]) for each in source["secret"]["items"]}
-        return {each["path"]: self._get("configmap", source["configMap"]["name"])["data"][each["key"]].encode() for each in source["configMap"]["items"]}
+            return {
+                each["path"]: base64.b64decode(
+                    self._get("secret", source["secret"]["name"])["data"][each["key"]]
+                )
+                for each in source["secret"]["items"]
+            }
+        return {
+            each["path"]: self._get("configmap", source["configMap"]["name"])["data"][each["key"]].encode()
+            for each in source["configMap"]["items"]
+        }
 
     def _value(self, each: dict[str, Any]) -> str:
         if "value" in each:
@@ -79,6 +108,21 @@ class Kubelet:
 
     def _say(self, pod: dict[str, Any], ended: tuple[int, str]) -> None:
         status = dict(pod["status"]["containerStatuses"][0])
-        terminated = {**status["state"].get("terminated", {}), "exitCode": ended[0], "reason": "Completed" if ended[0] == 0 else "Error", "message": ended[1]}
+        terminated = {
+            **status["state"].get("terminated", {}),
+            "exitCode": ended[0],
+            "reason": "Completed" if ended[0] == 0 else "Error",
+            "message": ended[1],
+        }
         body = {"status": {"containerStatuses": [{**status, "state": {"terminated": terminated}}]}}
-        self.peers.kubectl("patch", "pod", pod["metadata"]["name"], "-n", self.namespace, "--subresource=status", "--type=merge", "-p", json.dumps(body))
+        self.peers.kubectl(
+            "patch",
+            "pod",
+            pod["metadata"]["name"],
+            "-n",
+            self.namespace,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            json.dumps(body),
+        )

@@ -1,4 +1,5 @@
-"""Which tests run: all with --peers; without it none that needs real peers; with --backend=live alone those that ask the peers of script/peers, and no others.
+"""Which tests run: all with --peers; without it none that needs real peers; with --backend=live alone those
+that ask the peers of script/peers, and no others.
 
 The summary says how many were left out, and how to run them.
 """
@@ -17,7 +18,13 @@ COUNT = pytest.StashKey[int]()
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "peers: needs the real peers of script/peers; runs with --peers")
-    config.addinivalue_line("markers", "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with --peers")
+    config.addinivalue_line(
+        "markers",
+        (
+            "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with "
+            "--peers"
+        ),
+    )
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
@@ -59,5 +66,11 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
     if count := config.stash.get(COUNT, 0):
         live = "live" in config.getoption("--backend")
-        tests = ("test" if count == 1 else "tests") + ("" if live else " with real peers") + (" was" if count == 1 else " were")
-        terminalreporter.write_line(f"{count} {tests} left out; to run them: script/peers up && script/test --peers")
+        tests = (
+            ("test" if count == 1 else "tests")
+            + ("" if live else " with real peers")
+            + (" was" if count == 1 else " were")
+        )
+        terminalreporter.write_line(
+            f"{count} {tests} left out; to run them: script/peers up && script/test --peers"
+        )

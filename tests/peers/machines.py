@@ -1,4 +1,6 @@
-"""Real Linux machines for tests: systemd, sshd, dpkg, each in namespaces and on an overlay file system of its own. Needs root, unshare, sshd, ip."""
+"""Real Linux machines for tests: systemd, sshd, dpkg, each in namespaces and on an overlay file system of its
+own. Needs root, unshare, sshd, ip.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,22 @@ PASSWORD = "Worker's own 1"
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SYSTEMD = Path("/lib/systemd/systemd")
 PATIENCE = 20  # seconds to boot
-OWN = ("etc/ssh/machine", "etc/systemd/system/machine", "etc/passwd", "etc/group", "etc/gshadow", "etc/shadow", "etc/subuid", "etc/subgid",
-       "etc/machine-id", "etc/systemd/system/networking.service", "etc/systemd/system/NetworkManager.service", "etc/systemd/system/systemd-", "var/cache/ldconfig", "etc/.pwd.lock")
+OWN = (
+    "etc/ssh/machine",
+    "etc/systemd/system/machine",
+    "etc/passwd",
+    "etc/group",
+    "etc/gshadow",
+    "etc/shadow",
+    "etc/subuid",
+    "etc/subgid",
+    "etc/machine-id",
+    "etc/systemd/system/networking.service",
+    "etc/systemd/system/NetworkManager.service",
+    "etc/systemd/system/systemd-",
+    "var/cache/ldconfig",
+    "etc/.pwd.lock",
+)
 
 
 class Unfit(RuntimeError):
@@ -30,7 +46,9 @@ class Unfit(RuntimeError):
 
 @dataclass(frozen=True)
 class Real:
-    """A machine that runs. `private`: file of the key that lets root in; `sha256`: its host key's fingerprint."""
+    """A machine that runs. `private`: file of the key that lets root in; `sha256`: its host key's
+    fingerprint.
+    """
 
     name: str
     address: str
@@ -41,20 +59,43 @@ class Real:
     folder: Path
 
     def written(self) -> dict[str, str]:
-        """What its file system holds that this machine's doesn't: path → mode and digest. What booting writes is left out."""
+        """What its file system holds that this machine's doesn't: path → mode and digest. What booting writes
+        is left out.
+        """
         upper = Path(f"/proc/{self.pid}/root{self.folder}/u")
         found = {}
         for path in sorted(upper.rglob("*")):
             name, info = str(path.relative_to(upper)), path.lstat()
             if not stat.S_ISDIR(info.st_mode) and not name.startswith(OWN):
-                content = hashlib.sha256(path.read_bytes()).hexdigest()[:16] if stat.S_ISREG(info.st_mode) else "special"
+                content = (
+                    hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+                    if stat.S_ISREG(info.st_mode)
+                    else "special"
+                )
                 found[name] = f"{stat.S_IMODE(info.st_mode):04o} {info.st_mtime_ns} {content}"
         return found
 
     def run(self, *argv: str) -> str:
         """What a command says there, run from outside, without SSH."""
-        enter = ["nsenter", "--target", str(_child(self.pid)), "--mount", "--pid", "--net", "--uts", "--ipc", f"--root=/proc/{_child(self.pid)}/root", "--wd=/"]
-        return subprocess.run([*enter, *argv], capture_output=True, text=True, check=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}).stdout
+        enter = [
+            "nsenter",
+            "--target",
+            str(_child(self.pid)),
+            "--mount",
+            "--pid",
+            "--net",
+            "--uts",
+            "--ipc",
+            f"--root=/proc/{_child(self.pid)}/root",
+            "--wd=/",
+        ]
+        return subprocess.run(
+            [*enter, *argv],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        ).stdout
 
     def read(self, path: str) -> str:
         """A file there."""
@@ -85,7 +126,10 @@ def running(folder: Path, *names: str) -> Iterator[list[Real]]:
         folder.mkdir(exist_ok=True)
         keys = folder / "key"
         _keygen(keys, "client")
-        started = [stack.enter_context(_machine(folder / name, name, number, keys)) for number, name in enumerate(names)]
+        started = [
+            stack.enter_context(_machine(folder / name, name, number, keys))
+            for number, name in enumerate(names)
+        ]
         for each in started:
             _await(each)
         yield started
@@ -100,27 +144,71 @@ def _machine(folder: Path, name: str, number: int, client: Path) -> Iterator[Rea
     _keygen(given / "host_key", name)
     (given / "name").write_text(name)
     shutil.copy(client.with_suffix(".pub"), given / "authorized_keys")
-    hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True, check=True).stdout.strip()
+    hashed = subprocess.run(
+        ["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True, check=True
+    ).stdout.strip()
     (given / "shadow").write_text(f"worker:{hashed}:19000:0:99999:7:::\n")
-    command = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=KILL", str(SCRIPT), str(at), str(given)]
+    command = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--net",
+        "--uts",
+        "--ipc",
+        "--cgroup",
+        "--fork",
+        "--kill-child=KILL",
+        str(SCRIPT),
+        str(at),
+        str(given),
+    ]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env={"PATH": PATH})
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={"PATH": PATH},
+        )
     link, net = f"bf{os.getpid() % 10**6}-{number}", f"10.{200 + (os.getpid() >> 8) % 50}.{os.getpid() % 256}"
     try:
         _until(lambda: _child(process.pid) and (at / ".").exists(), process, folder)
         inside = ["nsenter", "--target", str(_child(process.pid)), "--net"]
         here, there = f"{net}.{4 * number + 1}", f"{net}.{4 * number + 2}"
-        for argv in (["ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(_child(process.pid))],
-                     ["ip", "address", "add", f"{here}/30", "dev", link], ["ip", "link", "set", link, "up"],
-                     [*inside, "ip", "address", "add", f"{there}/30", "dev", "eth0"], [*inside, "ip", "link", "set", "eth0", "up"]):
+        for argv in (
+            [
+                "ip",
+                "link",
+                "add",
+                link,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                str(_child(process.pid)),
+            ],
+            ["ip", "address", "add", f"{here}/30", "dev", link],
+            ["ip", "link", "set", link, "up"],
+            [*inside, "ip", "address", "add", f"{there}/30", "dev", "eth0"],
+            [*inside, "ip", "link", "set", "eth0", "up"],
+        ):
             subprocess.run(argv, check=True, env={"PATH": PATH}, capture_output=True)
         public = (given / "host_key.pub").read_text()
-        sha256 = subprocess.run(["ssh-keygen", "-lf", str(given / "host_key.pub")], capture_output=True, text=True, check=True).stdout.split()[1]
+        sha256 = subprocess.run(
+            ["ssh-keygen", "-lf", str(given / "host_key.pub")], capture_output=True, text=True, check=True
+        ).stdout.split()[1]
         yield Real(name, there, client, public, sha256, process.pid, at)
     finally:
-        subprocess.run(["ip", "link", "delete", link], check=False, env={"PATH": PATH}, capture_output=True)  # by itself it goes some time after its namespace, and its name is the next one's
+        subprocess.run(
+            ["ip", "link", "delete", link], check=False, env={"PATH": PATH}, capture_output=True
+        )  # by itself it goes some time after its namespace, and its name is the next one's
         with contextlib.suppress(ProcessLookupError):
-            os.kill(_child(process.pid) or process.pid, signal.SIGKILL)  # process 1 of the namespace: all of it ends
+            os.kill(
+                _child(process.pid) or process.pid, signal.SIGKILL
+            )  # process 1 of the namespace: all of it ends
         process.kill()
         process.wait()
 
@@ -128,7 +216,9 @@ def _machine(folder: Path, name: str, number: int, client: Path) -> Iterator[Rea
 def _await(machine: Real) -> None:
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
-        done = subprocess.run(["ssh-keyscan", "-T", "2", machine.address], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["ssh-keyscan", "-T", "2", machine.address], capture_output=True, text=True, check=False
+        )
         if done.stdout.strip():
             return
         time.sleep(0.05)
@@ -152,4 +242,8 @@ def _child(pid: int) -> int:
 
 
 def _keygen(path: Path, comment: str) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )

@@ -29,7 +29,9 @@ class SiteFile:
 
     def __init__(self, source: Path, folder: Path) -> None:
         self.folder, self.path = folder, folder / source.name
-        self.given: dict[str, Any] = yaml.load(source.read_text(), yaml.BaseLoader)  # scalars stay text: 0x10de is no number
+        self.given: dict[str, Any] = yaml.load(
+            source.read_text(), yaml.BaseLoader
+        )  # scalars stay text: 0x10de is no number
 
     def put(self, name: str, text: str) -> None:
         """A file beside the site's."""
@@ -60,10 +62,14 @@ class SiteFile:
         """What the world moved, and who."""
         return app.drift(self.load(), around=SETTING)
 
-    def apply(self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any) -> app.Outcome:
+    def apply(
+        self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
+    ) -> app.Outcome:
         """Everything is allowed."""
         options = Options(patience=PATIENCE, deadline=deadline)
-        return app.apply(self.load(), approve=everything, options=options, on_event=on_event, around=SETTING, **how)
+        return app.apply(
+            self.load(), approve=everything, options=options, on_event=on_event, around=SETTING, **how
+        )
 
 
 def everything(plan: Plan) -> Allow:
@@ -71,13 +77,19 @@ def everything(plan: Plan) -> Allow:
 
 
 def fields(plan: Plan) -> dict[str, set[str]]:
-    return {str(item.key): {change.field for step in item.steps for change in step.changes} for item in plan.pending}
+    return {
+        str(item.key): {change.field for step in item.steps for change in step.changes}
+        for item in plan.pending
+    }
 
 
 def endings(found: app.Outcome | Mapping[Key, Any]) -> dict[str, str]:
     """Address → how it ended, with why where it isn't well."""
     ended = found.endings if isinstance(found, app.Outcome) else found
-    return {str(key): f"{each.ending}" + (f": {each.problem}" if each.problem else "") for key, each in ended.items()}
+    return {
+        str(key): f"{each.ending}" + (f": {each.problem}" if each.problem else "")
+        for key, each in ended.items()
+    }
 
 
 def all_are(found: app.Outcome | Mapping[Key, Any], *allowed: str) -> None:
@@ -86,7 +98,9 @@ def all_are(found: app.Outcome | Mapping[Key, Any], *allowed: str) -> None:
 
 
 def kubernetes_site(folder: Path, own: str) -> SiteFile:
-    """specs/peers/kubernetes.yaml with the test's own site name and namespaces; the kubeconfig is still to be put beside it."""
+    """specs/peers/kubernetes.yaml with the test's own site name and namespaces; the kubeconfig is still to be
+    put beside it.
+    """
     site = SiteFile(SPECS / "peers/kubernetes.yaml", folder)
     site.given["site"] += f"-{own}"
     for space in site.given["namespace"].values():

@@ -24,5 +24,19 @@ def in_kubernetes(peers: Peers, folder: Path) -> Iterator[SiteFile]:
 
 def names(peers: Peers, site: SiteFile) -> set[str]:
     """Everything in the whole cluster that carries the site's label, the Jobs' pods aside."""
-    found = json.loads(peers.kubectl("get", "namespaces,secrets,jobs,pods", "-A", "-l", f"bfinfra.io/site={site.given['site']}", "-o", "json"))["items"]
-    return {f"{each['kind']}/{each['metadata']['name']}" for each in found if "ownerReferences" not in each["metadata"]}
+    found = json.loads(
+        peers.kubectl(
+            "get",
+            "namespaces,secrets,jobs,pods",
+            "-A",
+            "-l",
+            f"bfinfra.io/site={site.given['site']}",
+            "-o",
+            "json",
+        )
+    )["items"]
+    return {
+        f"{each['kind']}/{each['metadata']['name']}"
+        for each in found
+        if "ownerReferences" not in each["metadata"]
+    }

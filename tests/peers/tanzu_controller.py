@@ -1,4 +1,6 @@
-"""What the supervisor's controller does to a cluster, small: creating → running → updating → running → deleting; with the official client."""
+"""What the supervisor's controller does to a cluster, small: creating → running → updating → running →
+deleting; with the official client.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ FINALIZER = "test.bfinfra.io/nodes"
 
 
 class Controller:
-    """Watches one namespace in a thread of its own until it is closed; `phases` are those that it set, in their order."""
+    """Watches one namespace in a thread of its own until it is closed; `phases` are those that it set, in
+    their order.
+    """
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         self._objects = client.CustomObjectsApi(config.new_client_from_config(str(kubeconfig)))
@@ -34,8 +38,13 @@ class Controller:
     def _run(self) -> None:
         while not self._over.is_set():
             for event in watch.Watch().stream(
-                self._objects.list_namespaced_custom_object, GROUP, VERSION, self._namespace, PLURAL, timeout_seconds=1,
-            ):  # fmt: skip
+                self._objects.list_namespaced_custom_object,
+                GROUP,
+                VERSION,
+                self._namespace,
+                PLURAL,
+                timeout_seconds=1,
+            ):
                 if event["type"] != "DELETED":
                     self._move(event["object"])
 
@@ -64,13 +73,22 @@ class Controller:
             self._phase(cluster["metadata"], {"phase": "failed", "conditions": [condition]})
             return
         topology = cluster["spec"]["topology"]
-        nodes = [f"{part}-{n}" for part in ("controlPlane", "workers") for n in range(topology[part]["count"])]
+        nodes = [
+            f"{part}-{n}" for part in ("controlPlane", "workers") for n in range(topology[part]["count"])
+        ]
         before = (cluster.get("status") or {}).get("nodeStatus") or {}
-        self._phase(cluster["metadata"], {
-            "phase": "running", "nodeStatus": dict.fromkeys(before, None) | dict.fromkeys(nodes, "ready"),
-            "vmStatus": dict.fromkeys(before, None) | dict.fromkeys(nodes, "ready"),
-            "clusterApiStatus": {"phase": "Provisioned", "apiEndpoints": [{"host": "192.0.2.10", "port": 6443}]},
-        })
+        self._phase(
+            cluster["metadata"],
+            {
+                "phase": "running",
+                "nodeStatus": dict.fromkeys(before, None) | dict.fromkeys(nodes, "ready"),
+                "vmStatus": dict.fromkeys(before, None) | dict.fromkeys(nodes, "ready"),
+                "clusterApiStatus": {
+                    "phase": "Provisioned",
+                    "apiEndpoints": [{"host": "192.0.2.10", "port": 6443}],
+                },
+            },
+        )
 
     def _phase(self, meta: dict[str, Any], status: dict[str, Any]) -> None:
         self.phases.append(status["phase"])
@@ -81,7 +99,16 @@ class Controller:
 
     def _patch(self, call: Any, meta: dict[str, Any], body: dict[str, Any]) -> None:
         try:
-            call(GROUP, VERSION, self._namespace, PLURAL, meta["name"], body, field_manager="supervisor", _content_type="application/merge-patch+json")
+            call(
+                GROUP,
+                VERSION,
+                self._namespace,
+                PLURAL,
+                meta["name"],
+                body,
+                field_manager="supervisor",
+                _content_type="application/merge-patch+json",
+            )
         except client.ApiException as error:
             if error.status != 404:
                 raise

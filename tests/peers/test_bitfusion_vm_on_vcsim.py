@@ -16,8 +16,18 @@ DESK, OPTION, OTHER = "bitfusion_vm/desk", "example.bitfusion.client", "example.
 @pytest.fixture
 def site(vcsim: Vcsim, tmp_path: Path, ova: Path) -> SiteFile:
     """A VM of somebody's, which runs with its tools, and has one of the options already."""
-    vcsim.govc("vm.create", "-cluster", "DC0_C0", "-ds", "LocalDS_0", "-net", "VM Network", "-on=false", "desk")
-    vcsim.govc("vm.change", "-vm", "desk", "-e", f"{OTHER}=before", "-e", "SET.guest.toolsRunningStatus=guestToolsRunning")
+    vcsim.govc(
+        "vm.create", "-cluster", "DC0_C0", "-ds", "LocalDS_0", "-net", "VM Network", "-on=false", "desk"
+    )
+    vcsim.govc(
+        "vm.change",
+        "-vm",
+        "desk",
+        "-e",
+        f"{OTHER}=before",
+        "-e",
+        "SET.guest.toolsRunningStatus=guestToolsRunning",
+    )
     vcsim.govc("vm.power", "-on", "desk")
     found = vcsim_site(vcsim.peers, tmp_path, ova)
     for kind in ("gpu_host", "bitfusion_server"):
@@ -29,15 +39,21 @@ def site(vcsim: Vcsim, tmp_path: Path, ova: Path) -> SiteFile:
 def seen(vcsim: Vcsim) -> tuple[str, dict[str, str]]:
     (machine,) = json.loads(vcsim.govc("vm.info", "-json", "-e", "desk"))["virtualMachines"]
     extra: dict[str, Any] = {each["key"]: each["value"] for each in machine["config"]["extraConfig"] or ()}
-    return machine["runtime"]["powerState"], {key: value for key, value in extra.items() if key.startswith(("example.", "bfinfra.")) and value}
+    return machine["runtime"]["powerState"], {
+        key: value for key, value in extra.items() if key.startswith(("example.", "bfinfra.")) and value
+    }
 
 
 def starts(vcsim: Vcsim) -> list[str]:
     """What happened to it, as govc reads the events."""
-    return [line for line in vcsim.govc("events", "-n", "200", "vm/desk").splitlines() if "is powered o" in line]
+    return [
+        line for line in vcsim.govc("events", "-n", "200", "vm/desk").splitlines() if "is powered o" in line
+    ]
 
 
-def test_the_options_are_set_while_it_is_off_are_drift_when_govc_changes_them_and_are_put_back(site: SiteFile, vcsim: Vcsim) -> None:
+def test_the_options_are_set_while_it_is_off_are_drift_when_govc_changes_them_and_are_put_back(
+    site: SiteFile, vcsim: Vcsim
+) -> None:
     all_are(site.apply(), "done", "kept")
     power, options = seen(vcsim)
     assert (power, options[OPTION], options[OTHER]) == ("poweredOn", "true", "client")
@@ -46,7 +62,12 @@ def test_the_options_are_set_while_it_is_off_are_drift_when_govc_changes_them_an
     assert (again.writes, site.changes()) == (0, {})
     vcsim.govc("vm.change", "-vm", "desk", "-e", f"{OPTION}=false")
     (found,) = site.drift().found
-    assert (str(found.key), found.field, found.now, found.wanted) == (DESK, f"settings.{OPTION}", "false", "true")
+    assert (str(found.key), found.field, found.now, found.wanted) == (
+        DESK,
+        f"settings.{OPTION}",
+        "false",
+        "true",
+    )
     all_are(site.apply(), "done", "kept")
     assert seen(vcsim)[1][OPTION] == "true"
     site.given["bitfusion_vm"]["desk"]["settings"] = {OTHER: "client"}

@@ -1,4 +1,6 @@
-"""A Bitfusion client on a real machine, its files read from another one over a real SSH server, put there by real Ansible."""
+"""A Bitfusion client on a real machine, its files read from another one over a real SSH server, put there by
+real Ansible.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,24 @@ from bfinfra.sandbox.makers.token import make_token
 
 pytestmark = pytest.mark.packages
 
-PLACES = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf", "client.yaml": "/root/.bitfusion/client.yaml"}
-PROGRAM = '#!/bin/sh\n[ "$1" = list_gpus ] && [ -r "$HOME/.bitfusion/client.yaml" ] && grep -q 10.0.0.9 /etc/bitfusion/servers.conf && echo "server 10.0.0.9: 1 GPU"\n'
-OWN = ("var/lib/dpkg", "var/lib/PackageKit", "var/cache/apt", "var/cache/debconf", "var/lib/apt", "var/cache/man", "var/cache/ldconfig")
+PLACES = {
+    "ca.crt": "/etc/bitfusion/tls/ca.crt",
+    "servers.conf": "/etc/bitfusion/servers.conf",
+    "client.yaml": "/root/.bitfusion/client.yaml",
+}
+PROGRAM = (
+    '#!/bin/sh\n[ "$1" = list_gpus ] && [ -r "$HOME/.bitfusion/client.yaml" ] && grep -q 10.0.0.9 '
+    '/etc/bitfusion/servers.conf && echo "server 10.0.0.9: 1 GPU"\n'
+)
+OWN = (
+    "var/lib/dpkg",
+    "var/lib/PackageKit",
+    "var/cache/apt",
+    "var/cache/debconf",
+    "var/lib/apt",
+    "var/cache/man",
+    "var/cache/ldconfig",
+)
 
 
 @pytest.fixture
@@ -41,19 +58,46 @@ def own(machine: Real) -> dict[str, str]:
     return {name: state for name, state in machine.written().items() if not name.startswith(OWN)}
 
 
-def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
+    real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     enabled, desk = real
-    make_deb(tmp_path / "client_3.0.0_all.deb", package="bitfusion-client", version="3.0.0", architecture="all", programs={"bitfusion": PROGRAM})
-    hosts = {each.name: {"address": each.address, "key": {"file": str(each.private)}, "trust": {"sha256": each.sha256}} for each in real}
-    client = {"hosts": ["desk"], "package": "client_3.0.0_all.deb", "client_files": {"host": "enabled"}, "group": ""}
+    make_deb(
+        tmp_path / "client_3.0.0_all.deb",
+        package="bitfusion-client",
+        version="3.0.0",
+        architecture="all",
+        programs={"bitfusion": PROGRAM},
+    )
+    hosts = {
+        each.name: {
+            "address": each.address,
+            "key": {"file": str(each.private)},
+            "trust": {"sha256": each.sha256},
+        }
+        for each in real
+    }
+    client = {
+        "hosts": ["desk"],
+        "package": "client_3.0.0_all.deb",
+        "client_files": {"host": "enabled"},
+        "group": "",
+    }
     path = tmp_path / "site.yaml"
-    path.write_text(yaml.safe_dump({"site": "real", "linux_host": hosts, "bitfusion_client": {"desk": client}}))
+    path.write_text(
+        yaml.safe_dump({"site": "real", "linux_host": hosts, "bitfusion_client": {"desk": client}})
+    )
 
     def apply(**how: bool) -> str:
-        return endings(app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how))["bitfusion_client/desk"]
+        return endings(
+            app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
+        )["bitfusion_client/desk"]
 
-    assert any("enabled has no /etc/bitfusion/tls/ca.crt" in str(problem) for problem in app.plan(app.load(path)).problems)
+    assert any(
+        "enabled has no /etc/bitfusion/tls/ca.crt" in str(problem)
+        for problem in app.plan(app.load(path)).problems
+    )
     before, files = own(desk), enable(enabled, tmp_path, "one")
     given = own(enabled)
     assert apply() == "done"
@@ -61,7 +105,9 @@ def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(real: li
     assert desk.run("stat", "-c", "%a %U", PLACES["client.yaml"]).strip() == "600 root"
     assert desk.run("dpkg-query", "-W", "-f", "${Version}", "bitfusion-client") == "3.0.0"
     journal = "".join(each.read_text() for each in (tmp_path / "state").rglob("*") if each.is_file())
-    assert journal and not [line for line in files["client.yaml"].splitlines() if len(line) > 30 and line in journal]
+    assert journal and not [
+        line for line in files["client.yaml"].splitlines() if len(line) > 30 and line in journal
+    ]
     assert app.plan(app.load(path)).pending == ()
     again = enable(enabled, tmp_path, "two")
     assert again["client.yaml"] != files["client.yaml"]

@@ -21,11 +21,21 @@ def about(found: tuple[Finding, ...], *health: Health) -> set[str]:
 
 
 def test_a_vcsim(vcsim: Vcsim, tmp_path: Path, ova: Path) -> None:
-    """Its hosts have names that lead nowhere and no time servers, and it says that whoever gets in has every right."""
+    """Its hosts have names that lead nowhere and no time servers, and it says that whoever gets in has every
+    right.
+    """
     site = vcsim_site(vcsim.peers, tmp_path, ova)
     found = app.doctor(site.load())
     assert about(found, Health.BAD, Health.WARNING, Health.SKIPPED) == {"servers.connections", "hosts.clocks"}
-    assert about(found, Health.GOOD) >= {"servers.certificates", "vcenter.login", "vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts", "vcenter.space"}
+    assert about(found, Health.GOOD) >= {
+        "servers.certificates",
+        "vcenter.login",
+        "vcenter.version",
+        "vcenter.clock",
+        "vcenter.rights",
+        "vcenter.hosts",
+        "vcenter.space",
+    }
     assert not [line for line in vcsim.govc("session.ls").splitlines() if "bfinfra" in line]
 
 
@@ -47,7 +57,12 @@ def test_a_kube_apiserver(peers: Peers, tmp_path: Path) -> None:
     with in_kubernetes(peers, tmp_path) as site:
         found = app.doctor(site.load())
         assert about(found, Health.BAD, Health.SKIPPED) == set()
-        assert about(found, Health.GOOD) >= {"clusters.entrance", "clusters.versions", "clusters.clocks", "clusters.rights"}
+        assert about(found, Health.GOOD) >= {
+            "clusters.entrance",
+            "clusters.versions",
+            "clusters.clocks",
+            "clusters.rights",
+        }
         assert "chmod 600" in next(each.next for each in found if each.check == "local.files")
         assert names(peers, site) == set()
         config = yaml.safe_load(peers.kubeconfig.read_text())

@@ -1,4 +1,6 @@
-"""FlexDirect on real machines: a real package installed by dpkg, a scheduler under real systemd, one machine failing, drift, check mode as a witness, gone without a trace."""
+"""FlexDirect on real machines: a real package installed by dpkg, a scheduler under real systemd, one machine
+failing, drift, check mode as a witness, gone without a trace.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ pytestmark = pytest.mark.packages
 
 LICENSE = "BF-8765-the-license-of-two"
 REPORT = (
-    "Health report for server: 10.0.0.1:56001\\n[PASS    ] Check flexdirect install\\n[MARGINAL] Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K:\\n"
+    "Health report for server: 10.0.0.1:56001\\n[PASS    ] Check flexdirect install\\n[MARGINAL] Check "
+    "MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K:\\n"
     "                performance hit\\nPASS: 1\\nMARGINAL: 1\\nFATAL: 0\\nSKIPPED: 0\\n"
 )
 PROGRAM = f"""#!/bin/sh
@@ -27,7 +30,16 @@ resource_scheduler) exec sleep 100000 ;;
 health) printf '{REPORT}' ;;
 esac
 """
-OWN = ("etc/systemd/system/multi-user.target.wants", "var/lib/dpkg", "var/lib/PackageKit", "var/cache/apt", "var/cache/debconf", "var/lib/apt", "var/cache/man", "var/cache/ldconfig")
+OWN = (
+    "etc/systemd/system/multi-user.target.wants",
+    "var/lib/dpkg",
+    "var/lib/PackageKit",
+    "var/cache/apt",
+    "var/cache/debconf",
+    "var/lib/apt",
+    "var/cache/man",
+    "var/cache/ldconfig",
+)
 
 
 @pytest.fixture
@@ -40,22 +52,46 @@ def real(tmp_path):
 def site(real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("FLEXDIRECT_LICENSE", LICENSE)
-    make_deb(tmp_path / "flexdirect_1.11_all.deb", package="flexdirect", version="1.11", architecture="all", programs={"flexdirect": PROGRAM})
-    hosts = {each.name: {"address": each.address, "key": {"file": str(each.private)}, "trust": {"sha256": each.sha256}} for each in real}
-    v100 = {"hosts": [each.name for each in real], "package": "flexdirect_1.11_all.deb", "license": {"env": "FLEXDIRECT_LICENSE"}, "scheduler": {"gpus": 2, "port": 56002}}
-    (tmp_path / "site.yaml").write_text(yaml.safe_dump({"site": "real", "linux_host": hosts, "flexdirect_host": {"v100": v100}}))
+    make_deb(
+        tmp_path / "flexdirect_1.11_all.deb",
+        package="flexdirect",
+        version="1.11",
+        architecture="all",
+        programs={"flexdirect": PROGRAM},
+    )
+    hosts = {
+        each.name: {
+            "address": each.address,
+            "key": {"file": str(each.private)},
+            "trust": {"sha256": each.sha256},
+        }
+        for each in real
+    }
+    v100 = {
+        "hosts": [each.name for each in real],
+        "package": "flexdirect_1.11_all.deb",
+        "license": {"env": "FLEXDIRECT_LICENSE"},
+        "scheduler": {"gpus": 2, "port": 56002},
+    }
+    (tmp_path / "site.yaml").write_text(
+        yaml.safe_dump({"site": "real", "linux_host": hosts, "flexdirect_host": {"v100": v100}})
+    )
     return tmp_path / "site.yaml"
 
 
 def apply(path: Path, **how) -> dict[str, str]:
-    return endings(app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how))
+    return endings(
+        app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
+    )
 
 
 def own(machine: Real) -> dict[str, str]:
     return {name: state for name, state in machine.written().items() if not name.startswith(OWN)}
 
 
-def test_the_life_of_flexdirect_on_two_real_machines(site: Path, real: list[Real], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_life_of_flexdirect_on_two_real_machines(
+    site: Path, real: list[Real], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = real
     before = [own(each) for each in real]
     two.run("mv", "/usr/bin/apt-get", "/usr/bin/apt-get.real")
@@ -66,19 +102,31 @@ def test_the_life_of_flexdirect_on_two_real_machines(site: Path, real: list[Real
         assert part in ended, ended
     assert one.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
     two.run("mv", "/usr/bin/apt-get.real", "/usr/bin/apt-get")
-    assert apply(site) == {"linux_host/gpu-01": "kept", "linux_host/gpu-02": "kept", "flexdirect_host/v100": "done"}
+    assert apply(site) == {
+        "linux_host/gpu-01": "kept",
+        "linux_host/gpu-02": "kept",
+        "flexdirect_host/v100": "done",
+    }
     for each in real:
         assert each.run("dpkg-query", "-W", "-f", "${Version}", "flexdirect") == "1.11"
         assert each.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
-        assert "resource_scheduler -n 2 -s 56002" in each.run("systemctl", "cat", "flexdirect-scheduler.service")
-        assert LICENSE not in "".join(each.read(f"/var/lib/bfinfra/{name}") for name in ("flexdirect_host", "flexdirect_host.package"))
+        assert "resource_scheduler -n 2 -s 56002" in each.run(
+            "systemctl", "cat", "flexdirect-scheduler.service"
+        )
+        assert LICENSE not in "".join(
+            each.read(f"/var/lib/bfinfra/{name}") for name in ("flexdirect_host", "flexdirect_host.package")
+        )
     written = [each.written() for each in real]
     assert app.plan(app.load(site)).pending == ()
     assert set(apply(site).values()) == {"kept"}
-    assert [each.written() for each in real] == written, "neither drift nor an apply that keeps writes anything"
+    assert [each.written() for each in real] == written, (
+        "neither drift nor an apply that keeps writes anything"
+    )
     one.run("systemctl", "stop", "flexdirect-scheduler.service")
     (moved,) = app.plan(app.load(site)).pending
-    assert [(change.field, change.now, change.wanted) for change in moved.changes] == [("on.gpu-01.service", "stopped", "running")]
+    assert [(change.field, change.now, change.wanted) for change in moved.changes] == [
+        ("on.gpu-01.service", "stopped", "running")
+    ]
     assert apply(site)["flexdirect_host/v100"] == "done"
     monkeypatch.setenv("FLEXDIRECT_LICENSE", "wrong-license-of-nobody")
     refused = apply(site)["flexdirect_host/v100"]
@@ -100,7 +148,9 @@ chmod 755 /opt/flexdirect/uninstall
 """
 
 
-def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before_a_package_comes(site: Path, real: list[Real]) -> None:
+def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before_a_package_comes(
+    site: Path, real: list[Real]
+) -> None:
     machine, given = real[0], yaml.safe_load(site.read_text())
     before = own(machine)
     (site.parent / "install.sh").write_text(INSTALLER)
@@ -114,7 +164,10 @@ def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before
 
     assert applied(hosts=[machine.name], package="install.sh", uninstall=["true"]) == "done"
     assert machine.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
-    assert "true ran, and /usr/bin/flexdirect is still there" in apply(site, destroy=True)["flexdirect_host/v100"]
+    assert (
+        "true ran, and /usr/bin/flexdirect is still there"
+        in apply(site, destroy=True)["flexdirect_host/v100"]
+    )
     assert applied(uninstall=["/opt/flexdirect/uninstall", "--yes"]) == "done"
     assert applied(package=package, uninstall=[]) == "done"
     assert machine.run("dpkg", "-S", "/usr/bin/flexdirect").startswith("flexdirect:")

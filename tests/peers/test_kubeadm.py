@@ -1,4 +1,6 @@
-"""A cluster by kubeadm on real machines: the role, real dpkg and systemd, secrets that are on no command line. kubeadm and kubectl are stand-ins, and the API is a real kube-apiserver."""
+"""A cluster by kubeadm on real machines: the role, real dpkg and systemd, secrets that are on no command
+line. kubeadm and kubectl are stand-ins, and the API is a real kube-apiserver.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,19 @@ join) [ -e /etc/kubernetes/kubelet.conf ] && { echo "kubelet.conf already exists
 reset) rm -rf /etc/kubernetes ;;
 esac
 """
-KUBECTL = '#!/bin/sh\necho "$@" >> /var/lib/kubectl.calls\n[ "$3" = get ] && printf "node/machine-1\\nnode/machine-2\\n"; true\n'
-KUBELET = "[Unit]\nDescription=stand-in\n[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n"
+KUBECTL = (
+    '#!/bin/sh\necho "$@" >> /var/lib/kubectl.calls\n[ "$3" = get ] && printf '
+    '"node/machine-1\\nnode/machine-2\\n"; true\n'
+)
+KUBELET = (
+    "[Unit]\nDescription=stand-in\n[Service]\nExecStart=/bin/sleep "
+    "100000\n[Install]\nWantedBy=multi-user.target\n"
+)
 KEY = Key("kubeadm_cluster", "rdg")
-CNI = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pod-network, namespace: default}\ndata: {network: 10.244.0.0/16}\n"
+CNI = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pod-network, namespace: default}\ndata: {network: "
+    "10.244.0.0/16}\n"
+)
 
 
 @pytest.fixture
@@ -46,33 +57,64 @@ def real(tmp_path: Path, peers: Peers) -> Any:
         admin = yaml.safe_load(Path(peers.kubeconfig).read_text())
         cluster, user = admin["clusters"][0]["cluster"], admin["users"][0]["user"]
         for holder in (cluster, user):  # kubeadm's has all of it in it
-            for name in [name for name in holder if f"{name}-data" in ("certificate-authority-data", "client-certificate-data", "client-key-data")]:
+            for name in [
+                name
+                for name in holder
+                if f"{name}-data"
+                in ("certificate-authority-data", "client-certificate-data", "client-key-data")
+            ]:
                 holder[f"{name}-data"] = base64.b64encode(Path(holder.pop(name)).read_bytes()).decode()
-        kubelet = {"kind": "Config", "clusters": [{"name": "k", "cluster": cluster}], "users": [{"name": "k", "user": {"client-certificate": "/var/lib/kubelet/pki/current.pem"}}]}
+        kubelet = {
+            "kind": "Config",
+            "clusters": [{"name": "k", "cluster": cluster}],
+            "users": [{"name": "k", "user": {"client-certificate": "/var/lib/kubelet/pki/current.pem"}}],
+        }
         for each in found:
             each.write("/srv/kubelet.conf", yaml.safe_dump(kubelet, width=1 << 20))
             each.write("/srv/ca.crt", "the authority\n")
             each.write("/etc/fstab", "/dev/sda1 / ext4 defaults 0 1\n/dev/sda2 none swap sw 0 0\n")
-        found[0].write("/usr/local/bin/kubectl", KUBECTL)  # not in the package: some machine's own kubectl may be another package's
+        found[0].write(
+            "/usr/local/bin/kubectl", KUBECTL
+        )  # not in the package: some machine's own kubectl may be another package's
         found[0].run("chmod", "755", "/usr/local/bin/kubectl")
         found[0].write("/srv/admin.conf", yaml.safe_dump(admin, width=1 << 20))
         yield found
 
 
 def own(machine: Real) -> dict[str, str]:
-    return {name: state for name, state in machine.written().items() if not name.startswith((*OWN, "var/lib/kube", "etc/fstab"))}
+    return {
+        name: state
+        for name, state in machine.written().items()
+        if not name.startswith((*OWN, "var/lib/kube", "etc/fstab"))
+    }
 
 
 def endings_of(path: Path, **how: Any) -> str:
-    allow = Allow(every_delete=True, every_disruption=True, delete=frozenset({KEY}))  # the cluster is everybody's: whatever is in it would count as others'
-    return endings(app.apply(app.load(path), approve=lambda _: allow, options=Options(deadline=60), **how))[str(KEY)]
+    allow = Allow(
+        every_delete=True, every_disruption=True, delete=frozenset({KEY})
+    )  # the cluster is everybody's: whatever is in it would count as others'
+    return endings(app.apply(app.load(path), approve=lambda _: allow, options=Options(deadline=60), **how))[
+        str(KEY)
+    ]
 
 
 @pytest.fixture
 def nodes(alone: None, peers: Peers) -> Any:
-    """What kubelets would register; kwok says that they are ready. Others wait for what every node offers: one test at a time."""
-    made = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name}}}
-            for name in ("machine-1", "machine-2")]
+    """What kubelets would register; kwok says that they are ready. Others wait for what every node offers:
+    one test at a time.
+    """
+    made = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "annotations": {"kwok.x-k8s.io/node": "fake"},
+                "labels": {"kubernetes.io/hostname": name},
+            },
+        }
+        for name in ("machine-1", "machine-2")
+    ]
     text = yaml.safe_dump_all(made)
     peers.kubectl("apply", "-f", "-", given=text)
     yield None
@@ -81,16 +123,41 @@ def nodes(alone: None, peers: Peers) -> Any:
     peers.kubectl("delete", "configmap", "--ignore-not-found", "-n", "kube-system", "bfinfra-pod-network")
 
 
-def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(real: list[Real], nodes: None, peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
+    real: list[Real], nodes: None, peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     first, worker = real
-    make_deb(tmp_path / "kube_1_all.deb", package="kube-stand-in", version="1", architecture="all", programs={"kubeadm": KUBEADM}, units={"kubelet.service": KUBELET})
+    make_deb(
+        tmp_path / "kube_1_all.deb",
+        package="kube-stand-in",
+        version="1",
+        architecture="all",
+        programs={"kubeadm": KUBEADM},
+        units={"kubelet.service": KUBELET},
+    )
     (tmp_path / "cni.yaml").write_text(CNI)
-    hosts = {each.name: {"address": each.address, "key": {"file": str(each.private)}, "trust": {"sha256": each.sha256}} for each in real}
-    cluster = {"control_plane": first.name, "workers": [worker.name], "version": "v1.20.15", "cni": "cni.yaml", "packages": ["kube_1_all.deb"], "modules": [],
-               "sysctl": {"net.ipv4.ip_forward": "1"}}
+    hosts = {
+        each.name: {
+            "address": each.address,
+            "key": {"file": str(each.private)},
+            "trust": {"sha256": each.sha256},
+        }
+        for each in real
+    }
+    cluster = {
+        "control_plane": first.name,
+        "workers": [worker.name],
+        "version": "v1.20.15",
+        "cni": "cni.yaml",
+        "packages": ["kube_1_all.deb"],
+        "modules": [],
+        "sysctl": {"net.ipv4.ip_forward": "1"},
+    }
     site = tmp_path / "site.yaml"
-    site.write_text(yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}}))
+    site.write_text(
+        yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}})
+    )
     before = [own(each) for each in real]
     worker.write("/srv/broken", "")
     ended = endings_of(site)
@@ -99,7 +166,17 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(real: list
     assert endings_of(site) == "done"
     assert worker.read("/etc/fstab").splitlines()[1] == "#bfinfra: /dev/sda2 none swap sw 0 0"
     assert worker.run("systemctl", "is-enabled", "kubelet.service").strip() == "enabled"
-    assert peers.kubectl("get", "secrets", "-n", "kube-system", "-o", 'jsonpath={.items[?(@.type=="bootstrap.kubernetes.io/token")].metadata.name}') == "", "the token went with its step"
+    assert (
+        peers.kubectl(
+            "get",
+            "secrets",
+            "-n",
+            "kube-system",
+            "-o",
+            'jsonpath={.items[?(@.type=="bootstrap.kubernetes.io/token")].metadata.name}',
+        )
+        == ""
+    ), "the token went with its step"
     said = worker.read("/var/lib/kubeadm.calls")
     assert "join --discovery-file /var/lib/bfinfra/kubeadm_cluster.discovery" in said and "token" not in said
     written = [each.written() for each in real]
@@ -110,9 +187,13 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(real: list
     journal = "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file())
     assert journal and key not in journal
     cluster["workers"] = []
-    site.write_text(yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}}))
+    site.write_text(
+        yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}})
+    )
     assert endings_of(site) == "done"
-    assert "drain machine-2 --ignore-daemonsets --delete-emptydir-data --force --timeout 300s" in first.read("/var/lib/kubectl.calls")
+    assert "drain machine-2 --ignore-daemonsets --delete-emptydir-data --force --timeout 300s" in first.read(
+        "/var/lib/kubectl.calls"
+    )
     assert endings_of(site, destroy=True) == "done"
     assert [own(each) for each in real] == before
     assert "swap" in worker.read("/etc/fstab") and "bfinfra" not in worker.read("/etc/fstab")

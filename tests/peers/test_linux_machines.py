@@ -1,4 +1,6 @@
-"""Real machines by SSH: pins, logins, reading in bulk, plays side by side with one failing, secrets that stay hidden, nothing left behind."""
+"""Real machines by SSH: pins, logins, reading in bulk, plays side by side with one failing, secrets that stay
+hidden, nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,26 @@ from bfinfra.model.ssh import HostTrust, Machine, Play
 pytestmark = pytest.mark.packages
 LICENSE = "BF-1234-secret-license-key"
 TASKS = [
-    {"name": "write", "ansible.builtin.copy": {"content": "{{ line }}\n", "dest": "/etc/example.conf", "mode": "0644"}},
-    {"name": "secret", "ansible.builtin.copy": {"content": "{{ bfinfra_secrets.license }}\n", "dest": "/etc/example.license", "mode": "0600"}, "no_log": True},
-    {"name": "maybe", "ansible.builtin.command": {"argv": ["/bin/sh", "-c", "echo 'it broke: {{ bfinfra_secrets.license }}' >&2; exit 3"]}, "when": "broken | default(false)"},
+    {
+        "name": "write",
+        "ansible.builtin.copy": {"content": "{{ line }}\n", "dest": "/etc/example.conf", "mode": "0644"},
+    },
+    {
+        "name": "secret",
+        "ansible.builtin.copy": {
+            "content": "{{ bfinfra_secrets.license }}\n",
+            "dest": "/etc/example.license",
+            "mode": "0600",
+        },
+        "no_log": True,
+    },
+    {
+        "name": "maybe",
+        "ansible.builtin.command": {
+            "argv": ["/bin/sh", "-c", "echo 'it broke: {{ bfinfra_secrets.license }}' >&2; exit 3"]
+        },
+        "when": "broken | default(false)",
+    },
 ]
 
 
@@ -59,7 +78,12 @@ def secret(tmp_path):
 
 
 def machine(real, **how) -> Machine:
-    how = {"user": "root", "key": Secret("file", str(real.private)), "trust": HostTrust(sha256=real.sha256), **how}
+    how = {
+        "user": "root",
+        "key": Secret("file", str(real.private)),
+        "trust": HostTrust(sha256=real.sha256),
+        **how,
+    }
     return Machine(real.name, real.address, **how)
 
 
@@ -70,7 +94,15 @@ def worker(real, tmp_path, **how) -> Machine:
 
 
 def test_many_commands_are_one_connection_and_one_command_a_machine(real, hosts):
-    wanted = {machine(each): {"who": ["id", "-un"], "os": ["cat", "/etc/os-release"], "none": ["cat", "/nowhere"], "odd": ["printf", "%s", "a 'b' $c"]} for each in real}
+    wanted = {
+        machine(each): {
+            "who": ["id", "-un"],
+            "os": ["cat", "/etc/os-release"],
+            "none": ["cat", "/nowhere"],
+            "odd": ["printf", "%s", "a 'b' $c"],
+        }
+        for each in real
+    }
     before = [each.read("/proc/uptime") for each in real]
     for found in hosts.read(wanted).values():
         assert found["who"].text == "root\n"
@@ -92,7 +124,10 @@ def test_a_machine_with_another_key_than_the_pinned_one_is_not_logged_in_to(real
 def test_a_known_hosts_file_pins_as_well_and_one_without_the_machine_trusts_nobody(real, hosts, tmp_path):
     (tmp_path / "known").write_text(f"{real[0].address} {real[0].public_host_key}")
     file = LocalFile("known", tmp_path / "known")
-    good, bad = machine(real[0], trust=HostTrust(known_hosts=file)), machine(real[1], trust=HostTrust(known_hosts=file))
+    good, bad = (
+        machine(real[0], trust=HostTrust(known_hosts=file)),
+        machine(real[1], trust=HostTrust(known_hosts=file)),
+    )
     found = hosts.read({good: {"who": ["id", "-un"]}, bad: {"who": ["id", "-un"]}})
     assert found[good]["who"].text == "root\n"
     assert isinstance(found[bad], Untrusted)
@@ -117,7 +152,12 @@ def test_what_is_not_there_is_unreachable_and_the_others_answer(real, hosts):
 
 
 def test_one_machine_fails_and_the_others_are_done_and_no_secret_is_shown(real, hosts, role, secret):
-    wanted = Play("example", {machine(each): {"line": each.name, "broken": each.name == "two"} for each in real}, roles=role, secrets={"license": secret})
+    wanted = Play(
+        "example",
+        {machine(each): {"line": each.name, "broken": each.name == "two"} for each in real},
+        roles=role,
+        secrets={"license": secret},
+    )
     played = hosts.play(wanted)
     assert set(played.failed) == {"two"}
     assert played.changed == {"one": 2, "two": 2, "three": 2}
@@ -131,7 +171,12 @@ def test_one_machine_fails_and_the_others_are_done_and_no_secret_is_shown(real, 
 
 
 def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(real, hosts, role, secret, tmp_path):
-    both = Play("example", {machine(real[0]): {"line": "here"}, worker(real[2], tmp_path): {"line": "there"}}, roles=role, secrets={"license": secret})
+    both = Play(
+        "example",
+        {machine(real[0]): {"line": "here"}, worker(real[2], tmp_path): {"line": "there"}},
+        roles=role,
+        secrets={"license": secret},
+    )
     before = [each.written() for each in real]
     told = hosts.play(both, check=True)
     assert not told.failed
@@ -158,12 +203,16 @@ def test_a_run_that_only_reads_plays_nothing_but_check_mode(real, role, secret):
 
 
 def test_a_role_that_is_not_there_and_a_machine_that_is_not_there_are_named(real, hosts, role):
-    gone = replace(machine(real[0], trust=HostTrust(sha256=real[0].sha256)), name="gone", address="127.0.0.1", port=1)
+    gone = replace(
+        machine(real[0], trust=HostTrust(sha256=real[0].sha256)), name="gone", address="127.0.0.1", port=1
+    )
     played = hosts.play(Play("example", {gone: {}, machine(real[1]): {"line": "x"}}, roles=role))
     assert set(played.failed) >= {"gone"}
 
 
-def test_nothing_is_left_and_no_secret_stands_in_a_file_or_on_a_command_line(real, role, secret, tmp_path, monkeypatch, request):
+def test_nothing_is_left_and_no_secret_stands_in_a_file_or_on_a_command_line(
+    real, role, secret, tmp_path, monkeypatch, request
+):
     place = Path(short(request))
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     hosts = LinuxHosts(Seam())
@@ -178,9 +227,13 @@ def test_nothing_is_left_and_no_secret_stands_in_a_file_or_on_a_command_line(rea
         return done
 
     monkeypatch.setattr(subprocess, "run", watch)
-    played = hosts.play(Play("example", {worker(real[1], tmp_path): {"line": "z"}}, roles=role, secrets={"license": secret}))
+    played = hosts.play(
+        Play("example", {worker(real[1], tmp_path): {"line": "z"}}, roles=role, secrets={"license": secret})
+    )
     assert not played.failed
-    key = original(["tail", "-2", str(real[1].private)], capture_output=True, check=True).stdout.splitlines()[0]
+    key = original(["tail", "-2", str(real[1].private)], capture_output=True, check=True).stdout.splitlines()[
+        0
+    ]
     assert seen
     for hidden in (LICENSE.encode(), PASSWORD.encode(), key):
         assert not any(hidden in each for each in seen)
@@ -210,9 +263,21 @@ LinuxHosts(Seam()).play(Play("slow", {{m: {{}}}}, roles=Path({roles!r})))
 def test_nothing_of_a_killed_run_goes_on_and_the_next_run_clears_up(real, role, request):
     place = short(request)
     (role / "slow/tasks").mkdir(parents=True)
-    tasks = [{"name": f"{n}", "ansible.builtin.command": {"argv": ["/bin/sh", "-c", f"echo {n} >> /run/slow; sleep 1"]}} for n in range(20)]
+    tasks = [
+        {
+            "name": f"{n}",
+            "ansible.builtin.command": {"argv": ["/bin/sh", "-c", f"echo {n} >> /run/slow; sleep 1"]},
+        }
+        for n in range(20)
+    ]
     (role / "slow/tasks/main.yml").write_text(yaml.safe_dump(tasks))
-    code = KILLED.format(tests=str(Path(__file__).parents[1]), address=real[0].address, sha256=real[0].sha256, key=str(real[0].private), roles=str(role))
+    code = KILLED.format(
+        tests=str(Path(__file__).parents[1]),
+        address=real[0].address,
+        sha256=real[0].sha256,
+        key=str(real[0].private),
+        roles=str(role),
+    )
     child = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": place})
     limit = time.monotonic() + 30
     while "slow" not in real[0].run("ls", "/run"):
@@ -224,8 +289,18 @@ def test_nothing_of_a_killed_run_goes_on_and_the_next_run_clears_up(real, role, 
     done = real[0].read("/run/slow")
     time.sleep(1.5)
     assert real[0].read("/run/slow") == done
-    assert not [line for line in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines() if place in line]
+    assert not [
+        line
+        for line in subprocess.run(
+            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        if place in line
+    ]
     assert len(list(Path(place).glob("bfinfra-ssh-*"))) == 1
     next_run = {**os.environ, "TMPDIR": place}
-    subprocess.run([sys.executable, "-c", "from bfinfra.backends.ansible import folder; folder.remove(folder.make())"], env=next_run, check=True)
+    subprocess.run(
+        [sys.executable, "-c", "from bfinfra.backends.ansible import folder; folder.remove(folder.make())"],
+        env=next_run,
+        check=True,
+    )
     assert not list(Path(place).iterdir())

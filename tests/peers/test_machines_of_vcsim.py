@@ -1,4 +1,6 @@
-"""Virtual machines on vcsim, judged with govc: cloned from a template onto a distributed port group, changed behind bfinfra's back, destroyed."""
+"""Virtual machines on vcsim, judged with govc: cloned from a template onto a distributed port group, changed
+behind bfinfra's back, destroyed.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,37 @@ NODE = "virtual_machine/sckubw01"
 @pytest.fixture
 def site(vcsim: Vcsim, tmp_path: Path, ova: Path) -> SiteFile:
     """One worker of the guide, and the template that it is cloned from."""
-    vcsim.govc("vm.create", "-on=false", "-host", "DC0_C0_H0", "-ds", "LocalDS_0", "-net", "VM Network", "-g", "centos7_64Guest", "centos-7.6")
+    vcsim.govc(
+        "vm.create",
+        "-on=false",
+        "-host",
+        "DC0_C0_H0",
+        "-ds",
+        "LocalDS_0",
+        "-net",
+        "VM Network",
+        "-g",
+        "centos7_64Guest",
+        "centos-7.6",
+    )
     vcsim.govc("vm.markastemplate", "centos-7.6")
     site = vcsim_site(vcsim.peers, tmp_path, ova)
     site.given = {name: site.given[name] for name in ("site", "vcenter")}
     site.put("user-data", "#cloud-config\nntp: {enabled: true}\n")
-    site.given["virtual_machine"] = {"sckubw01": {
-        "template": "centos-7.6", "cluster": "DC0_C0", "host": "DC0_C0_H0", "datastore": "LocalDS_0", "cpus": "4", "memory": "24GiB", "role": "worker",
-        "adapters": [{"network": "VM Network"}, {"network": "DC0_DVPG0", "type": "pvrdma"}], "vgpus": ["grid_t4-16c"], "cloud_init": {"user_data": "user-data"},
-    }}
+    site.given["virtual_machine"] = {
+        "sckubw01": {
+            "template": "centos-7.6",
+            "cluster": "DC0_C0",
+            "host": "DC0_C0_H0",
+            "datastore": "LocalDS_0",
+            "cpus": "4",
+            "memory": "24GiB",
+            "role": "worker",
+            "adapters": [{"network": "VM Network"}, {"network": "DC0_DVPG0", "type": "pvrdma"}],
+            "vgpus": ["grid_t4-16c"],
+            "cloud_init": {"user_data": "user-data"},
+        }
+    }
     return site
 
 
@@ -32,7 +56,15 @@ def applied(site: SiteFile, vcsim: Vcsim) -> None:
     """Applied until nothing is left; the guest starts once its VM is on: vcsim has none."""
     first = site.apply(deadline=1)
     assert endings(first)[NODE].startswith("still-waiting"), endings(first)
-    vcsim.govc("vm.change", "-vm", "sckubw01", "-e", "SET.guest.toolsRunningStatus=guestToolsRunning", "-e", "SET.guest.ipAddress=172.16.7.51")
+    vcsim.govc(
+        "vm.change",
+        "-vm",
+        "sckubw01",
+        "-e",
+        "SET.guest.toolsRunningStatus=guestToolsRunning",
+        "-e",
+        "SET.guest.ipAddress=172.16.7.51",
+    )
     all_are(site.apply(), "done", "kept")
 
 
@@ -44,13 +76,20 @@ def config(vcsim: Vcsim) -> dict[str, Any]:
 def test_govc_sees_the_clone_with_all_it_was_given(site: SiteFile, vcsim: Vcsim) -> None:
     applied(site, vcsim)
     found = config(vcsim)
-    assert (found["on"], found.get("template", False), found["hardware"]["numCPU"], found["hardware"]["memoryMB"]) == (True, False, 4, 24576)
+    assert (
+        found["on"],
+        found.get("template", False),
+        found["hardware"]["numCPU"],
+        found["hardware"]["memoryMB"],
+    ) == (True, False, 4, 24576)
     assert found["memoryReservationLockedToMax"]
     cards = json.loads(vcsim.govc("device.info", "-vm", "sckubw01", "-json", "ethernet-*"))["devices"]
     groups = [each["backing"].get("port", {}).get("portgroupKey", "") for each in cards]
     assert [bool(key) for key in groups] == [False, True]
     assert [each.get("deviceProtocol") for each in cards] == [None, "rocev2"]
-    assert [each["backing"]["vgpu"] for each in found["hardware"]["device"] if "vgpu" in each.get("backing", {})] == ["grid_t4-16c"]
+    assert [
+        each["backing"]["vgpu"] for each in found["hardware"]["device"] if "vgpu" in each.get("backing", {})
+    ] == ["grid_t4-16c"]
     assert "guestinfo.userdata" in {each["key"] for each in found["extraConfig"]}
     again = site.apply()
     all_are(again, "kept")

@@ -1,4 +1,6 @@
-"""An MPI operator and its job on a real kube-apiserver: definition, roles, Deployment, MPIJob; kubectl looks on, meddles, and plays the operator."""
+"""An MPI operator and its job on a real kube-apiserver: definition, roles, Deployment, MPIJob; kubectl looks
+on, meddles, and plays the operator.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ class Operated(SiteFile):
 
     def kubectl(self, verb: str, *words: str) -> str:
         """On the job, by a kubectl that remembers nothing of the definition of the test before."""
-        return self.peers.kubectl(f"--cache-dir={self.folder}/{uuid.uuid4().hex}", verb, f"mpijobs.{self.api}.kubeflow.org", JOB, "-n", self.space, *words)
+        return self.peers.kubectl(
+            f"--cache-dir={self.folder}/{uuid.uuid4().hex}",
+            verb,
+            f"mpijobs.{self.api}.kubeflow.org",
+            JOB,
+            "-n",
+            self.space,
+            *words,
+        )
 
     def job(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.kubectl("get", "-o", "json"))
@@ -39,7 +49,13 @@ class Operated(SiteFile):
 
     def say(self, *kinds: str) -> None:
         """The operator's status: these conditions are true."""
-        body = {"status": {"conditions": [{"type": each, "status": "True", "message": f"it is {each.lower()}"} for each in kinds]}}
+        body = {
+            "status": {
+                "conditions": [
+                    {"type": each, "status": "True", "message": f"it is {each.lower()}"} for each in kinds
+                ]
+            }
+        }
         self.kubectl("patch", "--type=merge", "--subresource=status", "-p", json.dumps(body))
 
     def runs_once_made(self, *kinds: str) -> threading.Thread:
@@ -63,7 +79,9 @@ def site(peers: Peers, alone: None, tmp_path: Path, request: pytest.FixtureReque
     found = Operated(tmp_path, peers, request.param)
     yield found
     peers.kubectl("delete", "crd", "mpijobs.kubeflow.org", "--ignore-not-found")
-    peers.kubectl("delete", "clusterrole/mpi-operator", "clusterrolebinding/mpi-operator", "--ignore-not-found")
+    peers.kubectl(
+        "delete", "clusterrole/mpi-operator", "clusterrolebinding/mpi-operator", "--ignore-not-found"
+    )
     peers.kubectl("delete", "namespace", found.space, "--ignore-not-found", "--wait=false")
 
 
@@ -72,17 +90,25 @@ def test_the_life_of_an_mpi_job(site: Operated, peers: Peers) -> None:
     all_are(site.apply(), "done", "kept")
     operator.join()
     worker = site.job()["spec"]["mpiReplicaSpecs"]["Worker"]
-    assert (worker["replicas"], worker["template"]["spec"]["containers"][0]["resources"]) == (4, {"limits": {"nvidia.com/gpu": 1}})
+    assert (worker["replicas"], worker["template"]["spec"]["containers"][0]["resources"]) == (
+        4,
+        {"limits": {"nvidia.com/gpu": 1}},
+    )
     again = site.apply()
     all_are(again, "kept")
     assert again.writes == 0
 
     site.kubectl("patch", "--type=merge", "-p", '{"spec": {"slotsPerWorker": 2}}')
     assert site.changes() == {f"mpi_job/{JOB}": {"slots"}}
-    peers.kubectl("patch", "clusterrole", "mpi-operator", "--type=json", "-p", '[{"op": "remove", "path": "/rules/0"}]')
+    peers.kubectl(
+        "patch", "clusterrole", "mpi-operator", "--type=json", "-p", '[{"op": "remove", "path": "/rules/0"}]'
+    )
     assert "mpi_operator/mpi" in site.changes()
     ended = endings(site.apply(deadline=2))  # nobody plays the operator now: the new job waits
-    assert (ended["mpi_operator/mpi"], ended[f"mpi_job/{JOB}"].partition(":")[0]) == ("done", "still-waiting"), ended
+    assert (ended["mpi_operator/mpi"], ended[f"mpi_job/{JOB}"].partition(":")[0]) == (
+        "done",
+        "still-waiting",
+    ), ended
     site.say("Succeeded")
     all_are(site.apply(), "done", "kept")
     assert site.changes() == {}

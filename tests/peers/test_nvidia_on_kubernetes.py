@@ -1,4 +1,6 @@
-"""nvidia_device_plugin on a real kube-apiserver with its DaemonSet controller; kwok's nodes run the pods, and what a kubelet would say of GPUs is said by hand."""
+"""nvidia_device_plugin on a real kube-apiserver with its DaemonSet controller; kwok's nodes run the pods, and
+what a kubelet would say of GPUs is said by hand.
+"""
 
 from __future__ import annotations
 
@@ -38,21 +40,34 @@ def offer(peers: Peers, count: str | None) -> None:
     """What a kubelet says once a plug-in has registered."""
     for node in json.loads(peers.kubectl("get", "nodes", "-o", "json"))["items"]:
         body = json.dumps({"status": {part: {GPU: count} for part in ("capacity", "allocatable")}})
-        peers.kubectl("patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge", "-p", body)
+        peers.kubectl(
+            "patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge", "-p", body
+        )
 
 
 def standing(peers: Peers, site: SiteFile) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(peers.kubectl("get", "daemonset", NAME, "-n", site.given["site"], "-o", "json"))
+    found: dict[str, Any] = json.loads(
+        peers.kubectl("get", "daemonset", NAME, "-n", site.given["site"], "-o", "json")
+    )
     return found
 
 
-def test_it_waits_for_gpus_of_every_node_and_puts_right_what_others_change(site: SiteFile, peers: Peers) -> None:
+def test_it_waits_for_gpus_of_every_node_and_puts_right_what_others_change(
+    site: SiteFile, peers: Peers
+) -> None:
     late = site.apply(deadline=10)
     assert f"it offers no {GPU}, though the plug-in's pod runs there" in endings(late)[KEY]
     offer(peers, "2")
     all_are(site.apply(), "done", "kept")
     assert site.apply().writes == 0
-    peers.kubectl("set", "image", f"daemonset/{NAME}", "*=nvcr.io/nvidia/k8s-device-plugin:v0.17.0", "-n", site.given["site"])
+    peers.kubectl(
+        "set",
+        "image",
+        f"daemonset/{NAME}",
+        "*=nvcr.io/nvidia/k8s-device-plugin:v0.17.0",
+        "-n",
+        site.given["site"],
+    )
     peers.kubectl("rollout", "restart", f"daemonset/{NAME}", "-n", site.given["site"])
     assert site.changes() == {KEY: {"version"}}
     all_are(site.apply(), "done", "kept")
@@ -71,7 +86,10 @@ def test_no_node_for_its_pods_is_said_and_a_selector_can_go_again(site: SiteFile
         del site.given["nvidia_device_plugin"]["gpus"][field]
     all_are(site.apply(), "done", "kept")
     pod = standing(peers, site)["spec"]["template"]
-    assert (pod["spec"].get("nodeSelector"), [each["name"] for each in pod["spec"]["volumes"]]) == (None, ["kubelet-device-plugins-dir"])
+    assert (pod["spec"].get("nodeSelector"), [each["name"] for each in pod["spec"]["volumes"]]) == (
+        None,
+        ["kubelet-device-plugins-dir"],
+    )
     assert site.changes() == {}
 
 
@@ -87,5 +105,7 @@ def test_what_kubectl_create_made_is_adopted(site: SiteFile, peers: Peers, text:
     after = standing(peers, site)
     assert after["metadata"]["uid"] == before
     assert fields(after)["version"] == "v0.20.0"
-    assert [each["name"] for each in after["spec"]["template"]["spec"]["volumes"]] == ["kubelet-device-plugins-dir"]
+    assert [each["name"] for each in after["spec"]["template"]["spec"]["volumes"]] == [
+        "kubelet-device-plugins-dir"
+    ]
     assert site.apply().writes == 0

@@ -1,4 +1,6 @@
-"""The operator on a real kube-apiserver with its controllers, installed by kustomize and with no right but those that its manifests give; kubectl is the user."""
+"""The operator on a real kube-apiserver with its controllers, installed by kustomize and with no right but
+those that its manifests give; kubectl is the user.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,13 @@ class Desk:
 
     def refused(self, *words: str, given: str = "") -> str:
         """What the server says; it must refuse."""
-        done = subprocess.run([self.peers.bin / "kubectl", "--kubeconfig", self.peers.kubeconfig, *words, "-n", self.space], input=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [self.peers.bin / "kubectl", "--kubeconfig", self.peers.kubeconfig, *words, "-n", self.space],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode != 0, done.stdout
         return done.stderr
 
@@ -57,14 +65,20 @@ class Desk:
         return found
 
     def condition(self, kind: str) -> tuple[str, str]:
-        found = next((each for each in self.site().get("status", {}).get("conditions", ()) if each["type"] == kind), {})
+        found = next(
+            (each for each in self.site().get("status", {}).get("conditions", ()) if each["type"] == kind), {}
+        )
         return found.get("status", ""), found.get("reason", "")
 
     def until(self, holds: Callable[[], Any], seconds: float = 120) -> None:
         """The cluster works, and the kubelet with it."""
         end = time.monotonic() + seconds
         while not holds():
-            assert time.monotonic() < end, (self.kubectl("get", "sites,jobs,pods,events"), self.kubectl("get", "sites", "-o", "yaml"), self.logs())
+            assert time.monotonic() < end, (
+                self.kubectl("get", "sites,jobs,pods,events"),
+                self.kubectl("get", "sites", "-o", "yaml"),
+                self.logs(),
+            )
             self.kubelet.step()
             time.sleep(0.2)
 
@@ -74,16 +88,44 @@ class Desk:
     def start(self) -> int:
         """One more replica, as its own account; the port of its figures."""
         config = yaml.safe_load(self.peers.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": self.kubectl("create", "token", f"bfinfra-operator{suffix(self.space)}").strip()}
+        config["users"][0]["user"] = {
+            "token": self.kubectl("create", "token", f"bfinfra-operator{suffix(self.space)}").strip()
+        }
         (self.folder / "operator.kubeconfig").write_text(yaml.safe_dump(config))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = int(free.getsockname()[1])
-        pod = self.kubectl("get", "pods", "-l", "app.kubernetes.io/component=operator", "-o", "jsonpath={.items[0].metadata.name}")
-        command = [sys.executable, "-m", "bfinfra", "operator", "run", "--kubeconfig", str(self.folder / "operator.kubeconfig"),
-                   "--lease", f"{self.space}/bfinfra-operator", "--metrics", f"127.0.0.1:{port}"]
+        pod = self.kubectl(
+            "get",
+            "pods",
+            "-l",
+            "app.kubernetes.io/component=operator",
+            "-o",
+            "jsonpath={.items[0].metadata.name}",
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "bfinfra",
+            "operator",
+            "run",
+            "--kubeconfig",
+            str(self.folder / "operator.kubeconfig"),
+            "--lease",
+            f"{self.space}/bfinfra-operator",
+            "--metrics",
+            f"127.0.0.1:{port}",
+        ]
         with (self.folder / f"operator-{len(self.replicas)}.log").open("w") as log:
-            self.replicas.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True, env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "HOSTNAME": pod}))
+            self.replicas.append(
+                subprocess.Popen(
+                    command,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "HOSTNAME": pod},
+                )
+            )
         self.until(lambda: listens(port))
         return port
 
@@ -93,7 +135,11 @@ class Desk:
         return ""
 
     def events(self) -> list[str]:
-        return sorted(each["reason"] for each in json.loads(self.kubectl("get", "events", "-o", "json"))["items"] if each["involvedObject"]["kind"] == "Site")
+        return sorted(
+            each["reason"]
+            for each in json.loads(self.kubectl("get", "events", "-o", "json"))["items"]
+            if each["involvedObject"]["kind"] == "Site"
+        )
 
 
 def suffix(space: str) -> str:
@@ -108,7 +154,11 @@ def listens(port: int) -> bool:
 
 def metrics(port: int) -> dict[tuple[str, ...], float]:
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
-    return {(sample.name, *sorted(sample.labels.values())): sample.value for family in text_string_to_metric_families(text) for sample in family.samples}
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +172,25 @@ def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]
     space = f"operator-{secrets.token_hex(3)}"
     overlay = tmp_path / "overlay"
     overlay.mkdir()
-    (overlay / "kustomization.yaml").write_text(yaml.safe_dump({
-        "resources": [os.path.relpath(ROOT / "deploy/operator", overlay)], "namespace": space, "nameSuffix": suffix(space), "images": [{"name": "bfinfra", "newName": "registry.test/bfinfra", "newTag": "1"}],
-    }))
+    (overlay / "kustomization.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "resources": [os.path.relpath(ROOT / "deploy/operator", overlay)],
+                "namespace": space,
+                "nameSuffix": suffix(space),
+                "images": [{"name": "bfinfra", "newName": "registry.test/bfinfra", "newTag": "1"}],
+            }
+        )
+    )
     desk = Desk(peers, space, tmp_path, Kubelet(peers, space, tmp_path / "pods"))
     try:
         peers.kubectl("apply", "-k", str(overlay))
-        desk.kubectl("wait", "--for=condition=Available", f"deployment/bfinfra-operator{suffix(space)}", "--timeout=30s")
+        desk.kubectl(
+            "wait",
+            "--for=condition=Available",
+            f"deployment/bfinfra-operator{suffix(space)}",
+            "--timeout=30s",
+        )
         yield desk
     finally:
         for each in desk.replicas:
@@ -136,17 +198,45 @@ def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]
             each.wait()
         with contextlib.suppress(AssertionError):
             desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"metadata": {"finalizers": []}}')
-        peers.kubectl("delete", "namespace", space, f"{space}-a", f"{space}-b", "--wait=false", "--ignore-not-found")
-        peers.kubectl("delete", "clusterrole,clusterrolebinding", "--ignore-not-found", *(f"{name}{suffix(space)}" for name in ("bfinfra-operator", "bfinfra-sites-view", "bfinfra-sites-edit")))
+        peers.kubectl(
+            "delete", "namespace", space, f"{space}-a", f"{space}-b", "--wait=false", "--ignore-not-found"
+        )
+        peers.kubectl(
+            "delete",
+            "clusterrole,clusterrolebinding",
+            "--ignore-not-found",
+            *(
+                f"{name}{suffix(space)}"
+                for name in ("bfinfra-operator", "bfinfra-sites-view", "bfinfra-sites-edit")
+            ),
+        )
 
 
-def author(desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, protect: bool = False, both: bool = True) -> None:
+def author(
+    desk: Desk,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    protect: bool = False,
+    both: bool = True,
+) -> None:
     """As a person does it: the file, `operator site`, its Secret, kubectl apply."""
     monkeypatch.chdir(desk.folder)
     names = [f"{desk.space}-a", *([f"{desk.space}-b"] if both else [])]
-    spaces = {name: {"cluster": "here", "labels": {"team": "a"}, **({"protect": True} if protect else {})} for name in names}
+    spaces = {
+        name: {"cluster": "here", "labels": {"team": "a"}, **({"protect": True} if protect else {})}
+        for name in names
+    }
     (desk.folder / "here.kubeconfig").write_text(desk.peers.kubeconfig.read_text())
-    (desk.folder / "poc.yaml").write_text(yaml.safe_dump({"site": "poc", "kubernetes_cluster": {"here": {"kubeconfig": {"file": "here.kubeconfig"}}}, "namespace": spaces}))
+    (desk.folder / "poc.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "site": "poc",
+                "kubernetes_cluster": {"here": {"kubeconfig": {"file": "here.kubeconfig"}}},
+                "namespace": spaces,
+            }
+        )
+    )
     assert main(["operator", "site", "poc.yaml", "--namespace", desk.space, "--every", "15m"]) == 0
     said = capsys.readouterr()
     words = re.findall(r"--from-\S+", said.err)
@@ -160,52 +250,107 @@ def test_the_server_takes_every_example_and_refuses_what_is_wrong(desk: Desk) ->
     for step in LANGUAGE:
         language = language[step]
     files = [*sorted((ROOT / "specs").glob("*.yaml")), *sorted((ROOT / "specs/kinds").glob("*.yaml"))]
-    sites = [{"apiVersion": "bfinfra.io/v1alpha1", "kind": "Site", "metadata": {"name": f"x-{n}"}, "spec": {"site": written([file], language)}} for n, file in enumerate(files)]
+    sites = [
+        {
+            "apiVersion": "bfinfra.io/v1alpha1",
+            "kind": "Site",
+            "metadata": {"name": f"x-{n}"},
+            "spec": {"site": written([file], language)},
+        }
+        for n, file in enumerate(files)
+    ]
     assert len(sites) > 25
-    desk.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=yaml.safe_dump_all(sites))
+    desk.kubectl(
+        "create", "--dry-run=server", "--validate=strict", "-f", "-", given=yaml.safe_dump_all(sites)
+    )
     assert "Lookup" not in desk.kubectl("explain", "site.spec.site.gpu_host")
 
     def site(**spec: Any) -> str:
-        return yaml.safe_dump({"apiVersion": "bfinfra.io/v1alpha1", "kind": "Site", "metadata": {"name": "bad"}, "spec": {"site": {"site": "poc"}, **spec}})
+        return yaml.safe_dump(
+            {
+                "apiVersion": "bfinfra.io/v1alpha1",
+                "kind": "Site",
+                "metadata": {"name": "bad"},
+                "spec": {"site": {"site": "poc"}, **spec},
+            }
+        )
 
     for bad, word in {
-        site(site={"site": "poc", "vcenter": {"server": "v", "password": {"command": ["x"]}}}): "unknown field",
-        site(site={"site": "poc", "gpu_host": {"a": {"passthrough": [{"vendor": 4318}]}}}): "must be of type string",
-        site(site={"site": "poc", "namespaces": {}}): "unknown field", site(interval="soon"): "should match", site(approval="Maybe"): "Unsupported value",
-        site(files={"../x": {"secretKeyRef": {"name": "a", "key": "b"}}}): "relative", site(files={"site.yaml": {"secretKeyRef": {"name": "a", "key": "b"}}}): "not site.yaml",
+        site(
+            site={"site": "poc", "vcenter": {"server": "v", "password": {"command": ["x"]}}}
+        ): "unknown field",
+        site(
+            site={"site": "poc", "gpu_host": {"a": {"passthrough": [{"vendor": 4318}]}}}
+        ): "must be of type string",
+        site(site={"site": "poc", "namespaces": {}}): "unknown field",
+        site(interval="soon"): "should match",
+        site(approval="Maybe"): "Unsupported value",
+        site(files={"../x": {"secretKeyRef": {"name": "a", "key": "b"}}}): "relative",
+        site(files={"site.yaml": {"secretKeyRef": {"name": "a", "key": "b"}}}): "not site.yaml",
         site(env={"A": {}}): "oneOf",
     }.items():
-        assert word in desk.refused("create", "--dry-run=server", "--validate=strict", "-f", "-", given=bad), word
+        assert word in desk.refused(
+            "create", "--dry-run=server", "--validate=strict", "-f", "-", given=bad
+        ), word
 
 
-def test_a_site_is_made_kept_approved_and_destroyed(desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_is_made_kept_approved_and_destroyed(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     port = desk.start()
     author(desk, capsys, monkeypatch)
     desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted"))
-    assert json.loads(desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "json"))["metadata"]["labels"]["team"] == "a"
+    assert (
+        json.loads(desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "json"))["metadata"][
+            "labels"
+        ]["team"]
+        == "a"
+    )
     assert desk.site()["metadata"]["finalizers"] == ["bfinfra.io/destroy"]
     assert "AsWanted" in desk.kubectl("get", "sites")
     desk.until(lambda: desk.events() == ["Applied"])  # told after the status
-    assert "a site keeps its name" in desk.refused("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"site": {"site": "other"}}}')
+    assert "a site keeps its name" in desk.refused(
+        "patch", "site", "poc", "--type=merge", "-p", '{"spec": {"site": {"site": "other"}}}'
+    )
     status = desk.site()["status"]
-    (found,) = {key: value for key, value in metrics(port).items() if key[0] == "bfinfra_certificate_expiry_timestamp_seconds"}.values()
+    (found,) = {
+        key: value
+        for key, value in metrics(port).items()
+        if key[0] == "bfinfra_certificate_expiry_timestamp_seconds"
+    }.values()
     assert found > time.time()
     desk.until(lambda: metrics(port).get(("bfinfra_site_ready", desk.space, "poc")) == 1)
 
-    desk.peers.kubectl("label", "namespace", f"{desk.space}-a", "team=moved", "--overwrite")  # the world moves
-    desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"interval": "20m"}}')  # whatever changes it is looked at at once
+    desk.peers.kubectl(
+        "label", "namespace", f"{desk.space}-a", "team=moved", "--overwrite"
+    )  # the world moves
+    desk.kubectl(
+        "patch", "site", "poc", "--type=merge", "-p", '{"spec": {"interval": "20m"}}'
+    )  # whatever changes it is looked at at once
     desk.until(lambda: "DriftCorrected" in desk.events())
-    assert json.loads(desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "json"))["metadata"]["labels"]["team"] == "a"
+    assert (
+        json.loads(desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "json"))["metadata"][
+            "labels"
+        ]["team"]
+        == "a"
+    )
     after = desk.site()["status"]
-    assert [each["lastTransitionTime"] for each in after["conditions"]] == [each["lastTransitionTime"] for each in status["conditions"]]  # nothing flaps
+    assert [each["lastTransitionTime"] for each in after["conditions"]] == [
+        each["lastTransitionTime"] for each in status["conditions"]
+    ]  # nothing flaps
 
     author(desk, capsys, monkeypatch, both=False)  # what would be deleted waits
     desk.until(lambda: desk.condition("ApprovalNeeded")[0] == "True")
     plan = desk.site()["status"]["plan"]
-    assert [(each["action"], each["address"]) for each in plan["changes"]] == [("delete", f"namespace/{desk.space}-b")]
+    assert [(each["action"], each["address"]) for each in plan["changes"]] == [
+        ("delete", f"namespace/{desk.space}-b")
+    ]
     desk.kubectl("annotate", "site", "poc", "bfinfra.io/approve=0000000000000000")
     time.sleep(1)
-    assert desk.peers.kubectl("get", "namespace", f"{desk.space}-b", "-o", "jsonpath={.status.phase}") == "Active"
+    assert (
+        desk.peers.kubectl("get", "namespace", f"{desk.space}-b", "-o", "jsonpath={.status.phase}")
+        == "Active"
+    )
     desk.kubectl("annotate", "site", "poc", "--overwrite", f"bfinfra.io/approve={plan['digest']}")
     desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted"))
     desk.until(lambda: "bfinfra.io/approve" not in desk.site()["metadata"].get("annotations", {}))
@@ -213,16 +358,30 @@ def test_a_site_is_made_kept_approved_and_destroyed(desk: Desk, capsys: pytest.C
 
     desk.kubectl("delete", "site", "poc", "--wait=false")  # nothing is destroyed without a word
     desk.until(lambda: desk.site()["status"].get("plan", {}).get("destroy"))
-    desk.kubectl("annotate", "site", "poc", "--overwrite", f"bfinfra.io/approve={desk.site()['status']['plan']['digest']}")
+    desk.kubectl(
+        "annotate",
+        "site",
+        "poc",
+        "--overwrite",
+        f"bfinfra.io/approve={desk.site()['status']['plan']['digest']}",
+    )
     desk.until(lambda: not desk.kubectl("get", "sites", "-o", "name"))
-    assert f"{desk.space}-a" not in [each["metadata"]["name"] for each in json.loads(desk.peers.kubectl("get", "namespaces", "-o", "json"))["items"] if each["status"]["phase"] == "Active"]
+    assert f"{desk.space}-a" not in [
+        each["metadata"]["name"]
+        for each in json.loads(desk.peers.kubectl("get", "namespaces", "-o", "json"))["items"]
+        if each["status"]["phase"] == "Active"
+    ]
     desk.until(lambda: ("bfinfra_site_ready", desk.space, "poc") not in metrics(port))
     specs = [pod["spec"] for pod in desk.kubelet.ran.values()]
     assert {spec["containers"][0]["image"] for spec in specs} == {"registry.test/bfinfra:1"}
-    assert not any("kube-api-access" in volume["name"] for spec in specs for volume in spec["volumes"])  # no token in any
+    assert not any(
+        "kube-api-access" in volume["name"] for spec in specs for volume in spec["volumes"]
+    )  # no token in any
 
 
-def test_a_protected_site_is_not_destroyed_and_one_that_is_kept_leaves_everything(desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_protected_site_is_not_destroyed_and_one_that_is_kept_leaves_everything(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.start()
     author(desk, capsys, monkeypatch, protect=True, both=False)
     desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted"))
@@ -231,13 +390,25 @@ def test_a_protected_site_is_not_destroyed_and_one_that_is_kept_leaves_everythin
     assert "protected" in json.dumps(desk.site()["status"])
     desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"deletion": "Keep"}}')
     desk.until(lambda: not desk.kubectl("get", "sites", "-o", "name"))
-    assert desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "jsonpath={.status.phase}") == "Active"
+    assert (
+        desk.peers.kubectl("get", "namespace", f"{desk.space}-a", "-o", "jsonpath={.status.phase}")
+        == "Active"
+    )
 
 
 def test_one_replica_leads_and_the_next_takes_over_at_once(desk: Desk) -> None:
     first, second = desk.start(), desk.start()
-    desk.until(lambda: desk.holder() and {metrics(port)["bfinfra_operator_leading",] for port in (first, second)} == {0.0, 1.0})
-    leader = next(each for each, port in zip(desk.replicas, (first, second), strict=True) if metrics(port)["bfinfra_operator_leading",] == 1)
+    desk.until(
+        lambda: (
+            desk.holder()
+            and {metrics(port)["bfinfra_operator_leading",] for port in (first, second)} == {0.0, 1.0}
+        )
+    )
+    leader = next(
+        each
+        for each, port in zip(desk.replicas, (first, second), strict=True)
+        if metrics(port)["bfinfra_operator_leading",] == 1
+    )
     before = desk.holder()
     leader.send_signal(signal.SIGTERM)
     assert leader.wait(15) == 0
@@ -248,8 +419,37 @@ def test_its_account_may_do_what_it_does_and_no_more(desk: Desk) -> None:
     account = f"system:serviceaccount:{desk.space}:bfinfra-operator{suffix(desk.space)}"
 
     def can(*words: str) -> bool:
-        command = [desk.peers.bin / "kubectl", "--kubeconfig", desk.peers.kubeconfig, "auth", "can-i", *words, "--as", account, "-n", desk.space]
+        command = [
+            desk.peers.bin / "kubectl",
+            "--kubeconfig",
+            desk.peers.kubeconfig,
+            "auth",
+            "can-i",
+            *words,
+            "--as",
+            account,
+            "-n",
+            desk.space,
+        ]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "yes"
 
-    assert all(can(*words) for words in (("create", "jobs"), ("watch", "sites.bfinfra.io"), ("patch", "sites.bfinfra.io", "--subresource=status")))
-    assert not any(can(*words) for words in (("get", "secrets"), ("list", "secrets"), ("delete", "jobs"), ("create", "pods"), ("delete", "sites.bfinfra.io"), ("create", "rolebindings"), ("get", "pods", "--subresource=log")))
+    assert all(
+        can(*words)
+        for words in (
+            ("create", "jobs"),
+            ("watch", "sites.bfinfra.io"),
+            ("patch", "sites.bfinfra.io", "--subresource=status"),
+        )
+    )
+    assert not any(
+        can(*words)
+        for words in (
+            ("get", "secrets"),
+            ("list", "secrets"),
+            ("delete", "jobs"),
+            ("create", "pods"),
+            ("delete", "sites.bfinfra.io"),
+            ("create", "rolebindings"),
+            ("get", "pods", "--subresource=log"),
+        )
+    )

@@ -51,7 +51,13 @@ def browser() -> Iterator[Chrome]:
         pytest.fail("no Chromium here: apt-get install chromium chromium-driver", pytrace=False)
     options = ChromeOptions()
     options.binary_location = chromium
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,1000"):
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1400,1000",
+    ):
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     found = Chrome(options=options, service=ChromeService(driver))
@@ -64,11 +70,23 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     """A site of which the world moved one field and the file another."""
     path, around = tmp_path / "site.yaml", app.Setting(sandbox=sandbox)
     path.write_text(SITE.format(cpu="4GHz"))
-    assert app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, around=around).ending == "done"
-    sandbox.change({"address": "vc.small.test:443", "method": "PATCH", "path": "/api/vcenter/namespaces/instances/team-a", "body": {"resource_spec": {"memory_limit": 4096}}})
+    assert (
+        app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, around=around).ending
+        == "done"
+    )
+    sandbox.change(
+        {
+            "address": "vc.small.test:443",
+            "method": "PATCH",
+            "path": "/api/vcenter/namespaces/instances/team-a",
+            "body": {"resource_spec": {"memory_limit": 4096}},
+        }
+    )
     path.write_text(SITE.format(cpu="8GHz"))
     site = app.load(path, sandbox=sandbox)
-    (tmp_path / "drift.html").write_text(page(app.drift(site, around=around), site.resources, waits(site.resources, {}), Style(units=unit)))
+    (tmp_path / "drift.html").write_text(
+        page(app.drift(site, around=around), site.resources, waits(site.resources, {}), Style(units=unit))
+    )
     browser.set_window_size(1400, 1000)
     browser.get((tmp_path / "drift.html").as_uri())
     return browser
@@ -77,7 +95,11 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
 def nodes(browser: Chrome) -> list[tuple[str, str]]:
     """What a screen reader is told: role and name."""
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    return [(str(node["role"]["value"]), str(node.get("name", {}).get("value", ""))) for node in tree if not node["ignored"]]
+    return [
+        (str(node["role"]["value"]), str(node.get("name", {}).get("value", "")))
+        for node in tree
+        if not node["ignored"]
+    ]
 
 
 def test_it_loads_nothing_and_complains_of_nothing(shown):
@@ -87,10 +109,26 @@ def test_it_loads_nothing_and_complains_of_nothing(shown):
 
 def test_a_screen_reader_is_told_all_that_is_drawn(shown):
     told = nodes(shown)
-    assert ("link", "supervisor_namespace/team-a: drifted: the world changed: limits.memory 4GiB instead of 2GiB; is not applied yet: the file changed: limits.cpu 4GHz instead of 8GHz") in told
-    assert any(role == "listitem" and name.startswith("gpu_host/esx1.small.test: as wanted, holds GPU 10de:1eb8") for role, name in told)
-    assert {name for role, name in told if role == "columnheader"} >= {"What", "Resource", "In the world", "By the file"}
-    assert any(role == "StaticText" and name.startswith("example: 1 drifted, 1 not applied") for role, name in told)
+    assert (
+        "link",
+        (
+            "supervisor_namespace/team-a: drifted: the world changed: limits.memory 4GiB instead of 2GiB; "
+            "is not applied yet: the file changed: limits.cpu 4GHz instead of 8GHz"
+        ),
+    ) in told
+    assert any(
+        role == "listitem" and name.startswith("gpu_host/esx1.small.test: as wanted, holds GPU 10de:1eb8")
+        for role, name in told
+    )
+    assert {name for role, name in told if role == "columnheader"} >= {
+        "What",
+        "Resource",
+        "In the world",
+        "By the file",
+    }
+    assert any(
+        role == "StaticText" and name.startswith("example: 1 drifted, 1 not applied") for role, name in told
+    )
 
 
 def test_the_keyboard_reaches_every_box_and_what_is_said_of_it(shown):
@@ -104,31 +142,54 @@ def test_the_keyboard_reaches_every_box_and_what_is_said_of_it(shown):
             break
     assert labels[0] == "To what drifted"
     assert any(label.startswith("gpu_host/") for label in labels)
-    target = shown.execute_script("const r = document.querySelector(':target'); return [r.textContent, r.getBoundingClientRect().top >= 0]")
+    target = shown.execute_script(
+        "const r = document.querySelector(':target'); return [r.textContent, "
+        "r.getBoundingClientRect().top >= 0]"
+    )
     assert "supervisor_namespace/team-a" in target[0]
     assert target[1]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_word_can_be_read_in_the_light_and_in_the_dark(shown, scheme):
-    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    paper = [int(part) for part in re.findall(r"\d+", str(shown.execute_script("return getComputedStyle(document.body).backgroundColor")))[:3]]
+    shown.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    paper = [
+        int(part)
+        for part in re.findall(
+            r"\d+", str(shown.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        )[:3]
+    ]
     assert (sum(paper) > 384) == (scheme == "light")
     contrasts: list[Any] = shown.execute_script(CONTRAST)
     assert len(contrasts) > 20
-    assert [(words, round(ratio, 2)) for words, ratio in contrasts if ratio < 4.5 and words not in "~+≠"] == []
+    assert [
+        (words, round(ratio, 2)) for words, ratio in contrasts if ratio < 4.5 and words not in "~+≠"
+    ] == []
 
 
 def test_a_small_screen_scrolls_the_picture_and_not_the_page(shown):
-    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
+    shown.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True},
+    )
     wide = shown.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide[0] <= wide[1]
 
 
 def test_the_pictures_of_the_documentation_can_be_taken_anew(tmp_path):
-    done = subprocess.run([sys.executable, str(ROOT / "script/screenshots.py"), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "script/screenshots.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in (ROOT / "docs/images").iterdir()}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        path.name for path in (ROOT / "docs/images").iterdir()
+    }
     assert "drifted" in (tmp_path / "drift.svg").read_text()
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))

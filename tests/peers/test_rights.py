@@ -1,4 +1,6 @@
-"""The rights that bfinfra prints, given by kubectl on a real kube-apiserver and by govc on the sandbox: enough, and one fewer is refused and named."""
+"""The rights that bfinfra prints, given by kubectl on a real kube-apiserver and by govc on the sandbox:
+enough, and one fewer is refused and named.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,15 @@ def give(peers: Peers, site: SiteFile) -> Iterator[Give]:
     config = yaml.safe_load(peers.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": peers.kubectl("create", "token", name, "-n", "default").strip()}
     site.put("admin.kubeconfig", json.dumps(config))
-    yield lambda rights: str(peers.kubectl("apply", "-f", "-", given=manifest(rights, f"system:serviceaccount:default:{name}", REAL)))
+    yield lambda rights: str(
+        peers.kubectl(
+            "apply", "-f", "-", given=manifest(rights, f"system:serviceaccount:default:{name}", REAL)
+        )
+    )
     peers.kubectl("delete", f"serviceaccount/{name}", "-n", "default")
-    peers.kubectl("delete", f"clusterrole/bfinfra-{name}", f"clusterrolebinding/bfinfra-{name}", "--ignore-not-found")
+    peers.kubectl(
+        "delete", f"clusterrole/bfinfra-{name}", f"clusterrolebinding/bfinfra-{name}", "--ignore-not-found"
+    )
     spaces = [space["namespace"] for space in site.given["namespace"].values()]
     peers.kubectl("delete", "namespace", *spaces, "--ignore-not-found", "--wait=false")
 
@@ -57,7 +65,12 @@ def live(site: SiteFile) -> None:
     site.given["namespace"]["training"]["labels"] = {"team": "b"}
     site.given["registry_credential"]["pull"]["username"] = "team-b"
     all_are(site.apply(), "done", "kept")
-    if hidden := [what for item in app.plan(site.load(), destroy=True, around=SETTING).items for what in item.contents if "can't be asked" in what]:
+    if hidden := [
+        what
+        for item in app.plan(site.load(), destroy=True, around=SETTING).items
+        for what in item.contents
+        if "can't be asked" in what
+    ]:
         raise BfinfraError(*hidden)
     all_are(site.apply(destroy=True), "done", "kept")
 
@@ -67,7 +80,9 @@ def test_what_is_printed_is_enough_on_a_real_server(site: SiteFile, give: Give) 
     live(site)
 
 
-def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(site: SiteFile, give: Give) -> None:
+def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
+    site: SiteFile, give: Give
+) -> None:
     """kube-apiserver itself refuses whatever would write."""
     give(app.privileges(site.load()))
     all_are(site.apply(), "done", "kept")
@@ -85,25 +100,57 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     all_are(site.apply(destroy=True), "done", "kept")
 
 
-@pytest.mark.parametrize("name", [
-    "create namespaces", "list namespaces", "patch namespaces", "delete namespaces", "list secrets", "create secrets", "patch secrets", "delete secrets", "list jobs.batch",
-    "create jobs.batch", "create pods", "create configmaps", "patch configmaps", "delete configmaps", "list services", "list cronjobs.batch",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "create namespaces",
+        "list namespaces",
+        "patch namespaces",
+        "delete namespaces",
+        "list secrets",
+        "create secrets",
+        "patch secrets",
+        "delete secrets",
+        "list jobs.batch",
+        "create jobs.batch",
+        "create pods",
+        "create configmaps",
+        "patch configmaps",
+        "delete configmaps",
+        "list services",
+        "list cronjobs.batch",
+    ],
+)
 def test_one_fewer_is_refused_and_named_on_a_real_server(name: str, site: SiteFile, give: Give) -> None:
     rights = app.privileges(site.load())
-    give(replace(rights, apis={api: tuple(v for v in verbs if f"{v.verb} {v.resource}" != name) for api, verbs in rights.apis.items()}))
+    give(
+        replace(
+            rights,
+            apis={
+                api: tuple(v for v in verbs if f"{v.verb} {v.resource}" != name)
+                for api, verbs in rights.apis.items()
+            },
+        )
+    )
     with pytest.raises((BfinfraError, AssertionError)) as refused:
         live(site)
     assert named(name) in str(refused.value)
 
 
-def test_govcs_commands_give_what_an_apply_needs(peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_govcs_commands_give_what_an_apply_needs(
+    peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     with world(tmp_path / "world") as sandbox:
         site = Site.of("bitfusion_server", tmp_path / "site")
         host, port = sandbox.lookup("vc.small.test", 443) or ("", 0)
-        env = {"GOVC_URL": f"https://{host}:{port}/sdk", "GOVC_USERNAME": "admin@small.test", "GOVC_PASSWORD": sandbox.env["VCENTER_PASSWORD"], "GOVC_INSECURE": "1",
-               "GOVC_PERSIST_SESSION": "false"}
+        env = {
+            "GOVC_URL": f"https://{host}:{port}/sdk",
+            "GOVC_USERNAME": "admin@small.test",
+            "GOVC_PASSWORD": sandbox.env["VCENTER_PASSWORD"],
+            "GOVC_INSECURE": "1",
+            "GOVC_PERSIST_SESSION": "false",
+        }
         for line in govc(site.rights(sandbox, *Use), ACCOUNT).splitlines():
             run([str(peers.bin / "govc"), *shlex.split(line)[1:]], env)
         for destroy in (False, True):
@@ -112,33 +159,76 @@ def test_govcs_commands_give_what_an_apply_needs(peers: Peers, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("table", grants.TABLE, ids=lambda each: each.__name__)
-def test_a_real_server_answers_accounts_that_give_rights_as_the_sandbox_does(table: Any, peers: Peers) -> None:
+def test_a_real_server_answers_accounts_that_give_rights_as_the_sandbox_does(
+    table: Any, peers: Peers
+) -> None:
     """tests/sandbox/kubernetes/test_grants.py is the other half."""
     name = f"grants-{uuid.uuid4().hex[:8]}"
     peers.kubectl("create", "serviceaccount", name, "-n", "default")
     own, given = f"of-{name}", iter(range(100))
-    peers.kubectl("create", "clusterrolebinding", own, f"--clusterrole={own}", f"--serviceaccount=default:{name}")
+    peers.kubectl(
+        "create", "clusterrolebinding", own, f"--clusterrole={own}", f"--serviceaccount=default:{name}"
+    )
     cluster = yaml.safe_load(peers.kubeconfig.read_text())["clusters"][0]["cluster"]
     trust = ssl.create_default_context(cafile=cluster["certificate-authority"])
     token = peers.kubectl("create", "token", name, "-n", "default").strip()
     try:
-        with httpx2.Client(base_url=cluster["server"], verify=trust, headers={"authorization": f"Bearer {token}"}, trust_env=False) as account:
+        with httpx2.Client(
+            base_url=cluster["server"],
+            verify=trust,
+            headers={"authorization": f"Bearer {token}"},
+            trust_env=False,
+        ) as account:
 
             def call(method: str, path: str, body: Any) -> tuple[int, str]:
-                kind = {"content-type": "application/apply-patch+yaml" if method == "PATCH" else "application/json"}
-                found = account.request(method, path, json=body, params={"fieldManager": "t"} if method == "PATCH" else None, headers=kind)
-                return found.status_code, found.json().get("message", "") if "json" in found.headers["content-type"] else found.text
+                kind = {
+                    "content-type": "application/apply-patch+yaml"
+                    if method == "PATCH"
+                    else "application/json"
+                }
+                found = account.request(
+                    method,
+                    path,
+                    json=body,
+                    params={"fieldManager": "t"} if method == "PATCH" else None,
+                    headers=kind,
+                )
+                return found.status_code, found.json().get("message", "") if "json" in found.headers[
+                    "content-type"
+                ] else found.text
 
             def give(rules: list[Mapping[str, Any]]) -> None:
                 """Its authorizer learns of it a little later: a rule of this time only says when."""
                 now = {"apiGroups": ["example.test"], "resources": [f"round-{next(given)}"], "verbs": ["get"]}
-                role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": own}, "rules": [*rules, now]}
+                role = {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "ClusterRole",
+                    "metadata": {"name": own},
+                    "rules": [*rules, now],
+                }
                 peers.kubectl("apply", "-f", "-", given=json.dumps(role))
-                asked = {"spec": {"resourceAttributes": {"verb": "get", "group": "example.test", "resource": now["resources"][0]}}}
-                while not account.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json=asked).json()["status"]["allowed"]:
+                asked = {
+                    "spec": {
+                        "resourceAttributes": {
+                            "verb": "get",
+                            "group": "example.test",
+                            "resource": now["resources"][0],
+                        }
+                    }
+                }
+                while not account.post(
+                    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", json=asked
+                ).json()["status"]["allowed"]:
                     continue
 
             table(call, give, name)
     finally:
         peers.kubectl("delete", f"serviceaccount/{name}", "-n", "default")
-        peers.kubectl("delete", f"clusterrole/{own}", f"clusterrolebinding/{own}", f"clusterrole/{name}", f"clusterrolebinding/{name}", "--ignore-not-found")
+        peers.kubectl(
+            "delete",
+            f"clusterrole/{own}",
+            f"clusterrolebinding/{own}",
+            f"clusterrole/{name}",
+            f"clusterrolebinding/{name}",
+            "--ignore-not-found",
+        )

@@ -1,4 +1,6 @@
-"""The roles' .rpm path on a real machine: real packages by rpmbuild, installed and removed by dnf, which Red Hat's systems call yum as well. The machine is Debian: dnf and rpm are its packages."""
+"""The roles' .rpm path on a real machine: real packages by rpmbuild, installed and removed by dnf, which Red
+Hat's systems call yum as well. The machine is Debian: dnf and rpm are its packages.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,27 @@ REPOMD = """<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</rev
 <data type="primary"><checksum type="sha256">{0}</checksum><open-checksum type="sha256">{0}</open-checksum><location href="repodata/primary.xml"/></data></repomd>
 """
 REPO = "[empty]\nname=empty\nbaseurl=file:///srv/empty\nenabled=1\ngpgcheck=0\n"
-LEFT = ("var/lib/rpm", "var/lib/dnf", "var/cache/dnf", "var/log/dnf", "var/log/hawkey", "usr/lib/sysimage/rpm", "root/.rpmdb")
+LEFT = (
+    "var/lib/rpm",
+    "var/lib/dnf",
+    "var/cache/dnf",
+    "var/log/dnf",
+    "var/log/hawkey",
+    "usr/lib/sysimage/rpm",
+    "root/.rpmdb",
+)
 """What rpm and dnf themselves keep."""
 
 
 def built(folder: Path, name: str, program: str, needs: str = "") -> Path:
-    (folder / f"{name}.spec").write_text(SPEC.format(name=name, program=program, needs=f"Requires: {needs}" if needs else ""))
-    subprocess.run(["rpmbuild", "-bb", "--define", f"_topdir {folder}/rpm", f"{folder}/{name}.spec"], check=True, capture_output=True)
+    (folder / f"{name}.spec").write_text(
+        SPEC.format(name=name, program=program, needs=f"Requires: {needs}" if needs else "")
+    )
+    subprocess.run(
+        ["rpmbuild", "-bb", "--define", f"_topdir {folder}/rpm", f"{folder}/{name}.spec"],
+        check=True,
+        capture_output=True,
+    )
     return Path(shutil.copy(folder / f"rpm/RPMS/noarch/{name}-1-1.noarch.rpm", folder))
 
 
@@ -64,7 +80,10 @@ def yum(real: Real) -> None:
 CLIENT = {"hosts": ["worker-01"], "token": "team", "list_gpus": False}
 KINDS: dict[str, dict[str, Any]] = {
     "flexdirect": {"flexdirect_host": {"cpu": {"hosts": ["worker-01"], "health": "any"}}},
-    "bitfusion": {"bitfusion_token": {"team": {"source": {"tar": "token.tar"}}}, "bitfusion_client": {"desk": CLIENT}},
+    "bitfusion": {
+        "bitfusion_token": {"team": {"source": {"tar": "token.tar"}}},
+        "bitfusion_client": {"desk": CLIENT},
+    },
 }
 """By the program in the package, what the site has besides the machine."""
 SOURCES = ("linux_host/", "bitfusion_token/")
@@ -79,14 +98,29 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
     make_token(tmp_path / "token.tar")
     with running(tmp_path / "machines", "worker-01") as (real,):
         yum(real)
-        machine = {"address": real.address, "key": {"file": str(real.private)}, "trust": {"sha256": real.sha256}}
-        site: dict[str, Any] = {"site": "by-rpm", "linux_host": {"worker-01": machine}, **copy.deepcopy(KINDS[program])}
+        machine = {
+            "address": real.address,
+            "key": {"file": str(real.private)},
+            "trust": {"sha256": real.sha256},
+        }
+        site: dict[str, Any] = {
+            "site": "by-rpm",
+            "linux_host": {"worker-01": machine},
+            **copy.deepcopy(KINDS[program]),
+        }
         next(iter(site[next(reversed(site))].values()))["package"] = good.name
         (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
         before = rid(own(real))
 
         def ended(**how: Any) -> set[str]:
-            found = endings(app.apply(app.load(tmp_path / "site.yaml"), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how))
+            found = endings(
+                app.apply(
+                    app.load(tmp_path / "site.yaml"),
+                    approve=lambda _: EVERYTHING,
+                    options=Options(deadline=60),
+                    **how,
+                )
+            )
             return {text for name, text in found.items() if not name.startswith(SOURCES)}
 
         assert ended() == {"done"}
@@ -101,21 +135,40 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
         assert "nothing-of-the-kind" in failed
 
 
-def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    theirs, base = built(tmp_path, "theirs", "theirs"), built(tmp_path, "nvidia-container-toolkit-base", "nvidia-ctk")
-    toolkit = built(tmp_path, "nvidia-container-toolkit", "nvidia-container-runtime", needs="nvidia-container-toolkit-base")
+    theirs, base = (
+        built(tmp_path, "theirs", "theirs"),
+        built(tmp_path, "nvidia-container-toolkit-base", "nvidia-ctk"),
+    )
+    toolkit = built(
+        tmp_path,
+        "nvidia-container-toolkit",
+        "nvidia-container-runtime",
+        needs="nvidia-container-toolkit-base",
+    )
     with guest(tmp_path) as real:
         yum(real)
         real.write("/srv/theirs.rpm.64", base64.b64encode(theirs.read_bytes()).decode())
         real.run("sh", "-c", "base64 -d /srv/theirs.rpm.64 > /srv/theirs.rpm && rpm -i /srv/theirs.rpm")
-        site, before = written(tmp_path / "site.yaml", real, packages=[toolkit.name, base.name]), rid(own(real))
+        site, before = (
+            written(tmp_path / "site.yaml", real, packages=[toolkit.name, base.name]),
+            rid(own(real)),
+        )
         assert set(apply(site).values()) == {"done"}
-        assert sorted(real.run("rpm", "-qa").split()) == ["nvidia-container-toolkit-1-1.noarch", "nvidia-container-toolkit-base-1-1.noarch", "theirs-1-1.noarch"]
+        assert sorted(real.run("rpm", "-qa").split()) == [
+            "nvidia-container-toolkit-1-1.noarch",
+            "nvidia-container-toolkit-base-1-1.noarch",
+            "theirs-1-1.noarch",
+        ]
         assert set(apply(site).values()) == {"kept"}
         assert set(apply(site, destroy=True).values()) == {"done"}
         assert real.run("rpm", "-qa").split() == ["theirs-1-1.noarch"]
-        assert {name for name, state in rid(own(real)).items() if before.get(name) != state} == {"etc/docker/daemon.json"}, "JSON is laid out anew"
+        assert {name for name, state in rid(own(real)).items() if before.get(name) != state} == {
+            "etc/docker/daemon.json"
+        }, "JSON is laid out anew"
 
 
 def rid(found: dict[str, str]) -> dict[str, str]:

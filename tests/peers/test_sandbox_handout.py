@@ -21,11 +21,16 @@ def small(tmp_path: Path) -> Iterator[Running]:
 
 def after(world: Running, *command: str) -> str:
     """What a command prints in a shell that read the env file."""
-    return run(["/bin/sh", "-ec", AFTER, "sh", str(world.env_file), *command], {"GOVC_PERSIST_SESSION": "false"})
+    return run(
+        ["/bin/sh", "-ec", AFTER, "sh", str(world.env_file), *command], {"GOVC_PERSIST_SESSION": "false"}
+    )
 
 
 def test_govc_lists_the_inventory_and_checks_the_certificate(small: Running, peers: Peers) -> None:
-    assert after(small, str(peers.bin / "govc"), "ls", "host").split() == ["/dc/host/farm", "/dc/host/compute"]
+    assert after(small, str(peers.bin / "govc"), "ls", "host").split() == [
+        "/dc/host/farm",
+        "/dc/host/compute",
+    ]
     assert "VMware vCenter Server" in after(small, str(peers.bin / "govc"), "about")
 
 
@@ -34,4 +39,7 @@ def test_kubectl_lists_each_context(small: Running, peers: Peers) -> None:
     contexts = after(small, kubectl, "config", "get-contexts", "--output=name").split()
     assert sorted(contexts) == ["compute", "other"]
     for context in contexts:
-        assert "namespace/default" in after(small, kubectl, "--context", context, "get", "namespaces", "--output=name").split()
+        assert (
+            "namespace/default"
+            in after(small, kubectl, "--context", context, "get", "namespaces", "--output=name").split()
+        )

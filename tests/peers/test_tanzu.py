@@ -1,4 +1,6 @@
-"""tanzu_cluster against a real API server that knows its resource: the kind is wired by hand, as no peer has supervisor namespaces."""
+"""tanzu_cluster against a real API server that knows its resource: the kind is wired by hand, as no peer has
+supervisor namespaces.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +62,16 @@ class Site(SiteFile):
         super().__init__(SPECS / "peers/tanzu.yaml", folder)
         self.given["site"] += f"-{own}"
         self.space = f"peers-tanzu-{own}"
-        self.given["supervisor_namespace"] = {self.space: self.given["supervisor_namespace"].pop("peers-tanzu")}
+        self.given["supervisor_namespace"] = {
+            self.space: self.given["supervisor_namespace"].pop("peers-tanzu")
+        }
         self.cluster["namespace"] = self.space
         self.seam = Seam(fillings=fillings)
         self.clusters = Clusters(self.seam, None)
-        self.kinds = {"supervisor_namespace": Spaces(self.space, peers.kubeconfig), "tanzu_cluster": TanzuCluster(self.clusters)}
+        self.kinds = {
+            "supervisor_namespace": Spaces(self.space, peers.kubeconfig),
+            "tanzu_cluster": TanzuCluster(self.clusters),
+        }
 
     @property
     def cluster(self) -> dict[str, Any]:
@@ -82,7 +89,9 @@ class Site(SiteFile):
     def run(self, *, destroy: bool = False, deadline: float = 20) -> Any:
         plan, wish, world = self.look(destroy=destroy)
         assert not plan.problems, plan.problems
-        return Apply(plan, wish, world, self.kinds, Options(patience=PATIENCE, deadline=deadline), lambda _: None).run()
+        return Apply(
+            plan, wish, world, self.kinds, Options(patience=PATIENCE, deadline=deadline), lambda _: None
+        ).run()
 
     def close(self) -> None:
         self.clusters.close()
@@ -112,7 +121,14 @@ def placed(peers: Peers, folder: Path) -> Iterator[Site]:
     """The site with a namespace of its own."""
     site = Site(folder, peers, uuid.uuid4().hex[:8])
     peers.kubectl("create", "namespace", site.space)
-    peers.kubectl("create", "quota", "storage", "-n", site.space, "--hard=gold.storageclass.storage.k8s.io/requests.storage=1Ti")
+    peers.kubectl(
+        "create",
+        "quota",
+        "storage",
+        "-n",
+        site.space,
+        "--hard=gold.storageclass.storage.k8s.io/requests.storage=1Ti",
+    )
     yield site
     site.close()
     peers.kubectl("delete", "namespace", site.space, "--wait=false")
@@ -134,15 +150,21 @@ def controlled(site: Site, peers: Peers) -> Iterator[Controller]:
 
 
 def live(peers: Peers, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(peers.kubectl("get", "tkc", "cluster-01", "-n", site.space, "-o", "json"))
+    found: dict[str, Any] = json.loads(
+        peers.kubectl("get", "tkc", "cluster-01", "-n", site.space, "-o", "json")
+    )
     return found
 
 
-def test_a_cluster_is_made_waited_for_and_agreed_without_another_write(site: Site, controller: Controller, peers: Peers) -> None:
+def test_a_cluster_is_made_waited_for_and_agreed_without_another_write(
+    site: Site, controller: Controller, peers: Peers
+) -> None:
     all_are(site.run(), "done", "kept")
     assert controller.phases == ["creating", "running"]
     found = live(peers, site)
-    assert found["spec"]["topology"]["workers"]["volumes"] == [{"name": "containerd", "mountPath": "/var/lib/containerd", "capacity": {"storage": "50Gi"}}]
+    assert found["spec"]["topology"]["workers"]["volumes"] == [
+        {"name": "containerd", "mountPath": "/var/lib/containerd", "capacity": {"storage": "50Gi"}}
+    ]
     assert found["spec"]["settings"]["network"]["pods"] == {"cidrBlocks": ["192.168.0.0/16"]}
     assert found["metadata"]["labels"]["bfinfra.io/site"] == site.given["site"]
     writes = site.seam.tally.writes
@@ -151,7 +173,9 @@ def test_a_cluster_is_made_waited_for_and_agreed_without_another_write(site: Sit
     assert site.changes() == {}
 
 
-def test_scaling_is_one_field_and_goes_through_updating(site: Site, controller: Controller, peers: Peers) -> None:
+def test_scaling_is_one_field_and_goes_through_updating(
+    site: Site, controller: Controller, peers: Peers
+) -> None:
     all_are(site.run(), "done", "kept")
     site.cluster["workers"]["workers"]["count"] = "3"
     assert site.changes() == {ADDRESS: {"workers.workers.count"}}
@@ -171,7 +195,9 @@ def test_a_version_goes_up_one_minor_and_no_further(site: Site, controller: Cont
     assert live(peers, site)["spec"]["distribution"]["version"] == "v1.21.2"
 
 
-def test_what_kubectl_changes_is_drift_and_is_put_right(site: Site, controller: Controller, peers: Peers) -> None:
+def test_what_kubectl_changes_is_drift_and_is_put_right(
+    site: Site, controller: Controller, peers: Peers
+) -> None:
     all_are(site.run(), "done", "kept")
     change = {"spec": {"topology": {"workers": {"count": 5, "class": "best-effort-large"}}}}
     peers.kubectl("patch", "tkc", "cluster-01", "-n", site.space, "--type=merge", "-p", json.dumps(change))
@@ -181,7 +207,9 @@ def test_what_kubectl_changes_is_drift_and_is_put_right(site: Site, controller: 
     assert site.changes() == {}
 
 
-def test_a_cluster_that_somebody_deletes_is_made_again(site: Site, controller: Controller, peers: Peers) -> None:
+def test_a_cluster_that_somebody_deletes_is_made_again(
+    site: Site, controller: Controller, peers: Peers
+) -> None:
     all_are(site.run(), "done", "kept")
     peers.kubectl("delete", "tkc", "cluster-01", "-n", site.space, "--timeout=20s")
     assert set(fields(site.plan())) == {ADDRESS}
@@ -216,8 +244,12 @@ def test_a_storage_class_that_the_quota_does_not_offer_is_refused_before_anythin
 
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("namespaced_classes", [False, True])
-def test_the_sandboxs_definitions_are_taken_by_the_real_server(peers: Peers, namespaced_classes: bool, first: bool) -> None:
+def test_the_sandboxs_definitions_are_taken_by_the_real_server(
+    peers: Peers, namespaced_classes: bool, first: bool
+) -> None:
     known = definitions(namespaced_classes=namespaced_classes, first=first)
     given = {"apiVersion": "v1", "kind": "List", "items": known}
-    said = peers.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=json.dumps(given))
+    said = peers.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=json.dumps(given)
+    )
     assert said.count("serverside-applied") == len(known)

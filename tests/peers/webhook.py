@@ -1,4 +1,6 @@
-"""Stands in for the image of bitfusion-webhook 0.4: answers /mutate and /validate over TLS as its sources do, on loopback."""
+"""Stands in for the image of bitfusion-webhook 0.4: answers /mutate and /validate over TLS as its sources do,
+on loopback.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ AMOUNT, PERCENT, GPU = "bitfusion.io/gpu-amount", "bitfusion.io/gpu-percent", "b
 
 
 class Webhook:
-    """What was asked: paths with the review's version and the pod's name. `advertised`: GPUs of the nodes, which /validate looks for."""
+    """What was asked: paths with the review's version and the pod's name. `advertised`: GPUs of the nodes,
+    which /validate looks for.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
@@ -28,10 +32,16 @@ class Webhook:
         pod = request["object"]
         self.asked.append((path, review["apiVersion"], pod["metadata"].get("name", "")))
         if path == "/mutate":
-            return {"response": {"uid": request["uid"], **mutated(pod)}}  # no apiVersion, no kind: as webhook.go leaves them out
+            return {
+                "response": {"uid": request["uid"], **mutated(pod)}
+            }  # no apiVersion, no kind: as webhook.go leaves them out
         notes = pod["metadata"].get("annotations") or {}
         fine = notes.get("auto-management/status") != "injected" or self.advertised
-        response = {"uid": request["uid"], "allowed": fine, **({} if fine else {"status": {"message": "Resource validation failed"}})}
+        response = {
+            "uid": request["uid"],
+            "allowed": fine,
+            **({} if fine else {"status": {"message": "Resource validation failed"}}),
+        }
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
 
@@ -40,19 +50,38 @@ def mutated(pod: dict[str, Any]) -> dict[str, Any]:
     notes = pod["metadata"].get("annotations") or {}
     if notes.get("auto-management/bitfusion", "").lower() not in ON or not notes.get("bitfusion-client/os"):
         return {"allowed": True}
-    patch: list[dict[str, Any]] = [{"op": "add", "path": "/spec/initContainers", "value": [{"name": "populate", "image": "client"}]},
-                                   {"op": "add", "path": "/metadata/annotations", "value": {"auto-management/status": "injected"}}]
+    patch: list[dict[str, Any]] = [
+        {"op": "add", "path": "/spec/initContainers", "value": [{"name": "populate", "image": "client"}]},
+        {"op": "add", "path": "/metadata/annotations", "value": {"auto-management/status": "injected"}},
+    ]
     for number, container in enumerate(pod["spec"]["containers"]):
         asks = container.get("resources", {}).get("requests", {})
         if not int(asks.get(AMOUNT, 0)):
             return {"allowed": False, "status": {"message": "gpuNum.Value() Error "}}
         count, share = int(asks[AMOUNT]), int(asks.get(PERCENT, 100))
         where = f"/spec/containers/{number}"
-        command = f"/bitfusion/usr/bin/bitfusion run -n {count} -p {share / 100:f}  -- {' -- '.join(container['command'])}"
-        patch += [{"op": "replace", "path": f"{where}/env", "value": [*container.get("env", []), {"name": "LD_LIBRARY_PATH", "value": "/bitfusion/lib"}]},
-                  {"op": "replace", "path": f"{where}/command", "value": ["/bin/bash", "-c", command]},
-                  {"op": "replace", "path": f"{where}/resources", "value": {each: {GPU: str(share * count)} for each in ("requests", "limits")}}]
-    return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+        command = (
+            f"/bitfusion/usr/bin/bitfusion run -n {count} -p {share / 100:f}  -- "
+            f"{' -- '.join(container['command'])}"
+        )
+        patch += [
+            {
+                "op": "replace",
+                "path": f"{where}/env",
+                "value": [*container.get("env", []), {"name": "LD_LIBRARY_PATH", "value": "/bitfusion/lib"}],
+            },
+            {"op": "replace", "path": f"{where}/command", "value": ["/bin/bash", "-c", command]},
+            {
+                "op": "replace",
+                "path": f"{where}/resources",
+                "value": {each: {GPU: str(share * count)} for each in ("requests", "limits")},
+            },
+        ]
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+    }
 
 
 @contextlib.contextmanager

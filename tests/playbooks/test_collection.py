@@ -1,4 +1,6 @@
-"""The collection's modules, run in this process on the sandbox: what they say is what was done, and check mode reaches no writing method."""
+"""The collection's modules, run in this process on the sandbox: what they say is what was done, and check
+mode reaches no writing method.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,21 @@ Module = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def module(sandbox: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Module]:
+def module(
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Module]:
     """Run a module by name with options; its result. `check`: in check mode."""
     monkeypatch.syspath_prepend(ROOT / "playbooks")
     monkeypatch.setattr(worlds, "embedded", lambda *sites, world: sandbox)
 
     def run(name: str, *, check: bool = False, **options: Any) -> dict[str, Any]:
         found = importlib.import_module(f"ansible_collections.bfinfra.core.plugins.modules.{name}")
-        with patch_module_args({"_ansible_check_mode": check, "_ansible_diff": True, "sandbox": True, **options}), pytest.raises(SystemExit):
+        with (
+            patch_module_args(
+                {"_ansible_check_mode": check, "_ansible_diff": True, "sandbox": True, **options}
+            ),
+            pytest.raises(SystemExit),
+        ):
             found.main()
         result: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
         return result
@@ -45,8 +54,13 @@ def module(sandbox: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 def documented(path: Path, name: str = "DOCUMENTATION") -> Any:
     """What a plugin's file says of itself."""
-    text = next(node.value.value for node in ast.walk(ast.parse(path.read_text()))
-                if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name and isinstance(node.value, ast.Constant))
+    text = next(
+        node.value.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assign)
+        and getattr(node.targets[0], "id", "") == name
+        and isinstance(node.value, ast.Constant)
+    )
     return yaml.safe_load(text)
 
 
@@ -57,7 +71,9 @@ def test_a_module_takes_exactly_what_it_documents(name: str, module: Module) -> 
     for fragment in said["extends_documentation_fragment"]:
         options |= documented(PLUGINS / f"doc_fragments/{fragment.rpartition('.')[2]}.py")["options"]
     taken = module(name, site=[], no_such_option=1)
-    supported = taken["msg"].partition("Supported parameters include: ")[2].partition(" (")[0].rstrip(".").split(", ")
+    supported = (
+        taken["msg"].partition("Supported parameters include: ")[2].partition(" (")[0].rstrip(".").split(", ")
+    )
     assert set(supported) == set(options)
     assert all(option.get("description") for option in options.values())
 
@@ -77,7 +93,11 @@ def test_check_mode_says_what_the_run_then_does_and_writes_nothing(module: Modul
     written = sandbox.tally()["written"]
     assert written == made["writes"] > 0
     again = module("site", site=site)
-    assert (again["changed"], again["diff"], module("site", site=site, check=True)["changed"]) == (False, [], False)
+    assert (again["changed"], again["diff"], module("site", site=site, check=True)["changed"]) == (
+        False,
+        [],
+        False,
+    )
     assert module("plan", site=site, state="absent")["pending"] == ["supervisor_namespace/team-a"]
     gone = module("site", site=site, state="absent", check=True)
     assert (gone["changed"], sandbox.tally()["written"]) == (True, written)
@@ -89,17 +109,28 @@ def test_drift_is_told_and_is_no_change(module: Module, sandbox: Running, tmp_pa
     site = [str(KINDS / "supervisor_namespace.yaml")]
     module("site", site=site)
     assert module("drift", site=site)["drifted"] is False
-    sandbox.change({"address": "vc.small.test:443", "method": "PATCH", "path": "/api/vcenter/namespaces/instances/team-a", "body": {"resource_spec": {"memory_limit": 4096}}})
+    sandbox.change(
+        {
+            "address": "vc.small.test:443",
+            "method": "PATCH",
+            "path": "/api/vcenter/namespaces/instances/team-a",
+            "body": {"resource_spec": {"memory_limit": 4096}},
+        }
+    )
     sandbox.clear_tally()
     only_looked = module("drift", site=site, check=True)
     seen = module("drift", site=site)
     assert seen["alarming"] == only_looked["alarming"] == ["supervisor_namespace/team-a"]
-    assert [each["new"] for each in seen["report"]["findings"]] == [True], "check mode keeps nothing, so the check after it is the first that sees it"
+    assert [each["new"] for each in seen["report"]["findings"]] == [True], (
+        "check mode keeps nothing, so the check after it is the first that sees it"
+    )
     assert [each["new"] for each in module("drift", site=site)["report"]["findings"]] == [False]
     assert (seen["changed"], sandbox.tally()["written"]) == (False, 0)
 
 
-def test_check_mode_fails_where_the_apply_is_refused(module: Module, sandbox: Running, tmp_path: Path) -> None:
+def test_check_mode_fails_where_the_apply_is_refused(
+    module: Module, sandbox: Running, tmp_path: Path
+) -> None:
     text = (KINDS / "supervisor_namespace.yaml").read_text()
     (tmp_path / "site.yaml").write_text(text)
     site = [str(tmp_path / "site.yaml")]
@@ -132,7 +163,9 @@ def test_what_is_written_on_this_machine_is_a_change(module: Module) -> None:
     assert module("site", site=site, state="absent")["changed"] is True
 
 
-def test_secrets_that_are_handed_over_are_in_no_result(module: Module, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_that_are_handed_over_are_in_no_result(
+    module: Module, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     password, site = sandbox.env["VCENTER_PASSWORD"], [str(KINDS / "supervisor_namespace.yaml")]
     monkeypatch.setattr(sandbox, "env", {})
     monkeypatch.setattr(os, "environ", {**os.environ})  # the module puts them there
@@ -142,7 +175,9 @@ def test_secrets_that_are_handed_over_are_in_no_result(module: Module, sandbox: 
     assert told["pending"] and password not in json.dumps(told)
 
 
-def test_an_interpreter_without_bfinfra_is_told_which_one(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_without_bfinfra_is_told_which_one(
+    module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "bfinfra", None)
     told = module("plan", site=["site.yaml"])
     assert told["failed"] and "(bfinfra)" in told["msg"] and sys.executable in told["msg"]

@@ -1,4 +1,6 @@
-"""The example playbooks, run by ansible-runner on the sandbox as a user would: look, apply, again, drift that somebody makes, destroy."""
+"""The example playbooks, run by ansible-runner on the sandbox as a user would: look, apply, again, drift that
+somebody makes, destroy.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +28,43 @@ CHEAP = "bitfusion-on-kubernetes"
 def relabel(sandbox: Running) -> None:
     """Somebody changes a label of a namespace."""
     address = next(each for each in sandbox.addresses if each.endswith(":6443"))
-    sandbox.change({"address": address, "method": "PATCH", "path": "/api/v1/namespaces/bwki", "content_type": "application/merge-patch+json",
-                    "body": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}})
+    sandbox.change(
+        {
+            "address": address,
+            "method": "PATCH",
+            "path": "/api/v1/namespaces/bwki",
+            "content_type": "application/merge-patch+json",
+            "body": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}},
+        }
+    )
 
 
 def limit(vcenter: str, namespace: str, **body: object) -> Callable[[Running], None]:
     """Somebody takes something from a supervisor namespace."""
     path = f"/api/vcenter/namespaces/instances/{namespace}"
-    return lambda sandbox: sandbox.change({"address": f"{vcenter}:443", "method": "PATCH", "path": path, "body": body})
+    return lambda sandbox: sandbox.change(
+        {"address": f"{vcenter}:443", "method": "PATCH", "path": path, "body": body}
+    )
 
 
 def close_the_firewall(sandbox: Running) -> None:
     """Somebody closes a host's firewall."""
     with administrator(sandbox) as si:
-        si.content.searchIndex.FindByInventoryPath("/lab/host/workload/sc2esx25").configManager.firewallSystem.DisableRuleset("pvrdma")
+        si.content.searchIndex.FindByInventoryPath(
+            "/lab/host/workload/sc2esx25"
+        ).configManager.firewallSystem.DisableRuleset("pvrdma")
 
 
 def edit_a_file(sandbox: Running) -> None:
     """Somebody leads a machine to another GPU server."""
     path = "/etc/bitfusionio/K80_servers.conf"
-    sandbox.change({"machine": "node-2", "path": path, "text": sandbox.world()["linux"]["node-2"]["files"][path].replace("44", "45")})
+    sandbox.change(
+        {
+            "machine": "node-2",
+            "path": path,
+            "text": sandbox.world()["linux"]["node-2"]["files"][path].replace("44", "45"),
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -58,8 +77,13 @@ class Example:
 
 SITES = {
     CHEAP: Example(relabel, "namespace/bwki"),
-    "singapore-poc": Example(limit("vcsa.aiml.local", "cnasg", resource_spec={"memory_limit": 4096}), "supervisor_namespace/cnasg"),
-    "consolidated-gpu-cluster": Example(limit("vcsa.hpc.local", "hpc2", vm_service_spec={"vm_classes": ["best-effort-small"]}), "supervisor_namespace/hpc2"),
+    "singapore-poc": Example(
+        limit("vcsa.aiml.local", "cnasg", resource_spec={"memory_limit": 4096}), "supervisor_namespace/cnasg"
+    ),
+    "consolidated-gpu-cluster": Example(
+        limit("vcsa.hpc.local", "hpc2", vm_service_spec={"vm_classes": ["best-effort-small"]}),
+        "supervisor_namespace/hpc2",
+    ),
     "pvrdma-rdg": Example(close_the_firewall, "host_firewall_rule/pvrdma"),
     "flexdirect": Example(edit_a_file, "flexdirect_pool/K80"),
 }
@@ -79,12 +103,23 @@ class Desk:
 
         def take(event: dict[str, Any]) -> bool:
             if event["event"] in ("runner_on_ok", "runner_on_failed"):
-                heard[event["event_data"]["task"]] = {"failed": event["event"] == "runner_on_failed", **event["event_data"]["res"]}
+                heard[event["event_data"]["task"]] = {
+                    "failed": event["event"] == "runner_on_failed",
+                    **event["event_data"]["res"],
+                }
             return False
 
         done = ansible_runner.run(
-            private_data_dir=str(place), playbook=str(EXAMPLES / f"{self.name}.yaml"), tags=",".join(tags), quiet=True, event_handler=take,
-            envvars={"ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks"), "ANSIBLE_LOCALHOST_WARNING": "False", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
+            private_data_dir=str(place),
+            playbook=str(EXAMPLES / f"{self.name}.yaml"),
+            tags=",".join(tags),
+            quiet=True,
+            event_handler=take,
+            envvars={
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks"),
+                "ANSIBLE_LOCALHOST_WARNING": "False",
+                "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            },
         )
         assert heard, done.stdout.read()
         return heard
@@ -103,10 +138,14 @@ def at(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
         sandboxes.stop(worlds.state(file))
 
 
-def test_a_look_at_the_cheapest_example_shows_what_would_be_done_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_at_the_cheapest_example_shows_what_would_be_done_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with at(CHEAP, tmp_path, monkeypatch) as (desk, sandbox):
         looked = desk.play("look")["What would be done"]
-        assert (looked["failed"], looked["changed"], sandbox.tally()["written"]) == (False, True, 0), looked.get("msg")
+        assert (looked["failed"], looked["changed"], sandbox.tally()["written"]) == (False, True, 0), (
+            looked.get("msg")
+        )
         assert sandbox.tally()["total"] > 0
         assert "labels.team: benchmarks" in "".join(each["after"] for each in looked["diff"])
 
@@ -117,7 +156,9 @@ def test_an_example_lives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     with at(name, tmp_path, monkeypatch) as (desk, sandbox):
         before = world(sandbox)
         told = desk.play("look", "apply", "drift")
-        assert not any(each["failed"] for each in told.values()), {task: each.get("msg") for task, each in told.items() if each["failed"]}
+        assert not any(each["failed"] for each in told.values()), {
+            task: each.get("msg") for task, each in told.items() if each["failed"]
+        }
         looked, made, again = told["What would be done"], told["Do it"], told["Nothing is left to do"]
         assert (looked["changed"], made["changed"], again["changed"]) == (True, True, False)
         assert looked["diff"] == made["diff"] != []

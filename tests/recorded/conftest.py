@@ -12,7 +12,9 @@ Held = Callable[[str, Sequence[str], int], None]
 
 @pytest.fixture
 def held(request: pytest.FixtureRequest) -> Held:
-    """Counts for the summary, then fails where anything of so many is wrong, or where there was nothing to judge."""
+    """Counts for the summary, then fails where anything of so many is wrong, or where there was nothing to
+    judge.
+    """
 
     def count(source: str, wrong: Sequence[str], of: int) -> None:
         request.node.user_properties.append((COUNTED, (source, of - len(wrong), of)))

@@ -1,4 +1,6 @@
-"""--recorded: the tests that judge bfinfra by what real systems said; what held by source, and what was not tried, at the end."""
+"""--recorded: the tests that judge bfinfra by what real systems said; what held by source, and what was not
+tried, at the end.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ COUNTED = "recorded"
 
 
 def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--recorded", action="store_true", help="run also tests/recorded, what real systems said (script/recorded fetches it)")
+    parser.addoption(
+        "--recorded",
+        action="store_true",
+        help="run also tests/recorded, what real systems said (script/recorded fetches it)",
+    )
 
 
 def pytest_configure(config: Any) -> None:
@@ -34,13 +40,19 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
     counts: dict[str, list[int]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
-            for name, value in getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ():
+            for name, value in (
+                getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ()
+            ):
                 if name == COUNTED:
                     held, of = counts.setdefault(value[0], [0, 0])
                     counts[value[0]] = [held + value[1], of + value[2]]
     terminalreporter.section("what real systems said")
     for source, (held, of) in sorted(counts.items()):
         terminalreporter.write_line(f"{source}: {held} of {of}")
-    left = [r.longrepr[2] for r in terminalreporter.stats.get("skipped", ()) if str(HERE.name) in r.nodeid and isinstance(r.longrepr, tuple)]
+    left = [
+        r.longrepr[2]
+        for r in terminalreporter.stats.get("skipped", ())
+        if str(HERE.name) in r.nodeid and isinstance(r.longrepr, tuple)
+    ]
     for why in sorted(set(left)):
         terminalreporter.write_line(f"not tried, {left.count(why)} tests: {why.removeprefix('Skipped: ')}")

@@ -17,7 +17,9 @@ STORED = Path(os.environ.get("BFINFRA_RECORDED") or ROOT.parent / "shared/record
 
 
 def fetched(name: str) -> Path:
-    """A folder of script/recorded, such as `wheel/vmware-vcenter-9.0.0.0`. Fails where it isn't there: anybody can fetch it."""
+    """A folder of script/recorded, such as `wheel/vmware-vcenter-9.0.0.0`. Fails where it isn't there:
+    anybody can fetch it.
+    """
     found = FETCHED / name
     if not found.is_dir():
         pytest.fail(f"there is no {found}; fetch it with: script/recorded", pytrace=False)
@@ -62,5 +64,11 @@ def cassette(name: str, text: str) -> Iterator[Said]:
         request, response = each["request"], each["response"]
         body, asked = response["body"]["string"], request["body"] or ""
         asked = asked if isinstance(asked, str) else asked["string"]
-        yield Said(f"{name} {number}", request["method"].upper(), request["uri"], asked, response["status"]["code"],
-                   body if isinstance(body, bytes) else body.encode())
+        yield Said(
+            f"{name} {number}",
+            request["method"].upper(),
+            request["uri"],
+            asked,
+            response["status"]["code"],
+            body if isinstance(body, bytes) else body.encode(),
+        )

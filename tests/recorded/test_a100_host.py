@@ -1,4 +1,6 @@
-"""QueryConfigTarget of a real host with four A100s: they have SR-IOV, and stand apart from what else is passed through."""
+"""QueryConfigTarget of a real host with four A100s: they have SR-IOV, and stand apart from what else is
+passed through.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from bfinfra.backends.vcenter import hardware
 SOURCE = "ESXi host with four A100s, QueryConfigTarget"
 SYSTEM = "69c2ad94-7c22-3506-dd02-78ac443ae2ea"
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"'
-ENVELOPE = f'<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/" {XSI}><Body><QueryConfigTargetResponse xmlns="urn:vim25">{{}}</QueryConfigTargetResponse></Body></Envelope>'
+ENVELOPE = (
+    f'<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/" {XSI}><Body><QueryConfigTargetResponse '
+    f'xmlns="urn:vim25">{{}}</QueryConfigTargetResponse></Body></Envelope>'
+)
 
 
 def recorded(*without: str) -> bytes:
@@ -46,11 +51,15 @@ def test_all_cards_are_read(held: Held) -> None:
 
 
 @pytest.mark.parametrize("without", [(), ("pciPassthrough",), ("sriov",)])
-def test_the_host_has_an_id_whatever_is_passed_through(without: tuple[str, ...], held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_host_has_an_id_whatever_is_passed_through(
+    without: tuple[str, ...], held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the NIC that happens to be passed through, the cards alone say it."""
     server = stub(recorded(*without))
     browser = SimpleNamespace(QueryConfigTarget=lambda _: target(recorded(*without)))
-    monkeypatch.setattr(hardware.properties, "one", lambda *_: {"parent": "cluster", "environmentBrowser": browser})
+    monkeypatch.setattr(
+        hardware.properties, "one", lambda *_: {"parent": "cluster", "environmentBrowser": browser}
+    )
     content = SimpleNamespace(rootFolder=vim.Folder("group-d1", server))
     wrong = [] if hardware._system_id(content, vim.HostSystem("ha-host", server)) == SYSTEM else ["no id"]
     held(f"{SOURCE}: the host's id", wrong, 1)

@@ -1,4 +1,6 @@
-"""What bfinfra writes, by the definitions of those who serve it, with unknown fields forbidden: Tanzu clusters, Cluster API, MPI jobs."""
+"""What bfinfra writes, by the definitions of those who serve it, with unknown fields forbidden: Tanzu
+clusters, Cluster API, MPI jobs.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,18 @@ def schema(definition: dict[str, Any], version: str) -> Any:
 
 
 def closed(part: Any) -> Any:
-    """The schema with `additionalProperties: false` wherever fields are named and nothing else is said to be kept."""
+    """The schema with `additionalProperties: false` wherever fields are named and nothing else is said to be
+    kept.
+    """
     if isinstance(part, list):
         return [closed(each) for each in part]
     if not isinstance(part, dict):
         return part
-    found = {key: value if key in ("enum", "default", "required") else closed(value) for key, value in part.items() if key != "format"}
+    found = {
+        key: value if key in ("enum", "default", "required") else closed(value)
+        for key, value in part.items()
+        if key != "format"
+    }
     if part.get("x-kubernetes-int-or-string"):
         return {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     if isinstance(part.get("properties"), dict) and not part.get("x-kubernetes-preserve-unknown-fields"):
@@ -51,15 +59,24 @@ def closed(part: Any) -> Any:
 
 
 def judge(found: Any, obj: dict[str, Any]) -> list[str]:
-    """What is wrong with an object by a schema. A Kubernetes object's metadata and types are the API server's own matter."""
+    """What is wrong with an object by a schema. A Kubernetes object's metadata and types are the API server's
+    own matter.
+    """
     body = {**found, "properties": {**found["properties"], "metadata": {}, "apiVersion": {}, "kind": {}}}
     errors = jsonschema.Draft7Validator(body).iter_errors(obj)
-    return [f"{obj['apiVersion']} {'.'.join(map(str, each.absolute_path))}: {each.message[:200]}" for each in errors]
+    return [
+        f"{obj['apiVersion']} {'.'.join(map(str, each.absolute_path))}: {each.message[:200]}"
+        for each in errors
+    ]
 
 
 def examples(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every resource of a kind in the sites and examples of specs/: where it stands, and as it is written."""
-    for path in sorted(itertools.chain(SPECS.glob("*.yaml"), (SPECS / "kinds").glob("*.yaml"), (SPECS / "peers").glob("*.yaml"))):
+    for path in sorted(
+        itertools.chain(
+            SPECS.glob("*.yaml"), (SPECS / "kinds").glob("*.yaml"), (SPECS / "peers").glob("*.yaml")
+        )
+    ):
         for name, given in ((yaml.safe_load(path.read_text()) or {}).get(kind) or {}).items():
             yield f"{path.name} {name}", given
 
@@ -69,7 +86,10 @@ class Shown:
 
     def __init__(self, definition: dict[str, Any]) -> None:
         spec = definition["spec"]
-        versions = [{"name": each["name"], "schema": each.get("schema") or spec["validation"]} for each in spec["versions"]]
+        versions = [
+            {"name": each["name"], "schema": each.get("schema") or spec["validation"]}
+            for each in spec["versions"]
+        ]
         self._definition = {"spec": {"versions": versions}}
 
     def get(self, *_: str) -> dict[str, Any]:
@@ -77,14 +97,25 @@ class Shown:
 
 
 def clusters(api: str, shown: Any = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of the examples and of all that can be written, as an object of this API; without what is refused by the definition that is `shown`."""
+    """Of the examples and of all that can be written, as an object of this API; without what is refused by
+    the definition that is `shown`.
+    """
     authorities = {"harbor": PEM}
     several = not api.endswith("v1alpha1")
     pools = {"a": {"count": 1, **POOL}, **({"b": {"count": 2, **POOL, **VOLUMES}} if several else {})}
-    full = {"version": "v1.20.2", "control_plane": {"count": 3, **POOL}, "workers": pools, "network": NETWORK, "storage_classes": ["gold"], "default_storage_class": "gold"}
+    full = {
+        "version": "v1.20.2",
+        "control_plane": {"count": 3, **POOL},
+        "workers": pools,
+        "network": NETWORK,
+        "storage_classes": ["gold"],
+        "default_storage_class": "gold",
+    }
     for name, given in (*examples("tanzu_cluster"), ("everything", {"namespace": "team-a", **full})):
         try:
-            spec = TanzuSpec.model_validate({**{key: value for key, value in given.items() if key != "trust"}, "api": api})
+            spec = TanzuSpec.model_validate(
+                {**{key: value for key, value in given.items() if key != "trust"}, "api": api}
+            )
         except ValidationError:
             continue  # bfinfra doesn't write it as this API: its CNI, or a second pool
         asked = spec.model_copy(update={"trust": {"harbor": None}}) if "trust" in given else spec
@@ -103,12 +134,21 @@ def count(source: str, found: Any, made: Iterator[tuple[str, dict[str, Any]]], h
 def test_clusters_of_cluster_api(version: str, held: Held) -> None:
     bases = fetched(BASES) / "core/config/crd/bases"
     definition = yaml.safe_load((bases / "cluster.x-k8s.io_clusters.yaml").read_text())
-    count(f"cluster-api 1.14.2: Cluster {version}", schema(definition, version), clusters(f"cluster.x-k8s.io/{version}"), held)
+    count(
+        f"cluster-api 1.14.2: Cluster {version}",
+        schema(definition, version),
+        clusters(f"cluster.x-k8s.io/{version}"),
+        held,
+    )
 
 
 def test_a_written_cluster_comes_back_as_its_later_version_has_it(held: Held) -> None:
-    """v1beta2 stores what is written as v1beta1: the fields that bfinfra writes, and reads, are there by the same names, but the class."""
-    definition = yaml.safe_load((fetched(BASES) / "core/config/crd/bases/cluster.x-k8s.io_clusters.yaml").read_text())
+    """v1beta2 stores what is written as v1beta1: the fields that bfinfra writes, and reads, are there by the
+    same names, but the class.
+    """
+    definition = yaml.safe_load(
+        (fetched(BASES) / "core/config/crd/bases/cluster.x-k8s.io_clusters.yaml").read_text()
+    )
     later, wrong, number = schema(definition, "v1beta2"), [], 0
     for name, obj in clusters("cluster.x-k8s.io/v1beta1"):
         topology = dict(obj["spec"]["topology"])
@@ -136,7 +176,10 @@ def test_what_the_definition_of_2021_would_drop_is_what_is_refused() -> None:
 def test_mpi_jobs(held: Held) -> None:
     definition = yaml.safe_load(gzip.decompress(stored("crds/mpijobs-v2beta1.yaml.gz").read_bytes()))
     kinds: Callable[[dict[str, Any]], MpiSpec] = MpiSpec.model_validate
-    made = ((name, mpi.manifest(name.split()[-1], kinds(given), "v2beta1", "default", "pull")) for name, given in examples("mpi_job"))
+    made = (
+        (name, mpi.manifest(name.split()[-1], kinds(given), "v2beta1", "default", "pull"))
+        for name, given in examples("mpi_job")
+    )
     count("mpi-operator: MPIJob v2beta1", schema(definition, "v2beta1"), made, held)
 
 
@@ -147,4 +190,6 @@ def test_an_unknown_field_is_found() -> None:
     found = schema(definition, "v1alpha2")
     assert judge(found, obj) == []
     assert judge(found, {**obj, "spec": {**obj["spec"], "colour": "red"}})
-    assert judge(found, {**obj, "spec": {**obj["spec"], "topology": {**obj["spec"]["topology"], "nodePools": "two"}}})
+    assert judge(
+        found, {**obj, "spec": {**obj["spec"], "topology": {**obj["spec"]["topology"], "nodePools": "two"}}}
+    )

@@ -1,4 +1,6 @@
-"""Where the sandbox's answers have another shape than real ones that were recorded: a list that may only become shorter."""
+"""Where the sandbox's answers have another shape than real ones that were recorded: a list that may only
+become shorter.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,14 @@ SOURCE = "the sandbox's answers, by shape"
 KNOWN = Path(__file__).with_name("differences.txt")
 ASKED: dict[Any, tuple[str, ...]] = {
     vim.VirtualMachine: ("config", "runtime", "disabledMethod", "customValue"),
-    vim.HostSystem: ("config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "config.network", "config.dateTimeInfo", "hardware.pciDevice", "runtime"),
+    vim.HostSystem: (
+        "config.pciPassthruInfo",
+        "config.sharedPassthruGpuTypes",
+        "config.network",
+        "config.dateTimeInfo",
+        "hardware.pciDevice",
+        "runtime",
+    ),
     vim.DistributedVirtualSwitch: ("config", "summary"),
     vim.dvs.DistributedVirtualPortgroup: ("config",),
     vim.Datastore: ("summary",),
@@ -57,7 +66,9 @@ def filled(sandbox: Running, tmp_path: Path) -> Iterator[Any]:
     """ServiceContent of the sandbox's vCenter, with a server that runs and a switch with a port group."""
     given: dict[str, Any] = {}
     for kind in ("bitfusion_server", "port_group"):
-        given |= yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)  # scalars stay text: 0x10de is no number
+        given |= yaml.load(
+            EXAMPLES[kind].read_text(), yaml.BaseLoader
+        )  # scalars stay text: 0x10de is no number
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))
@@ -73,8 +84,12 @@ def values(root: Any, paths: Sequence[str]) -> Tree:
     for path in paths:
         first, _, rest = path.partition(".")
         value = said.get(path, said.get(first))
-        if value is not None and path not in said and rest:  # within the whole property, where a list is its items side by side
-            found[path] = [of_xml(each) for each in value.iterfind("/".join("{*}" + part for part in rest.split(".")))]
+        if (
+            value is not None and path not in said and rest
+        ):  # within the whole property, where a list is its items side by side
+            found[path] = [
+                of_xml(each) for each in value.iterfind("/".join("{*}" + part for part in rest.split(".")))
+            ]
         elif value is not None:
             items = any(each.startswith("ArrayOf") for each in map(str, value.attrib.values()))
             found[path] = [of_xml(each) for each in value] if items else [of_xml(value)]
@@ -84,9 +99,15 @@ def values(root: Any, paths: Sequence[str]) -> Tree:
 def asked(content: Any, kind: Any, paths: Sequence[str]) -> list[Any]:
     """All objects of a type in the sandbox, as they come over the wire."""
     view = content.viewManager.CreateContainerView(content.rootFolder, [kind], True)
-    question = queries.first({kind: paths, vim.view.ContainerView: ["container"]}, [queries.viewed(view)], 500)
+    question = queries.first(
+        {kind: paths, vim.view.ContainerView: ["container"]}, [queries.viewed(view)], 500
+    )
     answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", question)
-    return [each for each in answer.iterfind("{*}returnval/{*}objects") if each.find("{*}obj").get("type") != "ContainerView"]
+    return [
+        each
+        for each in answer.iterfind("{*}returnval/{*}objects")
+        if each.find("{*}obj").get("type") != "ContainerView"
+    ]
 
 
 def of_vcenter(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
@@ -94,17 +115,33 @@ def of_vcenter(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
         name = kind.__name__.rpartition(".")[2]
         ours = asked(content, kind, paths)
         there = real.get(name) or real[f"Vmware{name}"]
-        yield from differences([values(each, paths) for each in there], [values(each, paths) for each in ours], name)
+        yield from differences(
+            [values(each, paths) for each in there], [values(each, paths) for each in ours], name
+        )
 
 
 def of_config_target(content: Any) -> Iterator[str]:
     """Of a host whose cards are passed through; the real one stands alone, without a cluster."""
     hosts = asked(content, vim.HostSystem, ["name", "parent"])
-    (host,) = [each for each in hosts if "esx1.small.test" in [said.text for said in each.iterfind("{*}propSet/{*}val")]]
-    parent = next(each.findtext("{*}val") for each in host.iterfind("{*}propSet") if each.findtext("{*}name") == "parent")
-    (cluster,) = [each for each in asked(content, vim.ClusterComputeResource, ["environmentBrowser"]) if each.findtext("{*}obj") == parent]
+    (host,) = [
+        each
+        for each in hosts
+        if "esx1.small.test" in [said.text for said in each.iterfind("{*}propSet/{*}val")]
+    ]
+    parent = next(
+        each.findtext("{*}val")
+        for each in host.iterfind("{*}propSet")
+        if each.findtext("{*}name") == "parent"
+    )
+    (cluster,) = [
+        each
+        for each in asked(content, vim.ClusterComputeResource, ["environmentBrowser"])
+        if each.findtext("{*}obj") == parent
+    ]
     browser = vim.EnvironmentBrowser(cluster.find("{*}propSet/{*}val").text, refs.stub(content))
-    answer = refs.stub(content).read(browser, "QueryConfigTarget", f'<host type="HostSystem">{host.findtext("{*}obj")}</host>')
+    answer = refs.stub(content).read(
+        browser, "QueryConfigTarget", f'<host type="HostSystem">{host.findtext("{*}obj")}</host>'
+    )
     recorded = etree.fromstring(stored("esxi-a100/config-target-HostSystem-ha-host.xml").read_bytes())
     yield from differences([of_xml(recorded)], [of_xml(answer.find("{*}returnval"))], "QueryConfigTarget")
 
@@ -116,13 +153,28 @@ def of_passthrough(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
         said = {each.findtext("{*}name"): each.find("{*}val") for each in host.iterfind("{*}propSet")}
         devices = said.get("hardware.pciDevice", said.get("hardware"))
         infos = said.get("config.pciPassthruInfo", said.get("config"))
-        listed = [each for each in infos.iter() if etree.QName(each).localname in ("pciPassthruInfo", "HostPciPassthruInfo") and each.find("{*}id") is not None]
-        there = [each for each in devices.iter() if etree.QName(each).localname in ("pciDevice", "HostPciDevice") and each.find("{*}id") is not None]
+        listed = [
+            each
+            for each in infos.iter()
+            if etree.QName(each).localname in ("pciPassthruInfo", "HostPciPassthruInfo")
+            and each.find("{*}id") is not None
+        ]
+        there = [
+            each
+            for each in devices.iter()
+            if etree.QName(each).localname in ("pciDevice", "HostPciDevice")
+            and each.find("{*}id") is not None
+        ]
         return len(listed) == len(there), any(each.findtext("{*}dependentDevice") for each in listed)
 
     (recorded,) = {whole(host) for host in real["HostSystem"]}
     for host in asked(content, vim.HostSystem, ["config.pciPassthruInfo", "hardware.pciDevice"])[:1]:
-        for what, one, other in zip(("lists every PCI device", "names a device that each depends on"), recorded, whole(host), strict=True):
+        for what, one, other in zip(
+            ("lists every PCI device", "names a device that each depends on"),
+            recorded,
+            whole(host),
+            strict=True,
+        ):
             if one != other:
                 yield f"HostSystem.config.pciPassthruInfo {what}: {other} in the sandbox"
 
@@ -131,57 +183,118 @@ def of_attributes(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
     """The custom attributes of hosts that are there before any of a user's."""
 
     def of_hosts(manager: Any) -> dict[str, Tree]:
-        fields = [each for each in manager.iter("{*}CustomFieldDef") if each.findtext("{*}managedObjectType") == "HostSystem"]
+        fields = [
+            each
+            for each in manager.iter("{*}CustomFieldDef")
+            if each.findtext("{*}managedObjectType") == "HostSystem"
+        ]
         return {each.findtext("{*}name"): of_xml(each) for each in fields}
 
-    question = queries.first({vim.CustomFieldsManager: ["field"]}, queries.named(vim.CustomFieldsManager, [content.customFieldsManager._moId]), 1)
+    question = queries.first(
+        {vim.CustomFieldsManager: ["field"]},
+        queries.named(vim.CustomFieldsManager, [content.customFieldsManager._moId]),
+        1,
+    )
     answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", question)
     there, here = of_hosts(real["CustomFieldsManager"][0]), of_hosts(answer)
-    yield from differences([{name: [tree] for name, tree in there.items()}], [{name: [tree] for name, tree in here.items() if not name.startswith("bfinfra")}], "customAttributes")
+    yield from differences(
+        [{name: [tree] for name, tree in there.items()}],
+        [{name: [tree] for name, tree in here.items() if not name.startswith("bfinfra")}],
+        "customAttributes",
+    )
 
 
 def of_tanzu_clusters() -> Iterator[str]:
     """What a cluster's status says and its definition of 2021 doesn't know: a real API server prunes it."""
     definition = yaml.safe_load(stored("crds/tanzukubernetesclusters-v1alpha1.yaml").read_text())
-    version = next(each for each in definition["spec"].get("versions") or [{}] if each.get("name", "v1alpha1") == "v1alpha1")
-    known = (version.get("schema") or definition["spec"]["validation"])["openAPIV3Schema"]["properties"]["status"]["properties"]
+    version = next(
+        each
+        for each in definition["spec"].get("versions") or [{}]
+        if each.get("name", "v1alpha1") == "v1alpha1"
+    )
+    known = (version.get("schema") or definition["spec"]["validation"])["openAPIV3Schema"]["properties"][
+        "status"
+    ]["properties"]
     said = TANZU_CLUSTER.status({}, Progress("running", {"a": "ready"}, [{}], {}, "10.0.0.1"))
-    yield from (f"TanzuKubernetesCluster v1alpha1.status.{name}: the sandbox alone has it" for name in sorted(said.keys() - known.keys()))
+    yield from (
+        f"TanzuKubernetesCluster v1alpha1.status.{name}: the sandbox alone has it"
+        for name in sorted(said.keys() - known.keys())
+    )
 
 
 def of_supervisor() -> Iterator[str]:
     """A namespace and its quota, as vCenter makes them on the supervisor."""
     text = gzip.decompress(stored("supervisor-2021/container_manager.yml.gz").read_bytes()).decode()
-    lists = {each.uri.partition("?")[0].rpartition("/")[2]: each.answer for each in cassette("supervisor", text) if each.method == "GET"}
-    mine = [each for each in json.loads(lists["namespaces"])["items"] if "vSphereClusterID" in (each["metadata"].get("labels") or {})]
+    lists = {
+        each.uri.partition("?")[0].rpartition("/")[2]: each.answer
+        for each in cassette("supervisor", text)
+        if each.method == "GET"
+    }
+    mine = [
+        each
+        for each in json.loads(lists["namespaces"])["items"]
+        if "vSphereClusterID" in (each["metadata"].get("labels") or {})
+    ]
     quotas = json.loads(lists["resourcequotas"])["items"]
-    outside = Outside(ca_pem="", login=lambda *_: None, machine_classes=dict, open=lambda *_: None, close=lambda *_: None)
+    outside = Outside(
+        ca_pem="", login=lambda *_: None, machine_classes=dict, open=lambda *_: None, close=lambda *_: None
+    )
     supervisor = Supervisor("10.0.0.1", "v1.18.2+vmware.wcp.1", Clock(0), outside)
     supervisor.start()
     try:
         supervisor.namespace_ready("production", NamespaceSpec(storage={"ben": None}))
-        until(lambda: "status" in (supervisor.cluster.get("", "resourcequotas", "production-storagequota", "production") or {}))
-        ours = {plural: supervisor.cluster.get("", plural, name, home) for plural, name, home in
-                (("namespaces", "production", ""), ("resourcequotas", "production-storagequota", "production"))}  # fmt: skip
+        until(
+            lambda: (
+                "status"
+                in (
+                    supervisor.cluster.get("", "resourcequotas", "production-storagequota", "production")
+                    or {}
+                )
+            )
+        )
+        ours = {
+            plural: supervisor.cluster.get("", plural, name, home)
+            for plural, name, home in (
+                ("namespaces", "production", ""),
+                ("resourcequotas", "production-storagequota", "production"),
+            )
+        }
     finally:
         supervisor.close()
     for plural, there in (("namespaces", mine), ("resourcequotas", quotas)):
-        yield from differences([of_json(listed(each)) for each in there], [of_json(listed(ours[plural]))], plural)
+        yield from differences(
+            [of_json(listed(each)) for each in there], [of_json(listed(ours[plural]))], plural
+        )
 
 
 def listed(thing: Any) -> Any:
     """As a list has it, without what came and went with Kubernetes' own versions."""
-    metadata = {name: value for name, value in thing["metadata"].items() if name not in ("managedFields", "selfLink")}
-    return {**{name: value for name, value in thing.items() if name not in ("apiVersion", "kind")}, "metadata": metadata}
+    metadata = {
+        name: value for name, value in thing["metadata"].items() if name not in ("managedFields", "selfLink")
+    }
+    return {
+        **{name: value for name, value in thing.items() if name not in ("apiVersion", "kind")},
+        "metadata": metadata,
+    }
 
 
-def test_the_sandbox_differs_in_nothing_but_what_is_listed(filled: Any, real: dict[str, list[Any]], held: Held) -> None:
+def test_the_sandbox_differs_in_nothing_but_what_is_listed(
+    filled: Any, real: dict[str, list[Any]], held: Held
+) -> None:
     """A new line: mend the sandbox. A line that is not so any more: take it out of differences.txt."""
-    found = {*of_vcenter(filled, real), *of_config_target(filled), *of_passthrough(filled, real), *of_attributes(filled, real), *of_tanzu_clusters(), *of_supervisor()}
+    found = {
+        *of_vcenter(filled, real),
+        *of_config_target(filled),
+        *of_passthrough(filled, real),
+        *of_attributes(filled, real),
+        *of_tanzu_clusters(),
+        *of_supervisor(),
+    }
     known = {line for line in KNOWN.read_text().splitlines() if line and not line.startswith("#")}
-    wrong = [f"new: {line}" for line in sorted(found - known)] + [f"mended, take it out: {line}" for line in sorted(known - found)]
+    wrong = [f"new: {line}" for line in sorted(found - known)] + [
+        f"mended, take it out: {line}" for line in sorted(known - found)
+    ]
     held(f"{SOURCE} ({len(known)} known differences)", wrong, max(len(found | known), 1))
-
 
 
 def test_the_list_is_in_order_and_says_each_line_once() -> None:

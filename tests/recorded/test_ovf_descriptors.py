@@ -1,4 +1,6 @@
-"""govmomi's fixtures of OVF descriptors (vCenter's own appliance, NSX, Photon, virt-v2v …) through bfinfra's reader; govc and vcsim judge."""
+"""govmomi's fixtures of OVF descriptors (vCenter's own appliance, NSX, Photon, virt-v2v …) through bfinfra's
+reader; govc and vcsim judge.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ from bfinfra.model.errors import Refusal
 
 SOURCE = "govmomi 0.56.0, OVF descriptors"
 REFUSED = re.compile(
-    r"does not hold exactly one virtual machine|is no XML|declares a document type|is no OVF envelope|is encoded as|asks for no hardware|"
-    r"split into chunks|has \d+ tags|refers to the file|names the property|which it does not have|is expected|counts (disks|memory) in"
+    r"does not hold exactly one virtual machine|is no XML|declares a document type|is no OVF "
+    r"envelope|is encoded as|asks for no hardware|"
+    r"split into chunks|has \d+ tags|refers to the file|names the property|which it does not have|is "
+    r"expected|counts (disks|memory) in"
 )
 
 
@@ -88,19 +92,30 @@ def test_keys_networks_and_options_are_what_govc_says(held: Held) -> None:
     for name, ours, said in both():
         options, count = said["Options"], count + 1
         pairs = {
-            "keys": ([p.key for p in ours.properties if p.user_configurable], [p["Key"] for p in options.get("PropertyMapping") or ()]),
-            "networks": ([n.name for n in ours.networks], [n["Name"] for n in options.get("NetworkMapping") or ()]),
-            "options": (sorted(o.id for o in ours.options), sorted(options.get("AllDeploymentOptions") or ())),
+            "keys": (
+                [p.key for p in ours.properties if p.user_configurable],
+                [p["Key"] for p in options.get("PropertyMapping") or ()],
+            ),
+            "networks": (
+                [n.name for n in ours.networks],
+                [n["Name"] for n in options.get("NetworkMapping") or ()],
+            ),
+            "options": (
+                sorted(o.id for o in ours.options),
+                sorted(options.get("AllDeploymentOptions") or ()),
+            ),
         }
-        wrong += [f"{name}: {what}: {one} is not {other}" for what, (one, other) in pairs.items() if one != other][:1]
+        wrong += [
+            f"{name}: {what}: {one} is not {other}" for what, (one, other) in pairs.items() if one != other
+        ][:1]
     held(f"{SOURCE}: user keys, networks, options", wrong, count)
 
 
 def test_hardware_is_what_govmomi_makes_of_it(held: Held) -> None:
     """Of the default deployment option.
 
-    Not judged: machines that govmomi can't build (devices that it doesn't know), and items that are bounds: it takes the last
-    one for the value, where DSP0243 takes none.
+    Not judged: machines that govmomi can't build (devices that it doesn't know), and items that are bounds:
+    it takes the last one for the value, where DSP0243 takes none.
     """
     wrong, count = [], 0
     bounds = {each.path.name for each in descriptors() if b'ovf:bound="' in each.path.read_bytes()}
@@ -109,5 +124,9 @@ def test_hardware_is_what_govmomi_makes_of_it(held: Held) -> None:
             continue
         count += 1
         found = (ours.hardware.cpus, ours.hardware.memory >> 20)
-        wrong += [f"{name}: {found} is not {(said['CPUs'], said['MemoryMB'])}"] if found != (said["CPUs"], said["MemoryMB"]) else []
+        wrong += (
+            [f"{name}: {found} is not {(said['CPUs'], said['MemoryMB'])}"]
+            if found != (said["CPUs"], said["MemoryMB"])
+            else []
+        )
     held(f"{SOURCE}: processors and memory", wrong, count)

@@ -1,4 +1,6 @@
-"""SOAP answers of vCenter 5.5 to 6.7 and ESXi 6.7, recorded by pyVmomi's own tests: what bfinfra's readers make of them, beside what pyVmomi makes."""
+"""SOAP answers of vCenter 5.5 to 6.7 and ESXi 6.7, recorded by pyVmomi's own tests: what bfinfra's readers
+make of them, beside what pyVmomi makes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ def asked(*methods: str) -> list[Said]:
 
 def stub(answer: bytes, status: int = 200, version: str = VERSION) -> soap.Stub:
     """bfinfra's stub on a server that says this."""
-    line = Line(httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer)), "https://vc.test", "test", httpx2.Timeout(1))
+    line = Line(
+        httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer)),
+        "https://vc.test",
+        "test",
+        httpx2.Timeout(1),
+    )
     return soap.Stub(line, "vc.test", version)
 
 
@@ -62,7 +69,9 @@ def pages(each: Said) -> Any:
 
 
 def differences(ours: Any, theirs: Any, at: str) -> list[str]:
-    """Where a value of bfinfra's readers is not pyVmomi's. Binary values and names of types are not read in bulk."""
+    """Where a value of bfinfra's readers is not pyVmomi's. Binary values and names of types are not read in
+    bulk.
+    """
     if isinstance(theirs, DataObject):
         if tree.kind_of(ours) is not type(theirs):
             return [f"{at}: {tree.kind_of(ours).__name__} is no {type(theirs).__name__}"]
@@ -73,9 +82,17 @@ def differences(ours: Any, theirs: Any, at: str) -> list[str]:
     if isinstance(theirs, list):
         if len(ours) != len(theirs):
             return [f"{at}: {len(ours)} of {len(theirs)}"]
-        return [wrong for n, (one, other) in enumerate(zip(ours, theirs, strict=True)) for wrong in differences(one, other, f"{at}.{n}")]
+        return [
+            wrong
+            for n, (one, other) in enumerate(zip(ours, theirs, strict=True))
+            for wrong in differences(one, other, f"{at}.{n}")
+        ]
     if isinstance(theirs, ManagedObject):
-        return [] if (type(ours), ours._moId) == (type(theirs), theirs._moId) else [f"{at}: {ours} is not {theirs}"]
+        return (
+            []
+            if (type(ours), ours._moId) == (type(theirs), theirs._moId)
+            else [f"{at}: {ours} is not {theirs}"]
+        )
     return [] if ours == theirs else [f"{at}: {ours!r} is not {theirs!r}"]
 
 
@@ -92,18 +109,28 @@ def test_bulk_reads_are_what_pyvmomi_reads(held: Held) -> None:
     wrong, answers = [], [each for each in asked(*READS) if each.status == 200]
     for each in answers:
         theirs, values = pages(each), bulk(each.answer)
-        expected = {(o.obj._moId, p.name): p.val for o in (theirs.objects if theirs else ()) for p in o.propSet}
+        expected = {
+            (o.obj._moId, p.name): p.val for o in (theirs.objects if theirs else ()) for p in o.propSet
+        }
         told = [str(key) for key in values.keys() ^ expected.keys()]
-        told += [diff for key, value in expected.items() for diff in differences(values.get(key), value, ".".join(key))]
+        told += [
+            diff
+            for key, value in expected.items()
+            for diff in differences(values.get(key), value, ".".join(key))
+        ]
         wrong += [f"{each.at}: {told[0]}"] if told else []
     held(f"{SOURCE}: bulk reads", wrong, len(answers))
 
 
 def test_every_other_answer_is_taken(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions, contents, views, storage policies: what the stub returns is what pyVmomi reads; a fault is an error of bfinfra's."""
+    """Sessions, contents, views, storage policies: what the stub returns is what pyVmomi reads; a fault is an
+    error of bfinfra's.
+    """
     wrong, answers = [], [each for each in asked() if method(each) not in READS]
     for each in answers:
-        space, version = ("urn:pbm", policies.VERSION) if method(each).startswith("Pbm") else ("urn:vim25", VERSION)
+        space, version = (
+            ("urn:pbm", policies.VERSION) if method(each).startswith("Pbm") else ("urn:vim25", VERSION)
+        )
         info, server = GetWsdlMethod(space, method(each)).info, stub(each.answer, each.status, version)
         monkeypatch.setattr(server, "SerializeRequest", lambda *_, asked=each.asked: asked.encode())
         try:
@@ -113,8 +140,12 @@ def test_every_other_answer_is_taken(held: Held, monkeypatch: pytest.MonkeyPatch
         except RemoteError as error:
             wrong.append(f"{each.at}: {error}")
         else:
-            theirs = SoapResponseDeserializer(stub(b"", version=version)).Deserialize(each.answer, info.result)
-            wrong += [] if each.status == 200 and differences(ours, theirs, "") == [] else [f"{each.at}: {ours!r}"]
+            theirs = SoapResponseDeserializer(stub(b"", version=version)).Deserialize(
+                each.answer, info.result
+            )
+            wrong += (
+                [] if each.status == 200 and differences(ours, theirs, "") == [] else [f"{each.at}: {ours!r}"]
+            )
     held(f"{SOURCE}: sessions, contents, faults", wrong, len(answers))
 
 
@@ -126,18 +157,29 @@ def test_servers_before_7_are_refused_with_a_sentence(held: Held) -> None:
     for each in lists:
         offered = re.findall(rb"<version>([^<]*)", each.answer)[0].decode()
         try:
-            wrong.append(f"{each.at}: {soap.negotiate(httpx2.Response(each.status, content=each.answer), 'vc.test')}")
+            wrong.append(
+                f"{each.at}: {soap.negotiate(httpx2.Response(each.status, content=each.answer), 'vc.test')}"
+            )
         except Rejected as error:
-            wrong += [] if f"vSphere API {offered} is too old" in str(error) and "7.0" in str(error) else [f"{each.at}: {error}"]
+            wrong += (
+                []
+                if f"vSphere API {offered} is too old" in str(error) and "7.0" in str(error)
+                else [f"{each.at}: {error}"]
+            )
     held(f"{SOURCE}: lists of versions", wrong, len(lists))
 
 
 def test_what_answers_otherwise_is_told_as_no_vcenter(held: Held) -> None:
     """A proxy's page and a 404, in place of the list of versions."""
-    wrong, pages_ = [], [each for each in said() if each.method == "GET" and not each.uri.endswith("vimServiceVersions.xml")]
+    wrong, pages_ = (
+        [],
+        [each for each in said() if each.method == "GET" and not each.uri.endswith("vimServiceVersions.xml")],
+    )
     for each in pages_:
         try:
-            wrong.append(f"{each.at}: {soap.negotiate(httpx2.Response(each.status, content=each.answer), 'vc.test')}")
+            wrong.append(
+                f"{each.at}: {soap.negotiate(httpx2.Response(each.status, content=each.answer), 'vc.test')}"
+            )
         except RemoteError:
             continue
     held(f"{SOURCE}: pages of proxies", wrong, len(pages_))

@@ -1,4 +1,6 @@
-"""A real supervisor of 2021 (Kubernetes 1.18): its login, its namespaces, what they offer; bfinfra's readers on what was recorded."""
+"""A real supervisor of 2021 (Kubernetes 1.18): its login, its namespaces, what they offer; bfinfra's readers
+on what was recorded.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,15 @@ class Recorded:
 
 def test_its_login_gives_a_token_though_it_calls_itself_html(held: Held) -> None:
     each = said()["/wcp/login"]
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(each.status, content=each.answer, headers={"content-type": "text/html", "server": "VMware-WCP"}))
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(
+            each.status, content=each.answer, headers={"content-type": "text/html", "server": "VMware-WCP"}
+        )
+    )
     endpoint = Endpoint(server="supervisor.test:443")
-    who: Any = SimpleNamespace(username="administrator@vsphere.local", password=SimpleNamespace(reveal=lambda: "x"))
+    who: Any = SimpleNamespace(
+        username="administrator@vsphere.local", password=SimpleNamespace(reveal=lambda: "x")
+    )
     with httpx2.Client(transport=transport, base_url="https://supervisor.test") as client:
         answer = login._post(client, who, {}, endpoint)
     token = login._text(answer, "session_id", endpoint)
@@ -58,9 +66,17 @@ def test_its_login_gives_a_token_though_it_calls_itself_html(held: Held) -> None
 
 
 def test_a_namespace_of_vcenter_is_told_by_its_label(held: Held) -> None:
-    of_vcenter = [each["metadata"] for each in items("/api/v1/namespaces") if "vSphereClusterID" in (each["metadata"].get("labels") or {})]
+    of_vcenter = [
+        each["metadata"]
+        for each in items("/api/v1/namespaces")
+        if "vSphereClusterID" in (each["metadata"].get("labels") or {})
+    ]
     wrong = [] if [each["name"] for each in of_vcenter] == ["production"] else [str(of_vcenter)]
-    wrong += [] if set(of_vcenter[0]["annotations"]) == {"vmware-system-resource-pool", "vmware-system-vm-folder"} else [str(of_vcenter[0])]
+    wrong += (
+        []
+        if set(of_vcenter[0]["annotations"]) == {"vmware-system-resource-pool", "vmware-system-vm-folder"}
+        else [str(of_vcenter[0])]
+    )
     held(f"{SOURCE}: namespaces", wrong, 1)
 
 
@@ -68,12 +84,21 @@ def test_storage_is_offered_by_quota(held: Held) -> None:
     """Without a limit, which is the largest number there is."""
     found = offers.read(Recorded(), "production")
     (quota,) = items("/api/v1/resourcequotas")
-    assert (quota["metadata"]["name"], [*quota["spec"]["hard"].values()]) == ("production-storagequota", [UNLIMITED])
+    assert (quota["metadata"]["name"], [*quota["spec"]["hard"].values()]) == (
+        "production-storagequota",
+        [UNLIMITED],
+    )
     held(f"{SOURCE}: quotas", [] if found.storage_classes == {"ben"} else [str(found)], 1)
     assert (found.vm_classes, found.versions) == (None, None), "what was not recorded is not known"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nodes", "/api/v1/pods", "/api/v1/services", "/api/v1/endpoints", "/api/v1/limitranges"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/nodes", "/api/v1/pods", "/api/v1/services", "/api/v1/endpoints", "/api/v1/limitranges"]
+)
 def test_every_list_has_names(path: str, held: Held) -> None:
     found = items(path)
-    held(f"{SOURCE}: lists", [str(each)[:200] for each in found if not each["metadata"].get("name")], len(found))
+    held(
+        f"{SOURCE}: lists",
+        [str(each)[:200] for each in found if not each["metadata"].get("name")],
+        len(found),
+    )

@@ -1,4 +1,6 @@
-"""bfinfra on a real vCenter 8.0.1, as saved by govc and served by vcsim: doctor, plan, drift, and what its readers make of it."""
+"""bfinfra on a real vCenter 8.0.1, as saved by govc and served by vcsim: doctor, plan, drift, and what its
+readers make of it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ BOARD = {"vendor": "0x1d0f", "device": "0xbec2"}  # 50 of these, none of which c
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that govc saved; of the managers that were left out, the names alone, without which vcsim doesn't start."""
+    """The folder that govc saved; of the managers that were left out, the names alone, without which vcsim
+    doesn't start.
+    """
     folder = tmp_path_factory.mktemp("saved")
     with tarfile.open(stored("vcenter-8.0.1-vmc.tar.gz")) as archive:
         archive.extractall(folder, filter="data")
@@ -58,8 +62,26 @@ def server(saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     vcsim = BIN / "vcsim"
     if not vcsim.exists():
         pytest.fail(f"there is no {vcsim}; build it with: script/peers build", pytrace=False)
-    command = [str(vcsim), "-load", str(saved), "-l", "127.0.0.1:0", "-api-version", "8.0.1.0", "-username", "administrator", "-password", "recorded"]
-    with subprocess.Popen(command, cwd=tmp_path_factory.mktemp("stores"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+    command = [
+        str(vcsim),
+        "-load",
+        str(saved),
+        "-l",
+        "127.0.0.1:0",
+        "-api-version",
+        "8.0.1.0",
+        "-username",
+        "administrator",
+        "-password",
+        "recorded",
+    ]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path_factory.mktemp("stores"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as running:
         assert running.stdout is not None
         assert select.select([running.stdout], [], [], 30)[0], "vcsim says nothing"
         line = running.stdout.readline()
@@ -78,7 +100,13 @@ def site(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     host, _, port = server.partition(":")
     pem = ssl.get_server_certificate((host, int(port)))
-    vcenter = {"server": server, "datacenter": "SDDC-Datacenter", "username": USER, "password": {"env": "PW"}, "trust": {"sha256": hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()}}
+    vcenter = {
+        "server": server,
+        "datacenter": "SDDC-Datacenter",
+        "username": USER,
+        "password": {"env": "PW"},
+        "trust": {"sha256": hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()},
+    }
 
     def load(**kinds: Any) -> Any:
         path = tmp_path / "site.yaml"
@@ -91,24 +119,45 @@ def site(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def of_host(saved: Path, name: str) -> list[Any]:
     """The elements of a property of the recorded host."""
     root = etree.parse(next(saved.glob("*-HostSystem-host-*.xml"))).getroot()
-    found = next(each for each in root.iterfind("{*}propSet") if each.findtext("{*}name") == name.partition(".")[0])
+    found = next(
+        each for each in root.iterfind("{*}propSet") if each.findtext("{*}name") == name.partition(".")[0]
+    )
     return list(found.find("{*}val").iterfind("/".join("{*}" + part for part in name.split(".")[1:])))
 
 
 def test_doctor_finds_it_well(site: Any, held: Held) -> None:
     found = app.doctor(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}}))
-    held(f"{SOURCE}: doctor", [f"{each.check}: {each.what}" for each in found if each.health is not Health.GOOD], len(found))
+    held(
+        f"{SOURCE}: doctor",
+        [f"{each.check}: {each.what}" for each in found if each.health is not Health.GOOD],
+        len(found),
+    )
 
 
 def test_a_plan_is_made_and_says_what_is_there_already(site: Any, held: Held) -> None:
-    given = site(gpu_host={HOST: {"cluster": CLUSTER}}, distributed_switch={"vmc-hostswitch": {}}, port_group={"mine": {"switch": "vmc-hostswitch", "vlan": 7}})
+    given = site(
+        gpu_host={HOST: {"cluster": CLUSTER}},
+        distributed_switch={"vmc-hostswitch": {}},
+        port_group={"mine": {"switch": "vmc-hostswitch", "vlan": 7}},
+    )
     plan = app.plan(given)
-    wrong = [] if [each.what for each in plan.problems] == ["distributed_switch/vmc-hostswitch: it stands there already, and bfinfra did not make it"] else [str(plan.problems)]
+    wrong = (
+        []
+        if [each.what for each in plan.problems]
+        == ["distributed_switch/vmc-hostswitch: it stands there already, and bfinfra did not make it"]
+        else [str(plan.problems)]
+    )
     held(f"{SOURCE}: plan", wrong, 1)
 
 
 def test_a_plan_for_what_is_not_there_yet_has_no_problem(site: Any, held: Held) -> None:
-    plan = app.plan(site(gpu_host={HOST: {"cluster": CLUSTER}}, distributed_switch={"pods": {"hosts": {HOST: ["vmnic7"]}}}, port_group={"workload": {"switch": "pods"}}))
+    plan = app.plan(
+        site(
+            gpu_host={HOST: {"cluster": CLUSTER}},
+            distributed_switch={"pods": {"hosts": {HOST: ["vmnic7"]}}},
+            port_group={"workload": {"switch": "pods"}},
+        )
+    )
     held(f"{SOURCE}: plan", [str(each) for each in plan.problems], 1)
     assert len(plan.pending) == 3
 
@@ -120,7 +169,11 @@ def test_drift_tells_nothing_that_is_not_so(site: Any, held: Held) -> None:
 
 def test_a_refusal_on_a_real_host_is_one_line(site: Any, held: Held) -> None:
     (problem,) = app.plan(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}})).problems
-    wrong = [] if problem.why.count("0000:") == 4 and "and 46 more are not capable of passthrough" in problem.why else [problem.why]
+    wrong = (
+        []
+        if problem.why.count("0000:") == 4 and "and 46 more are not capable of passthrough" in problem.why
+        else [problem.why]
+    )
     held(f"{SOURCE}: refusals", wrong, 1)
 
 
@@ -128,21 +181,40 @@ def test_a_refusal_on_a_real_host_is_one_line(site: Any, held: Held) -> None:
 def vcenter(server: str) -> Iterator[VCenter]:
     host, _, port = server.partition(":")
     trust = Trust(ca_pem=ssl.get_server_certificate((host, int(port))))
-    opened = VCenter(VCenterSettings(server=server, trust=trust), Seam(), {"GOVC_USERNAME": USER, "GOVC_PASSWORD": "recorded"})
+    opened = VCenter(
+        VCenterSettings(server=server, trust=trust),
+        Seam(),
+        {"GOVC_USERNAME": USER, "GOVC_PASSWORD": "recorded"},
+    )
     with contextlib.closing(opened):
         yield opened
 
 
 def test_every_pci_device_of_the_host_is_read(vcenter: VCenter, saved: Path, held: Held) -> None:
-    """259, of which no graphics device; what each can do stands in another property, of every device and not of capable ones only."""
+    """259, of which no graphics device; what each can do stands in another property, of every device and not
+    of capable ones only.
+    """
     moid = etree.parse(next(saved.glob("*-HostSystem-host-*.xml"))).getroot().findtext("{*}obj")
     (host,) = vcenter.hosts.read([moid], "bfinfra.mark")
-    there = {each.findtext("{*}id"): int(each.findtext("{*}vendorId")) & 0xFFFF for each in of_host(saved, "hardware.pciDevice")}
-    capable = {each.findtext("{*}id") for each in of_host(saved, "config.pciPassthruInfo") if each.findtext("{*}passthruCapable") == "true"}
+    there = {
+        each.findtext("{*}id"): int(each.findtext("{*}vendorId")) & 0xFFFF
+        for each in of_host(saved, "hardware.pciDevice")
+    }
+    capable = {
+        each.findtext("{*}id")
+        for each in of_host(saved, "config.pciPassthruInfo")
+        if each.findtext("{*}passthruCapable") == "true"
+    }
     found = {each.address: each.vendor for each in host.devices}
-    wrong = sorted(address for address in there.keys() | found.keys() if there.get(address) != found.get(address))
+    wrong = sorted(
+        address for address in there.keys() | found.keys() if there.get(address) != found.get(address)
+    )
     wrong += sorted({each.address for each in host.devices if each.capable} ^ capable)
-    assert (len(there), host.cluster != "", [each for each in host.devices if each.display]) == (259, True, [])
+    assert (len(there), host.cluster != "", [each for each in host.devices if each.display]) == (
+        259,
+        True,
+        [],
+    )
     held(f"{SOURCE}: PCI devices", wrong, len(there))
 
 
@@ -152,9 +224,21 @@ def test_switches_and_port_groups_are_read(vcenter: VCenter, saved: Path, held: 
     (switch,) = there.switches
     root = etree.parse(next(saved.glob("*-VmwareDistributedVirtualSwitch-*.xml"))).getroot()
     nics = [each.text for each in root.iterfind(".//{*}backing/{*}pnicSpec/{*}pnicDevice")]
-    wrong = [] if sorted(itertools.chain(*switch.hosts.values())) == sorted(set(nics)) else [f"{switch.hosts} and {nics}"]
-    wrong += [] if list(switch.uplinks) == [each.text for each in root.iterfind(".//{*}uplinkPortPolicy/{*}uplinkPortName")] else [str(switch.uplinks)]
-    groups = {etree.parse(path).getroot().findtext("{*}obj") for path in saved.glob("*-DistributedVirtualPortgroup-*.xml")}
+    wrong = (
+        []
+        if sorted(itertools.chain(*switch.hosts.values())) == sorted(set(nics))
+        else [f"{switch.hosts} and {nics}"]
+    )
+    wrong += (
+        []
+        if list(switch.uplinks)
+        == [each.text for each in root.iterfind(".//{*}uplinkPortPolicy/{*}uplinkPortName")]
+        else [str(switch.uplinks)]
+    )
+    groups = {
+        etree.parse(path).getroot().findtext("{*}obj")
+        for path in saved.glob("*-DistributedVirtualPortgroup-*.xml")
+    }
     wrong += sorted(groups ^ {each.moid for each in there.groups})
     uplinks = [each.name for each in there.groups if each.uplink]
     wrong += [] if uplinks == ["vmc-hostswitch-DVUplinks-8"] else [str(uplinks)]
@@ -164,14 +248,33 @@ def test_switches_and_port_groups_are_read(vcenter: VCenter, saved: Path, held: 
 def test_machines_are_read(vcenter: VCenter, saved: Path, held: Held) -> None:
     """All run, and every one lists Destroy_Task among what can't be done now."""
     machines = [etree.parse(path).getroot() for path in saved.glob("*-VirtualMachine-vm-*.xml")]
-    found = {each.moid: each for each in vcenter.machines.read([root.findtext("{*}obj") for root in machines], [])}
+    found = {
+        each.moid: each for each in vcenter.machines.read([root.findtext("{*}obj") for root in machines], [])
+    }
     wrong = []
     for root in machines:
         each = found[root.findtext("{*}obj")]
-        config = next(part.find("{*}val") for part in root.iterfind("{*}propSet") if part.findtext("{*}name") == "config")
-        disks = [part for part in config.iterfind("{*}hardware/{*}device") if part.find("{*}capacityInBytes") is not None]
-        expected = (int(config.findtext("{*}hardware/{*}numCPU")), int(config.findtext("{*}hardware/{*}memoryMB")) << 20, len(disks), True)
-        wrong += [] if (each.cpus, each.memory, len(each.disks), each.on) == expected else [f"{each.name}: {expected}"]
+        config = next(
+            part.find("{*}val")
+            for part in root.iterfind("{*}propSet")
+            if part.findtext("{*}name") == "config"
+        )
+        disks = [
+            part
+            for part in config.iterfind("{*}hardware/{*}device")
+            if part.find("{*}capacityInBytes") is not None
+        ]
+        expected = (
+            int(config.findtext("{*}hardware/{*}numCPU")),
+            int(config.findtext("{*}hardware/{*}memoryMB")) << 20,
+            len(disks),
+            True,
+        )
+        wrong += (
+            []
+            if (each.cpus, each.memory, len(each.disks), each.on) == expected
+            else [f"{each.name}: {expected}"]
+        )
         methods = [part.text for part in root.iterfind("{*}propSet[{*}name='disabledMethod']/{*}val/*")]
         wrong += [] if "Destroy_Task" in methods else [f"{each.name}: {methods}"]
     held(f"{SOURCE}: machines", wrong, len(machines))

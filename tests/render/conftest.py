@@ -1,4 +1,6 @@
-"""The samples as fixtures; they lie in a module of their own because every folder's conftest bears the same name."""
+"""The samples as fixtures; they lie in a module of their own because every folder's conftest bears the same
+name.
+"""
 
 from __future__ import annotations
 

@@ -77,26 +77,58 @@ def units(kind: str, field: str) -> str:
 
 @pytest.fixture
 def plan() -> Plan:
-    return Plan("singapore-poc", (
-        Item(HOST, Action.UPDATE, (Reboot(host=HOST.name, changes=(Change("passthrough.0.count", 1, 2),)),)),
-        Item(NAMESPACE, Action.CREATE, (Create(name="cnasg", cluster="compute", changes=(
-            Change("limits.cpu", None, 48000), Change("limits.memory", None, 384 * 2**30), Change("vm_classes", None, ["best-effort-xlarge"]),
-        )),)),
-        Item(CLUSTER, Action.KEEP, (), (NAMESPACE,)),
-        Item(SECRET, Action.UPDATE, (
-            Write(name="tokens", changes=(Change("namespaces", ["default"], ["default", "gpu"]), Change("digest", "scrypt$a", Later(CLUSTER, "digest")))),
-            Write(name="seal", changes=(Change("namespaces", ["default"], ["default", "gpu"]),)),
-        ), (CLUSTER,)),
-        Item(OLD, Action.DELETE, (Destroy(name="bf-00"),), (), ("vm/other-people's",)),
-    ))
+    return Plan(
+        "singapore-poc",
+        (
+            Item(
+                HOST, Action.UPDATE, (Reboot(host=HOST.name, changes=(Change("passthrough.0.count", 1, 2),)),)
+            ),
+            Item(
+                NAMESPACE,
+                Action.CREATE,
+                (
+                    Create(
+                        name="cnasg",
+                        cluster="compute",
+                        changes=(
+                            Change("limits.cpu", None, 48000),
+                            Change("limits.memory", None, 384 * 2**30),
+                            Change("vm_classes", None, ["best-effort-xlarge"]),
+                        ),
+                    ),
+                ),
+            ),
+            Item(CLUSTER, Action.KEEP, (), (NAMESPACE,)),
+            Item(
+                SECRET,
+                Action.UPDATE,
+                (
+                    Write(
+                        name="tokens",
+                        changes=(
+                            Change("namespaces", ["default"], ["default", "gpu"]),
+                            Change("digest", "scrypt$a", Later(CLUSTER, "digest")),
+                        ),
+                    ),
+                    Write(name="seal", changes=(Change("namespaces", ["default"], ["default", "gpu"]),)),
+                ),
+                (CLUSTER,),
+            ),
+            Item(OLD, Action.DELETE, (Destroy(name="bf-00"),), (), ("vm/other-people's",)),
+        ),
+    )
 
 
 @pytest.fixture
 def broken(plan: Plan) -> Plan:
     place = Place(Path("site.yaml"), 12, 5, "    limts: {cpu: 48GHz}")
-    return Plan("singapore-poc", plan.items[:1], (
-        Problem("unknown field limts", place, "a namespace has no such field", "did you mean limits?"),
-    ), {"token_secret": "cluster-01 does not answer"}, (Warned(Problem("the certificate ends in 9 days", "vcsa.aiml.local:443", next="renew it")),))
+    return Plan(
+        "singapore-poc",
+        plan.items[:1],
+        (Problem("unknown field limts", place, "a namespace has no such field", "did you mean limits?"),),
+        {"token_secret": "cluster-01 does not answer"},
+        (Warned(Problem("the certificate ends in 9 days", "vcsa.aiml.local:443", next="renew it")),),
+    )
 
 
 @pytest.fixture
@@ -106,12 +138,26 @@ def events() -> list[object]:
     return [
         Started(at=at, key=NAMESPACE, action=Action.CREATE),
         StepBegun(at=at, key=NAMESPACE, title="Create the namespace cnasg", number=1),
-        StepEnded(at=at + 2, key=NAMESPACE, title="Create the namespace cnasg", number=1, seconds=2.0,
-                  problem=Problem("the server is busy"), again=True),
+        StepEnded(
+            at=at + 2,
+            key=NAMESPACE,
+            title="Create the namespace cnasg",
+            number=1,
+            seconds=2.0,
+            problem=Problem("the server is busy"),
+            again=True,
+        ),
         StepBegun(at=at + 3, key=NAMESPACE, title="Create the namespace cnasg", number=1),
         StepEnded(at=at + 6.5, key=NAMESPACE, title="Create the namespace cnasg", number=1, seconds=3.5),
         Settling(at=at + 7, key=NAMESPACE, why="CONFIGURING"),
-        Ended(at=at + 20, key=NAMESPACE, action=Action.CREATE, ending=Ending.DONE, seconds=20, note="kubectl vsphere login --server=172.24.206.1"),
+        Ended(
+            at=at + 20,
+            key=NAMESPACE,
+            action=Action.CREATE,
+            ending=Ending.DONE,
+            seconds=20,
+            note="kubectl vsphere login --server=172.24.206.1",
+        ),
         Ended(at=at + 20, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1),
         StepBegun(at=at + 21, key=OLD, title="Upload disk-0.vmdk", number=1),
         Progressed(at=at + 22, key=OLD, progress=Done("disk-0.vmdk", 100 * 2**20, 1000 * 2**20)),
@@ -122,11 +168,35 @@ def events() -> list[object]:
 @pytest.fixture
 def outcome(plan: Plan) -> Outcome:
     ended = (
-        Ended(at=0, key=HOST, action=Action.UPDATE, ending=Ending.FAILED, seconds=61,
-              problem=Problem("the host did not come back", HOST.name, "no answer on port 443", "look at its console, then apply again")),
-        Ended(at=0, key=NAMESPACE, action=Action.CREATE, ending=Ending.DONE, seconds=20, note="https://172.24.206.1\nlogged: run on 2 GPUs"),
+        Ended(
+            at=0,
+            key=HOST,
+            action=Action.UPDATE,
+            ending=Ending.FAILED,
+            seconds=61,
+            problem=Problem(
+                "the host did not come back",
+                HOST.name,
+                "no answer on port 443",
+                "look at its console, then apply again",
+            ),
+        ),
+        Ended(
+            at=0,
+            key=NAMESPACE,
+            action=Action.CREATE,
+            ending=Ending.DONE,
+            seconds=20,
+            note="https://172.24.206.1\nlogged: run on 2 GPUs",
+        ),
         Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1),
-        Ended(at=0, key=SECRET, action=Action.UPDATE, ending=Ending.BLOCKED, seconds=0,
-              problem=Problem(f"{SECRET} waits for {HOST}", why="which failed")),
+        Ended(
+            at=0,
+            key=SECRET,
+            action=Action.UPDATE,
+            ending=Ending.BLOCKED,
+            seconds=0,
+            problem=Problem(f"{SECRET} waits for {HOST}", why="which failed"),
+        ),
     )
     return Outcome(plan, {e.key: e for e in ended})

@@ -19,22 +19,77 @@ from bfinfra.render.junit import junit
 from bfinfra.render.style import Style
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "specs/drift.schema.json").read_text())
-SERVER, SPACE, HOST, NEW = Key("bitfusion_server", "bf-01"), Key("supervisor_namespace", "cnasg"), Key("gpu_host", "esx1"), Key("workload", "w")
+SERVER, SPACE, HOST, NEW = (
+    Key("bitfusion_server", "bf-01"),
+    Key("supervisor_namespace", "cnasg"),
+    Key("gpu_host", "esx1"),
+    Key("workload", "w"),
+)
 SEEN = 1_780_000_000.0
-REPORT = Report("poc", (
-    Drifted(key=SERVER, cause=Cause.DRIFT, field="power", applied="on", now="off", wanted="on", by="root", at=SEEN - 60, since=SEEN),
-    Drifted(key=SERVER, cause=Cause.DRIFT, field="cpus", applied=8, now=4, wanted=8, since=SEEN),
-    Drifted(key=SPACE, cause=Cause.CONFLICT, field="limits.memory", applied=2**30, now=2**31, wanted=2**32, since=SEEN),
-    Drifted(key=SPACE, cause=Cause.UNAPPLIED, field="limits.cpu", applied=1000, now=1000, wanted=2000, since=SEEN),
-    Drifted(key=NEW, cause=Cause.MISSING, why="it was never applied, or somebody deleted it", since=SEEN),
-    Drifted(key=HOST, cause=Cause.DRIFT, field="passthrough", now="off", wanted="on", since=SEEN, ignored="being replaced (until 2026-12-01)"),
-), 3, standing=(str(SERVER), str(SPACE), str(HOST), "namespace/a|b"), new=frozenset({"workload/w  missing"}), ended=("gpu_host/esx2 passthrough drift",), at=SEEN)
-BLIND = replace(REPORT, found=(), ended=(), problems=(Problem("no such policy", "site.yaml:3:1", "why", "next"),), unreadable={"tanzu_cluster/c": "no answer"},
-                warnings=(Warned(Problem("a rule ended")),))
+REPORT = Report(
+    "poc",
+    (
+        Drifted(
+            key=SERVER,
+            cause=Cause.DRIFT,
+            field="power",
+            applied="on",
+            now="off",
+            wanted="on",
+            by="root",
+            at=SEEN - 60,
+            since=SEEN,
+        ),
+        Drifted(key=SERVER, cause=Cause.DRIFT, field="cpus", applied=8, now=4, wanted=8, since=SEEN),
+        Drifted(
+            key=SPACE,
+            cause=Cause.CONFLICT,
+            field="limits.memory",
+            applied=2**30,
+            now=2**31,
+            wanted=2**32,
+            since=SEEN,
+        ),
+        Drifted(
+            key=SPACE,
+            cause=Cause.UNAPPLIED,
+            field="limits.cpu",
+            applied=1000,
+            now=1000,
+            wanted=2000,
+            since=SEEN,
+        ),
+        Drifted(key=NEW, cause=Cause.MISSING, why="it was never applied, or somebody deleted it", since=SEEN),
+        Drifted(
+            key=HOST,
+            cause=Cause.DRIFT,
+            field="passthrough",
+            now="off",
+            wanted="on",
+            since=SEEN,
+            ignored="being replaced (until 2026-12-01)",
+        ),
+    ),
+    3,
+    standing=(str(SERVER), str(SPACE), str(HOST), "namespace/a|b"),
+    new=frozenset({"workload/w  missing"}),
+    ended=("gpu_host/esx2 passthrough drift",),
+    at=SEEN,
+)
+BLIND = replace(
+    REPORT,
+    found=(),
+    ended=(),
+    problems=(Problem("no such policy", "site.yaml:3:1", "why", "next"),),
+    unreadable={"tanzu_cluster/c": "no answer"},
+    warnings=(Warned(Problem("a rule ended")),),
+)
 
 
 def test_each_resource_says_who_moved_and_by_whom_and_since_when():
-    assert drift.text(REPORT, Style(units=units)) == """\
+    assert (
+        drift.text(REPORT, Style(units=units))
+        == """\
 ~ bitfusion_server/bf-01 drifted: the world changed
     power: is off, should be on  (changed by root at 2026-05-28 20:25 UTC, since 2026-05-28 20:26 UTC)
     cpus: is 4, should be 8  (since 2026-05-28 20:26 UTC)
@@ -51,10 +106,14 @@ def test_each_resource_says_who_moved_and_by_whom_and_since_when():
 no longer: gpu_host/esx2 passthrough drift
 
 poc: 1 drifted, 1 in conflict, 1 not there, 1 not applied, 1 ignored; 3 as wanted."""
+    )
 
 
 def test_what_is_ignored_is_shown_with_its_reason_when_asked():
-    assert "~ gpu_host/esx1 drifted: the world changed (ignored: being replaced (until 2026-12-01))" in drift.text(REPORT, Style(verbose=True))
+    assert (
+        "~ gpu_host/esx1 drifted: the world changed (ignored: being replaced (until 2026-12-01))"
+        in drift.text(REPORT, Style(verbose=True))
+    )
 
 
 def test_only_what_is_new_or_over_is_news():
@@ -65,20 +124,28 @@ def test_only_what_is_new_or_over_is_news():
 
 def test_agreement_says_so():
     assert drift.text(replace(REPORT, found=(), ended=())) == "poc: no drift: 3 resources as wanted."
-    assert drift.text(replace(REPORT, found=REPORT.found[3:4], ended=())).endswith("poc: no drift: 3 resources as wanted, 1 not applied.")
+    assert drift.text(replace(REPORT, found=REPORT.found[3:4], ended=())).endswith(
+        "poc: no drift: 3 resources as wanted, 1 not applied."
+    )
 
 
 def test_a_blind_check_is_never_called_free_of_drift():
     text = drift.text(BLIND)
     assert "tanzu_cluster/c can't be read: no answer" in text
     assert "site.yaml:3:1" in text
-    assert text.endswith("poc: 1 unreadable, 1 problem, 3 as wanted. What could not be read or decided may have drifted as well.")
+    assert text.endswith(
+        "poc: 1 unreadable, 1 problem, 3 as wanted. What could not be read or decided may have drifted "
+        "as well."
+    )
 
 
 def test_a_ticket_has_a_row_a_finding():
     text = drift.markdown(REPORT, Style(units=units))
     assert text.startswith("### bfinfra drift: poc\n")
-    assert "| ~ drift | `bitfusion_server/bf-01` | `power` | is `off`, should be `on` | changed by root at 2026\\-05" in text.replace("2026-05", "2026\\-05")
+    assert (
+        "| ~ drift | `bitfusion_server/bf-01` | `power` | is `off`, should be `on` | changed by root at "
+        "2026\\-05"
+    ) in text.replace("2026-05", "2026\\-05")
     assert "#### No longer" in text
     assert "`tanzu_cluster/c` can't be read: no answer" in drift.markdown(BLIND)
 
@@ -105,12 +172,29 @@ def test_a_line_a_finding_and_the_sum_last():
 
 def test_junit_fails_what_drifted_and_skips_what_may():
     suite = ET.fromstring(junit(REPORT))
-    cases = {f"{case.get('classname')}/{case.get('name')}": [child.tag for child in case] for case in suite.iter("testcase")}
-    assert cases == {str(SERVER): ["failure"], str(SPACE): ["failure"], str(HOST): ["skipped"], "namespace/a|b": [], str(NEW): ["failure"]}
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {"tests": "5", "failures": "3", "errors": "0", "skipped": "1"}
+    cases = {
+        f"{case.get('classname')}/{case.get('name')}": [child.tag for child in case]
+        for case in suite.iter("testcase")
+    }
+    assert cases == {
+        str(SERVER): ["failure"],
+        str(SPACE): ["failure"],
+        str(HOST): ["skipped"],
+        "namespace/a|b": [],
+        str(NEW): ["failure"],
+    }
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5",
+        "failures": "3",
+        "errors": "0",
+        "skipped": "1",
+    }
     failure = suite.find("testcase/failure")
     assert failure is not None
-    assert failure.text == "power: is off, should be on (changed by root at 2026-05-28 20:25 UTC)\ncpus: is 4, should be 8"
+    assert (
+        failure.text
+        == "power: is off, should be on (changed by root at 2026-05-28 20:25 UTC)\ncpus: is 4, should be 8"
+    )
 
 
 def test_junit_has_an_error_for_what_can_not_be_judged():

@@ -66,15 +66,20 @@ class Token(Source[Spec, State]):
 
 
 def test_the_table_has_a_line_a_kind():
-    assert kinds.table({"space": Space, "a_token": Token}) == """\
+    assert (
+        kinds.table({"space": Space, "a_token": Token})
+        == """\
 space    singapore-poc  A namespace on a supervisor.
 a_token  flexdirect     A client token.
 
 The fields of one: bfinfra kinds KIND"""
+    )
 
 
 def test_one_kind_shows_every_field_with_type_default_and_meaning():
-    assert kinds.one("space", Space) == """\
+    assert (
+        kinds.one("space", Space)
+        == """\
 space: A namespace on a supervisor.
 from: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion (specs/singapore-poc.yaml)
 refers to: any_host, gpu_host
@@ -109,25 +114,55 @@ becomes ready within 5m, or the apply ends as still waiting
   after: list of text
       Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that bfinfra
       can't know; on the way down they go after it."""
+    )
 
 
 def test_programs_read_the_same():
     (found,) = kinds.data({"space": Space})["kinds"]
-    assert (found["kind"], found["refers_to"], found["deadline"], found["document"]) == ("space", ["any_host", "gpu_host"], 300, "singapore-poc")
-    assert {"field": "limits.memory", "type": "size, such as 128GiB", "required": False, "default": 2**30, "about": "Likewise."} in found["fields"]
+    assert (found["kind"], found["refers_to"], found["deadline"], found["document"]) == (
+        "space",
+        ["any_host", "gpu_host"],
+        300,
+        "singapore-poc",
+    )
+    assert {
+        "field": "limits.memory",
+        "type": "size, such as 128GiB",
+        "required": False,
+        "default": 2**30,
+        "about": "Likewise.",
+    } in found["fields"]
 
 
 def test_units_follow_dotted_paths_through_pieces_and_mappings():
     unit = fields.units({"space": SpaceSpec})
-    assert [unit("space", path) for path in ("limits.cpu", "limits.memory", "storage.bf-k8s", "wait", "cluster", "nowhere.at.all", "limits")] == \
-        ["MHz", "bytes", "bytes", "seconds", "", "", ""]
+    assert [
+        unit("space", path)
+        for path in (
+            "limits.cpu",
+            "limits.memory",
+            "storage.bf-k8s",
+            "wait",
+            "cluster",
+            "nowhere.at.all",
+            "limits",
+        )
+    ] == ["MHz", "bytes", "bytes", "seconds", "", "", ""]
     assert unit("unknown", "limits.cpu") == ""
 
 
 def test_a_page_has_a_row_a_field_and_the_example():
     page = kinds.page("space", Space, "site: example\n").splitlines()
-    assert page[:5] == ["# space", "", "A namespace on a supervisor.", "",
-                        "From: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion ([specs/singapore-poc.yaml](../../specs/singapore-poc.yaml))."]
+    assert page[:5] == [
+        "# space",
+        "",
+        "A namespace on a supervisor.",
+        "",
+        (
+            "From: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion "
+            "([specs/singapore-poc.yaml](../../specs/singapore-poc.yaml))."
+        ),
+    ]
     assert "| `limits.memory` | size, such as 128GiB | `1GiB` | Likewise. |" in page
     assert "| `role` | edit \\| view | `edit` | Role. |" in page
     assert page[-3:] == ["```yaml", "site: example", "```"]
@@ -135,7 +170,12 @@ def test_a_page_has_a_row_a_field_and_the_example():
 
 def test_the_index_has_each_kind_under_its_document():
     text = kinds.index({"space": Space, "a_token": Token})
-    assert text.index("## Singapore PoC") < text.index("- [space](space.md)") < text.index("## Network-attached") < text.index("- [a_token](a_token.md): A client token.")
+    assert (
+        text.index("## Singapore PoC")
+        < text.index("- [space](space.md)")
+        < text.index("## Network-attached")
+        < text.index("- [a_token](a_token.md): A client token.")
+    )
 
 
 def test_what_a_kind_provides_and_comes_after_is_told_in_its_own_words():

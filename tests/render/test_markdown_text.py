@@ -14,7 +14,9 @@ from bfinfra.render.style import Style
 
 
 def test_a_plan_is_a_table_with_the_details_folded(plan):
-    assert markdown.plan(replace(plan, items=plan.items[:3]), Style(units=units)) == """\
+    assert (
+        markdown.plan(replace(plan, items=plan.items[:3]), Style(units=units))
+        == """\
 ### bfinfra plan: singapore-poc
 
 **1 to create, 1 to update, 1 as wanted**
@@ -40,10 +42,13 @@ def test_a_plan_is_a_table_with_the_details_folded(plan):
 
 </details>
 """
+    )
 
 
 def test_problems_warnings_and_the_unreadable_are_lists(broken):
-    assert markdown.plan(replace(broken, items=())) == """\
+    assert (
+        markdown.plan(replace(broken, items=()))
+        == """\
 ### bfinfra plan: singapore-poc
 
 **0 as wanted, 1 unreadable, 1 problem**
@@ -57,18 +62,27 @@ def test_problems_warnings_and_the_unreadable_are_lists(broken):
 #### Unreadable
 - `token_secret` can't be read: cluster-01 does not answer
 """
+    )
 
 
 def test_an_outcome_is_a_table_with_notes(outcome, events):
     shown = markdown.outcome(outcome, events)
-    assert "| ✓ created | `supervisor_namespace/cnasg` | 20s | 1 | https://172.24.206.1<br>logged: run on 2 GPUs |" in shown
+    assert (
+        "| ✓ created | `supervisor_namespace/cnasg` | 20s | 1 | https://172.24.206.1<br>logged: run on "
+        "2 GPUs |"
+    ) in shown
     assert "- `esx209-161.aiml.local`: the host did not come back<br>why: no answer on port 443" in shown
-    assert shown.endswith("Mend what failed, then run the same command again: what is done stays done, only the rest is tried.\n")
+    assert shown.endswith(
+        "Mend what failed, then run the same command again: what is done stays done, only the rest is "
+        "tried.\n"
+    )
 
 
 def test_names_make_no_markup_no_mention_and_no_html():
-    assert markdown.prose("<b>|*a* _b_ snake_case @you [x](y) `c` #1") == \
-        "\\<b\\>\\|\\*a\\* \\_b\\_ snake_case @\u200byou \\[x\\](y) \\`c\\` \\#1"
+    assert (
+        markdown.prose("<b>|*a* _b_ snake_case @you [x](y) `c` #1")
+        == "\\<b\\>\\|\\*a\\* \\_b\\_ snake_case @\u200byou \\[x\\](y) \\`c\\` \\#1"
+    )
     assert markdown.code("a`|b") == "`` a`\\|b ``"
 
 
@@ -80,4 +94,7 @@ def test_a_name_can_not_leave_the_fence():
 
 
 def test_a_list_of_problems_stands_alone():
-    assert markdown.problems([Problem("a", str(NAMESPACE))]) == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"
+    assert (
+        markdown.problems([Problem("a", str(NAMESPACE))])
+        == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"
+    )

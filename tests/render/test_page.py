@@ -16,7 +16,13 @@ from bfinfra.model.refs import Key
 from bfinfra.render.page import page
 from bfinfra.render.topology import MOST
 
-RESOURCES = {HOST: Host(passthrough=({"vendor": "0x10de", "device": "0x1db6", "count": 7},)), SERVER: Spec(), SPACE: Spec(), NEW: Spec(), Key("namespace", "a|b"): Spec()}
+RESOURCES = {
+    HOST: Host(passthrough=({"vendor": "0x10de", "device": "0x1db6", "count": 7},)),
+    SERVER: Spec(),
+    SPACE: Spec(),
+    NEW: Spec(),
+    Key("namespace", "a|b"): Spec(),
+}
 BEFORE = {HOST: (), SERVER: (HOST,), SPACE: (), NEW: (SERVER, SPACE), Key("namespace", "a|b"): ()}
 
 
@@ -55,7 +61,9 @@ class Read(HTMLParser):
 def test_it_needs_nothing_else(report):
     text = page(report, RESOURCES, BEFORE)
     found = Read(text)
-    assert {tag for tag, _ in found.tags}.isdisjoint({"script", "link", "img", "iframe", "object", "form", "base"})
+    assert {tag for tag, _ in found.tags}.isdisjoint(
+        {"script", "link", "img", "iframe", "object", "form", "base"}
+    )
     assert "http:" not in text
     assert "https:" not in text
     assert "url(" not in text
@@ -64,9 +72,16 @@ def test_it_needs_nothing_else(report):
 
 def test_each_resource_is_a_box_with_a_name_that_says_all_of_it():
     found = Read(page(REPORT, RESOURCES, BEFORE))
-    names = [attrs["aria-label"] for tag, attrs in found.tags if tag in ("a", "g") and attrs.get("aria-label")]
-    assert [name for name in names if name.startswith("bitfusion_server/bf-01")] == ["bitfusion_server/bf-01: drifted: the world changed: power off instead of on, cpus 4 instead of 8"]
-    assert any(name.startswith("gpu_host/esx1") and name.endswith(f"holds {', '.join(['GPU 10de:1db6'] * 7)}") for name in names)
+    names = [
+        attrs["aria-label"] for tag, attrs in found.tags if tag in ("a", "g") and attrs.get("aria-label")
+    ]
+    assert [name for name in names if name.startswith("bitfusion_server/bf-01")] == [
+        "bitfusion_server/bf-01: drifted: the world changed: power off instead of on, cpus 4 instead of 8"
+    ]
+    assert any(
+        name.startswith("gpu_host/esx1") and name.endswith(f"holds {', '.join(['GPU 10de:1db6'] * 7)}")
+        for name in names
+    )
     assert "namespace/a|b: as wanted" in names
 
 
@@ -87,7 +102,12 @@ def test_the_tables_heads_have_scopes_and_a_caption():
 
 def test_drift_is_said_by_sign_and_word_and_not_by_colour_alone():
     found = Read(page(REPORT, RESOURCES, BEFORE))
-    for words in ("~ drifted: the world changed", "≠ conflict", "+ is not applied yet", "(ignored: being replaced"):
+    for words in (
+        "~ drifted: the world changed",
+        "≠ conflict",
+        "+ is not applied yet",
+        "(ignored: being replaced",
+    ):
         assert words in found.words
 
 
@@ -99,7 +119,10 @@ def test_a_blind_check_says_what_it_could_not_see():
 
 def test_many_that_agree_are_one_box_and_none_that_drifted_is_left_out():
     servers = {Key("bitfusion_server", f"bf-{n}"): Spec() for n in range(1000)}
-    moved = tuple(Drifted(key=key, cause=Cause.DRIFT, field="power", now="off", wanted="on") for key in list(servers)[900:950])
+    moved = tuple(
+        Drifted(key=key, cause=Cause.DRIFT, field="power", now="off", wanted="on")
+        for key in list(servers)[900:950]
+    )
     text = page(Report("poc", moved, 950), servers, dict.fromkeys(servers, ()))
     assert f"bitfusion_server/{1000 - 50 - MOST} more: as wanted" in text
     assert text.count('role="listitem"') == 50 + MOST + 1
@@ -109,7 +132,13 @@ WORDS = "</svg></style><script>alert(1)</script>\"'&\x1b[2J\u202e"
 
 
 def test_words_of_others_stay_words():
-    nasty = replace(REPORT, site=WORDS, found=(replace(REPORT.found[0], key=Key("bitfusion_server", WORDS), now=WORDS, by=WORDS),), ended=(WORDS,), unreadable={WORDS: WORDS})
+    nasty = replace(
+        REPORT,
+        site=WORDS,
+        found=(replace(REPORT.found[0], key=Key("bitfusion_server", WORDS), now=WORDS, by=WORDS),),
+        ended=(WORDS,),
+        unreadable={WORDS: WORDS},
+    )
     text = page(nasty, {Key("bitfusion_server", WORDS): Spec()}, {})
     assert acts(text) == []
     assert Read(text).all("script") == []

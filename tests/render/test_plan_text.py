@@ -21,7 +21,9 @@ class Named(Step):
 
 
 def test_a_plan_shows_each_item_its_steps_and_exactly_the_changed_fields(plan):
-    assert text.plan(plan, Style(units=units)) == """\
+    assert (
+        text.plan(plan, Style(units=units))
+        == """\
 ~ update  gpu_host/esx209-161.aiml.local
     1. Reboot esx209-161.aiml.local  [reboots: passthrough becomes active only then]
        passthrough.0.count: 1 → 2
@@ -44,10 +46,13 @@ def test_a_plan_shows_each_item_its_steps_and_exactly_the_changed_fields(plan):
     1. Destroy the virtual machine bf-00
 
 singapore-poc: 1 to create, 2 to update, 1 to delete, 1 as wanted."""
+    )
 
 
 def test_what_stands_in_the_way_comes_last_next_to_the_prompt(broken):
-    assert text.plan(broken) == """\
+    assert (
+        text.plan(broken)
+        == """\
 ~ update  gpu_host/esx209-161.aiml.local
     1. Reboot esx209-161.aiml.local  [reboots: passthrough becomes active only then]
        passthrough.0.count: 1 → 2
@@ -64,17 +69,29 @@ site.yaml:12:5: error: unknown field limts
   next: did you mean limits?
 
 singapore-poc: 1 to update, 1 unreadable, 1 problem. It can't be applied before the above is mended."""
+    )
 
 
 def test_a_server_that_does_not_answer_is_one_sentence_whatever_lives_there(broken):
-    blind = replace(broken, unreadable={**{f"kind_{n}": "vcsa:443 does not answer" for n in range(17)}, **{f"gpu_host/h{n}": "vcsa:443 does not answer" for n in range(6)}})
-    assert text.unreadable(blind) == ("gpu_host/h0, gpu_host/h1, gpu_host/h2, gpu_host/h3 and 2 more can't be read: vcsa:443 does not answer. "
-                                      "Nor can what the file no longer names.")
+    blind = replace(
+        broken,
+        unreadable={
+            **{f"kind_{n}": "vcsa:443 does not answer" for n in range(17)},
+            **{f"gpu_host/h{n}": "vcsa:443 does not answer" for n in range(6)},
+        },
+    )
+    assert text.unreadable(blind) == (
+        "gpu_host/h0, gpu_host/h1, gpu_host/h2, gpu_host/h3 and 2 more can't be read: vcsa:443 does not "
+        "answer. "
+        "Nor can what the file no longer names."
+    )
     assert "6 unreadable" in text.counts(blind)
 
 
 def test_agreement_says_that_there_is_nothing_to_do(plan):
-    agreed = replace(plan, items=(Item(NAMESPACE, Action.KEEP), Item(Key("bitfusion_token", "t"), Action.READ)))
+    agreed = replace(
+        plan, items=(Item(NAMESPACE, Action.KEEP), Item(Key("bitfusion_token", "t"), Action.READ))
+    )
     assert text.plan(agreed) == "singapore-poc: 2 as wanted. Nothing to do."
 
 
@@ -88,19 +105,32 @@ def test_an_empty_site_with_nothing_left_is_said_in_words():
 
 
 def test_what_can_not_be_read_for_one_reason_is_one_line(broken):
-    blind = replace(broken, items=(), problems=(), warnings=(), unreadable={"a/x": "no answer", "b": "denied", "a/y": "no answer"})
+    blind = replace(
+        broken,
+        items=(),
+        problems=(),
+        warnings=(),
+        unreadable={"a/x": "no answer", "b": "denied", "a/y": "no answer"},
+    )
     assert text.unreadable(blind) == "a/x, a/y can't be read: no answer\nb can't be read: denied"
 
 
 def test_colours_only_when_wanted(plan):
     assert "\x1b" not in text.plan(plan)
-    assert "\x1b[32m+ create  \x1b[0m\x1b[1msupervisor_namespace/cnasg\x1b[0m" in text.plan(plan, Style(colour=True))
+    assert "\x1b[32m+ create  \x1b[0m\x1b[1msupervisor_namespace/cnasg\x1b[0m" in text.plan(
+        plan, Style(colour=True)
+    )
 
 
 def test_a_name_can_not_act_on_the_terminal(plan):
     evil = "a\x1b]0;owned\x07\x1b[2J\u202egpj.exe\r\n"
-    bad = Item(Key("vm", evil), Action.CREATE, (Named(name=evil, changes=(Change(evil, None, {evil: evil}), Change("list", evil, [evil]))),),
-               (), (evil,))
+    bad = Item(
+        Key("vm", evil),
+        Action.CREATE,
+        (Named(name=evil, changes=(Change(evil, None, {evil: evil}), Change("list", evil, [evil]))),),
+        (),
+        (evil,),
+    )
     shown = text.plan(Plan(evil, (bad,), unreadable={evil: evil}))
     assert not {c for c in shown if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c == "\u202e"} - {"\n"}
     assert "a\\x1b]0;owned\\x07\\x1b[2J\\u202egpj.exe\\r\\n" in shown

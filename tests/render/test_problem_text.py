@@ -40,11 +40,14 @@ def test_an_empty_line_shows_no_excerpt():
 
 
 def test_why_and_next_stand_below_also_over_several_lines():
-    assert problem(Problem("no answer", "vcsa:443", "refused\nsay both", "look at it")) == """\
+    assert (
+        problem(Problem("no answer", "vcsa:443", "refused\nsay both", "look at it"))
+        == """\
 vcsa:443: error: no answer
   why: refused
        say both
   next: look at it"""
+    )
 
 
 def test_the_same_problem_is_said_once():
@@ -53,13 +56,16 @@ def test_the_same_problem_is_said_once():
 
 def test_what_has_one_reason_shares_it():
     same = [Problem(f"{name} can't be read", why="no answer", next="mend that") for name in "ab"]
-    assert problems([*same, Problem("c")]) == """\
+    assert (
+        problems([*same, Problem("c")])
+        == """\
 error: a can't be read
 error: b can't be read
   why: no answer
   next: mend that
 
 error: c"""
+    )
 
 
 def test_the_offending_line_can_not_act_on_the_terminal():

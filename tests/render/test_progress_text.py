@@ -22,7 +22,9 @@ def test_a_pipe_gets_a_line_for_what_begins_ends_and_waits(plan, events):
     sink = Lines(plan, lines.append)
     for event in events:
         sink(event)
-    assert "\n".join(lines) == """\
+    assert (
+        "\n".join(lines)
+        == """\
 04:05:00  supervisor_namespace/cnasg: step 1 of 1: Create the namespace cnasg
 04:05:02  supervisor_namespace/cnasg: looks again: the server is busy
 04:05:03  supervisor_namespace/cnasg: step 1 of 1: Create the namespace cnasg
@@ -30,13 +32,18 @@ def test_a_pipe_gets_a_line_for_what_begins_ends_and_waits(plan, events):
 04:05:20  supervisor_namespace/cnasg: created after 20s
 04:05:21  bitfusion_server/bf-00: step 1 of 1: Upload disk-0.vmdk
 04:05:32  bitfusion_server/bf-00: disk-0.vmdk 600.0 MiB of 1000.0 MiB, 50.0 MiB/s, 8.0s left"""
+    )
 
 
 def test_a_failure_is_told_with_its_reason(plan):
     lines: list[str] = []
     sink = Lines(plan, lines.append)
     sink(StepEnded(at=0, key=HOST, title="x", number=1, seconds=1, problem=Problem("denied\x1b[2J")))
-    sink(Ended(at=1, key=HOST, action=Action.UPDATE, ending=Ending.FAILED, seconds=61, problem=Problem("denied")))
+    sink(
+        Ended(
+            at=1, key=HOST, action=Action.UPDATE, ending=Ending.FAILED, seconds=61, problem=Problem("denied")
+        )
+    )
     assert lines == [
         "00:00:00  gpu_host/esx209-161.aiml.local: failed: denied\\x1b[2J",
         "00:00:01  gpu_host/esx209-161.aiml.local: failed after 1m 1s: denied",
@@ -48,7 +55,9 @@ def test_rows_say_the_step_the_share_the_rate_and_what_is_left(plan, events):
     for event in events:
         progress(event)
     (row,) = progress.rows(events[-1].at + 1)
-    assert row == Row(OLD, "1/1 Upload disk-0.vmdk", 0.6, "disk-0.vmdk 600.0 MiB of 1000.0 MiB, 50.0 MiB/s, 8.0s left", 12.0)
+    assert row == Row(
+        OLD, "1/1 Upload disk-0.vmdk", 0.6, "disk-0.vmdk 600.0 MiB of 1000.0 MiB, 50.0 MiB/s, 8.0s left", 12.0
+    )
 
 
 def test_what_has_not_begun_says_what_it_waits_for(plan, events):
@@ -119,6 +128,9 @@ def test_the_board_survives_markup_and_control_characters_in_names(plan, monkeyp
 
 
 def test_nothing_but_the_board_imports_rich():
-    code = ("import sys, bfinfra.render.text, bfinfra.render.summary, bfinfra.render.lines, bfinfra.render.markdown, bfinfra.render.data, "
-            "bfinfra.render.kinds, bfinfra.render.history, bfinfra.render.graph; sys.exit('rich' in sys.modules)")
+    code = (
+        "import sys, bfinfra.render.text, bfinfra.render.summary, bfinfra.render.lines, "
+        "bfinfra.render.markdown, bfinfra.render.data, "
+        "bfinfra.render.kinds, bfinfra.render.history, bfinfra.render.graph; sys.exit('rich' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

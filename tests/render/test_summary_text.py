@@ -14,7 +14,9 @@ from bfinfra.render.style import Style
 
 
 def test_the_summary_says_what_was_made_what_failed_and_what_to_do_next(outcome, events):
-    assert summary.outcome(outcome, events) == """\
+    assert (
+        summary.outcome(outcome, events)
+        == """\
 ✓ created       supervisor_namespace/cnasg  20s
         3.5s  Create the namespace cnasg
       https://172.24.206.1
@@ -29,33 +31,60 @@ def test_the_summary_says_what_was_made_what_failed_and_what_to_do_next(outcome,
 
 singapore-poc: failed in 12m 3s: 1 created, 1 as wanted, 1 failed, 1 blocked. 24 writes in 180 requests.
 Mend what failed, then run the same command again: what is done stays done, only the rest is tried."""
+    )
 
 
 def test_still_waiting_says_that_nothing_is_broken(outcome):
-    ended = Ended(at=0, key=CLUSTER, action=Action.CREATE, ending=Ending.WAITING, seconds=900, problem=Problem("phase creating, 1 of 3 workers"))
+    ended = Ended(
+        at=0,
+        key=CLUSTER,
+        action=Action.CREATE,
+        ending=Ending.WAITING,
+        seconds=900,
+        problem=Problem("phase creating, 1 of 3 workers"),
+    )
     found = replace(outcome, endings={CLUSTER: ended}, whole=Ending.WAITING, requests=0)
-    assert summary.outcome(found) == """\
+    assert (
+        summary.outcome(found)
+        == """\
 … still waiting tanzu_cluster/cluster-01  15m
       phase creating, 1 of 3 workers
 
 singapore-poc: still waiting in 12m 3s: 1 still waiting.
 Nothing is broken: it takes longer than the deadline. Run the same command again and it waits on; nothing is made twice."""
+    )
 
 
 def test_nothing_to_do_is_one_line(outcome):
     kept = Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1)
     found = replace(outcome, endings={CLUSTER: kept}, whole=Ending.DONE, seconds=1.2, writes=0, requests=1)
     assert summary.outcome(found) == "singapore-poc: done in 1.2s: 1 as wanted. 0 writes in 1 request."
-    assert summary.outcome(found, style=Style(verbose=True)).startswith("= as wanted     tanzu_cluster/cluster-01\n")
+    assert summary.outcome(found, style=Style(verbose=True)).startswith(
+        "= as wanted     tanzu_cluster/cluster-01\n"
+    )
 
 
 def test_a_kept_resource_with_an_address_is_still_told(outcome):
-    kept = Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1, note="https://172.24.206.5:6443")
+    kept = Ended(
+        at=0,
+        key=CLUSTER,
+        action=Action.KEEP,
+        ending=Ending.KEPT,
+        seconds=0.1,
+        note="https://172.24.206.5:6443",
+    )
     assert "      https://172.24.206.5:6443" in summary.outcome(replace(outcome, endings={CLUSTER: kept}))
 
 
 def test_remote_words_can_not_act_on_the_terminal(outcome):
-    bad = Ended(at=0, key=HOST, action=Action.UPDATE, ending=Ending.FAILED, seconds=1, note="\x1b[2Jlog\r\nnext",
-                problem=Problem("\x1b[8mhidden", "\x07", "\x1bc", "\x9b1m"))
+    bad = Ended(
+        at=0,
+        key=HOST,
+        action=Action.UPDATE,
+        ending=Ending.FAILED,
+        seconds=1,
+        note="\x1b[2Jlog\r\nnext",
+        problem=Problem("\x1b[8mhidden", "\x07", "\x1bc", "\x9b1m"),
+    )
     shown = summary.outcome(replace(outcome, endings={NAMESPACE: bad}))
     assert not {c for c in shown if ord(c) < 32 or 0x7F <= ord(c) < 0xA0} - {"\n"}

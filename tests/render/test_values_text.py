@@ -11,13 +11,35 @@ from bfinfra.render.safe import safe, width
 from bfinfra.render.values import clock, duration, shown, utc
 
 
-@pytest.mark.parametrize(("value", "unit", "text"), [
-    (None, "", "(none)"), (True, "", "true"), ("yes please", "", "yes please"), ("", "", '""'), ("1.20", "", '"1.20"'), ("true", "", '"true"'),
-    (128 * 2**30, "bytes", "128GiB"), (1501, "bytes", "1501B"), (16 * 10**9, "bytes", "16GB"), ("15625000KiB", "bytes", "16GB"), ("2TiB", "bytes", "2TiB"), ("much", "bytes", "much"), (48000, "MHz", "48GHz"), (2100, "MHz", "2100MHz"), (600, "seconds", "10m"),
-    (90, "seconds", "90s"), (0, "seconds", "0s"), ([1, "a"], "", "[1, a]"), ({"a": None}, "", "{a: (none)}"), ("a\nb", "", '"a\\nb"'),
-    (Later(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"), (Secret("env", "PASSWORD"), "", "{env: PASSWORD}"),
-    (Change("gpus", 1, 2), "", "{field: gpus, now: 1, wanted: 2}"), ({3, 1}, "", "[1, 3]"),
-])
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "", "(none)"),
+        (True, "", "true"),
+        ("yes please", "", "yes please"),
+        ("", "", '""'),
+        ("1.20", "", '"1.20"'),
+        ("true", "", '"true"'),
+        (128 * 2**30, "bytes", "128GiB"),
+        (1501, "bytes", "1501B"),
+        (16 * 10**9, "bytes", "16GB"),
+        ("15625000KiB", "bytes", "16GB"),
+        ("2TiB", "bytes", "2TiB"),
+        ("much", "bytes", "much"),
+        (48000, "MHz", "48GHz"),
+        (2100, "MHz", "2100MHz"),
+        (600, "seconds", "10m"),
+        (90, "seconds", "90s"),
+        (0, "seconds", "0s"),
+        ([1, "a"], "", "[1, a]"),
+        ({"a": None}, "", "{a: (none)}"),
+        ("a\nb", "", '"a\\nb"'),
+        (Later(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"),
+        (Secret("env", "PASSWORD"), "", "{env: PASSWORD}"),
+        (Change("gpus", 1, 2), "", "{field: gpus, now: 1, wanted: 2}"),
+        ({3, 1}, "", "[1, 3]"),
+    ],
+)
 def test_a_value_reads_as_a_site_would_write_it(value, unit, text):
     assert shown(value, unit) == text
 
@@ -26,7 +48,19 @@ def test_a_long_value_is_cut():
     assert len(shown("x" * 9999)) == 161
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.0s"), (9.9, "9.9s"), (9.96, "10s"), (250, "4m 10s"), (3780, "1h 3m"), (3600, "1h"), (59.7, "1m"), (-1, "0.0s")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0s"),
+        (9.9, "9.9s"),
+        (9.96, "10s"),
+        (250, "4m 10s"),
+        (3780, "1h 3m"),
+        (3600, "1h"),
+        (59.7, "1m"),
+        (-1, "0.0s"),
+    ],
+)
 def test_durations_are_short(seconds, text):
     assert duration(seconds) == text
 

@@ -1,4 +1,6 @@
-"""An account of its own that is given rights by an administrator, with pyVmomi as shipped and plain HTTP: all that bfinfra asks for, or all but one."""
+"""An account of its own that is given rights by an administrator, with pyVmomi as shipped and plain HTTP: all
+that bfinfra asks for, or all but one.
+"""
 
 from __future__ import annotations
 
@@ -34,21 +36,49 @@ ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 """In a Tanzu cluster whoever may edit its namespace is administrator."""
 
 
-FROM_LIBRARY, NO_HOSTS, OWN_GROUP = "virtual_machine from a library", "distributed_switch without hosts", "bitfusion_server on a port group of its own"
+FROM_LIBRARY, NO_HOSTS, OWN_GROUP = (
+    "virtual_machine from a library",
+    "distributed_switch without hosts",
+    "bitfusion_server on a port group of its own",
+)
 SAID = (
-    "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
-    'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", network.ip_cidr.1: 10.2.0.77/24}'
+    "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: "
+    "https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
+    'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", '
+    "network.ip_cidr.1: 10.2.0.77/24}"
 )
 VARIANTS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
-    FROM_LIBRARY: ("virtual_machine", (
-        ("  sckubw01:\n", "  from-template:\n    library: {name: images, item: centos}\n    cluster: farm\n    datastore: local\n    cpus: 1\n    memory: 1GiB\n    disks: {scsi0:1: {size: 1GiB}}\n  sckubw01:\n"),
-        ("template: centos-7.6", f"library: {{name: images, item: appliance}}\n    properties: {SAID}"),
-    )),
-    OWN_GROUP: ("bitfusion_server", (
-        ("site: example\n", "site: example\ndistributed_switch:\n  d: {hosts: {esx1.small.test: [vmnic1]}}\nport_group:\n  management: {switch: d, vlan: 31}\n"),
-        ("network: VM Network", "network: management"),
-    )),
-    NO_HOSTS: ("distributed_switch", (("\n    hosts: {esx1.small.test: [vmnic1], esx2.small.test: [vmnic1]}", ""),)),
+    FROM_LIBRARY: (
+        "virtual_machine",
+        (
+            (
+                "  sckubw01:\n",
+                (
+                    "  from-template:\n    library: {name: images, item: centos}\n    cluster: farm\n    "
+                    "datastore: local\n    cpus: 1\n    memory: 1GiB\n    disks: {scsi0:1: {size: 1GiB}}\n  "
+                    "sckubw01:\n"
+                ),
+            ),
+            ("template: centos-7.6", f"library: {{name: images, item: appliance}}\n    properties: {SAID}"),
+        ),
+    ),
+    OWN_GROUP: (
+        "bitfusion_server",
+        (
+            (
+                "site: example\n",
+                (
+                    "site: example\ndistributed_switch:\n  d: {hosts: {esx1.small.test: "
+                    "[vmnic1]}}\nport_group:\n  management: {switch: d, vlan: 31}\n"
+                ),
+            ),
+            ("network: VM Network", "network: management"),
+        ),
+    ),
+    NO_HOSTS: (
+        "distributed_switch",
+        (("\n    hosts: {esx1.small.test: [vmnic1], esx2.small.test: [vmnic1]}", ""),),
+    ),
 }
 """Lives of a kind beside its example's: whose example, and what is another in it."""
 
@@ -80,9 +110,18 @@ class Site:
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
         base, others = VARIANTS.get(kind, (kind, ()))
         source = SPECS / f"kinds/{base}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
-        text = source.read_text().replace("../manifests", str(SPECS / "manifests")).replace(" manifests/", f" {SPECS}/manifests/").replace(" sources/", f" {SPECS}/kinds/sources/")
+        text = (
+            source.read_text()
+            .replace("../manifests", str(SPECS / "manifests"))
+            .replace(" manifests/", f" {SPECS}/manifests/")
+            .replace(" sources/", f" {SPECS}/kinds/sources/")
+        )
         own = f"access: [{{user: {ACCOUNT}, role: edit}}"
-        text = text.replace("access: [", f"{own}, ") if "access: [" in text else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
+        text = (
+            text.replace("access: [", f"{own}, ")
+            if "access: [" in text
+            else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
+        )
         return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*others, *changes)
 
     def by(self, account: str, kubeconfig: str) -> Site:
@@ -112,7 +151,13 @@ def administrator(sandbox: Running) -> Iterator[Any]:
     """A pyVmomi session."""
     host, _, port = sandbox.clients["GOVC_URL"].removeprefix("https://").partition("/")[0].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
-    si = SmartConnect(host=host, port=int(port), user=sandbox.clients["GOVC_USERNAME"], pwd=sandbox.env["VCENTER_PASSWORD"], sslContext=trust)
+    si = SmartConnect(
+        host=host,
+        port=int(port),
+        user=sandbox.clients["GOVC_USERNAME"],
+        pwd=sandbox.env["VCENTER_PASSWORD"],
+        sslContext=trust,
+    )
     try:
         yield si
     finally:
@@ -125,7 +170,13 @@ def paths(si: Any) -> dict[str, Any]:
     collector = vmodl.query.PropertyCollector
     way = collector.TraversalSpec(type=vim.view.ContainerView, path="view", skip=False)
     wanted = collector.PropertySpec(type=vim.ManagedEntity, pathSet=["name", "parent"])
-    rows = si.content.propertyCollector.RetrieveContents([collector.FilterSpec(objectSet=[collector.ObjectSpec(obj=view, skip=True, selectSet=[way])], propSet=[wanted])])
+    rows = si.content.propertyCollector.RetrieveContents(
+        [
+            collector.FilterSpec(
+                objectSet=[collector.ObjectSpec(obj=view, skip=True, selectSet=[way])], propSet=[wanted]
+            )
+        ]
+    )
     near = {row.obj: {each.name: each.val for each in row.propSet} for row in rows}
 
     def path(at: Any) -> str:
@@ -139,12 +190,20 @@ def grant(sandbox: Running, entities: Mapping[Entity, Iterable[str]], account: s
     with administrator(sandbox) as si:
         there, manager = paths(si), si.content.authorizationManager
         for index, (entity, names) in enumerate(entities.items()):
-            role = manager.AddAuthorizationRole(f"bfinfra-{index}", [name for name in names if name not in READ])
-            fitting = [ref for path, ref in there.items() if path.count("/") == entity.path.count("/") and fnmatch.fnmatchcase(path, entity.path)]
+            role = manager.AddAuthorizationRole(
+                f"bfinfra-{index}", [name for name in names if name not in READ]
+            )
+            fitting = [
+                ref
+                for path, ref in there.items()
+                if path.count("/") == entity.path.count("/") and fnmatch.fnmatchcase(path, entity.path)
+            ]
             assert fitting, f"nothing is at {entity.path}"
             for ref in fitting:
                 assert isinstance(ref, getattr(vim, entity.type)), (ref, entity)
-                permission = vim.AuthorizationManager.Permission(principal=account, group=False, roleId=role, propagate=entity.propagate)
+                permission = vim.AuthorizationManager.Permission(
+                    principal=account, group=False, roleId=role, propagate=entity.propagate
+                )
                 manager.SetEntityPermissions(ref, [permission])
 
 
@@ -160,7 +219,9 @@ class Kube:
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         kind = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode() if body else None, self.headers | kind, method=method)
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode() if body else None, self.headers | kind, method=method
+        )
         with urllib.request.urlopen(request, context=self.trust) as answer:
             return json.load(answer)
 
@@ -168,16 +229,27 @@ class Kube:
         """What kubectl would create."""
         for each in made:
             space = each["metadata"].get("namespace")
-            self.call("POST", f"/apis/{each['apiVersion']}{f'/namespaces/{space}' if space else ''}/{each['kind'].lower()}s", each)
+            self.call(
+                "POST",
+                (
+                    f"/apis/{each['apiVersion']}{f'/namespaces/{space}' if space else ''}"
+                    f"/{each['kind'].lower()}s"
+                ),
+                each,
+            )
 
     def robot(self, path: Path) -> None:
         """A service account, and a kubeconfig with its token."""
         home = "/api/v1/namespaces/default/serviceaccounts"
         self.call("POST", home, {"metadata": {"name": "bfinfra"}})
-        token = self.call("POST", f"{home}/bfinfra/token", {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+        token = self.call("POST", f"{home}/bfinfra/token", {"spec": {"expirationSeconds": 3600}})["status"][
+            "token"
+        ]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(0o600)
-        path.write_text(json.dumps({**self.config, "users": [{**self.config["users"][0], "user": {"token": token}}]}))
+        path.write_text(
+            json.dumps({**self.config, "users": [{**self.config["users"][0], "user": {"token": token}}]})
+        )
 
 
 def _pem(config: Mapping[str, Any]) -> str:
@@ -194,7 +266,9 @@ def other(sandbox: Running, kubeconfig: str = "other.kubeconfig") -> Kube:
 
 
 def by_kubeadm(sandbox: Running, machine: str) -> Kube:
-    """The administrator of the cluster that was made on a Linux machine, by the kubeconfig that lies there."""
+    """The administrator of the cluster that was made on a Linux machine, by the kubeconfig that lies
+    there.
+    """
     config = yaml.safe_load(sandbox.world()["linux"][machine]["files"]["/etc/kubernetes/admin.conf"])
     host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").rpartition(":")
     there = sandbox.lookup(host, int(port))
@@ -220,15 +294,28 @@ def _login(sandbox: Running, wish: Mapping[str, str]) -> tuple[tuple[str, int], 
     host, _, port = sandbox.clients["SUPERVISOR_COMPUTE"].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
     trust.check_hostname = False
-    basic = base64.b64encode(f"{sandbox.clients['GOVC_USERNAME']}:{sandbox.env['VCENTER_PASSWORD']}".encode()).decode()
-    request = urllib.request.Request(f"https://{host}:{port}/wcp/login", json.dumps(wish).encode(), {"Authorization": f"Basic {basic}"}, method="POST")
+    basic = base64.b64encode(
+        f"{sandbox.clients['GOVC_USERNAME']}:{sandbox.env['VCENTER_PASSWORD']}".encode()
+    ).decode()
+    request = urllib.request.Request(
+        f"https://{host}:{port}/wcp/login",
+        json.dumps(wish).encode(),
+        {"Authorization": f"Basic {basic}"},
+        method="POST",
+    )
     with urllib.request.urlopen(request, context=trust) as answer:
         return (host, int(port)), json.load(answer)
 
 
 def _kube(token: str, authority: bytes, where: tuple[str, int]) -> Kube:
     data = base64.b64encode(authority).decode()
-    return Kube({"clusters": [{"cluster": {"certificate-authority-data": data}}], "users": [{"user": {"token": token}}]}, where)
+    return Kube(
+        {
+            "clusters": [{"cluster": {"certificate-authority-data": data}}],
+            "users": [{"user": {"token": token}}],
+        },
+        where,
+    )
 
 
 def cut_down(kube: Kube, found: Iterable[Verb]) -> None:
@@ -238,8 +325,15 @@ def cut_down(kube: Kube, found: Iterable[Verb]) -> None:
 
 
 def give(sandbox: Running, site: Site, rights: Rights) -> None:
-    """All these rights: on vCenter; in the cluster by kubeconfig to a service account whose token the site uses; on the supervisor by its edit role."""
-    inside = [verb for api, verbs in rights.apis.items() if api.cluster.kind == "supervisor_namespace" and api.namespace for verb in verbs]
+    """All these rights: on vCenter; in the cluster by kubeconfig to a service account whose token the site
+    uses; on the supervisor by its edit role.
+    """
+    inside = [
+        verb
+        for api, verbs in rights.apis.items()
+        if api.cluster.kind == "supervisor_namespace" and api.namespace
+        for verb in verbs
+    ]
     if inside:
         cut_down(supervisor(sandbox), inside)
     if rights.entities:
@@ -253,14 +347,27 @@ def give(sandbox: Running, site: Site, rights: Rights) -> None:
 def without(rights: Rights, place: Entity | Api, name: str) -> Rights:
     """All but one: a privilege, or `verb resource`."""
     if isinstance(place, Entity):
-        return replace(rights, entities={**rights.entities, place: tuple(n for n in rights.entities[place] if n != name)})
-    return replace(rights, apis={**rights.apis, place: tuple(v for v in rights.apis[place] if f"{v.verb} {v.resource}" != name)})
+        return replace(
+            rights, entities={**rights.entities, place: tuple(n for n in rights.entities[place] if n != name)}
+        )
+    return replace(
+        rights,
+        apis={**rights.apis, place: tuple(v for v in rights.apis[place] if f"{v.verb} {v.resource}" != name)},
+    )
 
 
 def each_one(rights: Rights) -> list[tuple[Entity | Api, str]]:
     """Everything that can be taken away alone: what every role has can't be."""
-    found: list[tuple[Entity | Api, str]] = [(entity, name) for entity, names in rights.entities.items() for name in names if name not in READ]
-    found += [(api, f"{v.verb} {v.resource}") for api, verbs in rights.apis.items() if api.cluster.kind in ENFORCED for v in verbs if not v.spare and v.resource != UNSERVED]
+    found: list[tuple[Entity | Api, str]] = [
+        (entity, name) for entity, names in rights.entities.items() for name in names if name not in READ
+    ]
+    found += [
+        (api, f"{v.verb} {v.resource}")
+        for api, verbs in rights.apis.items()
+        if api.cluster.kind in ENFORCED
+        for v in verbs
+        if not v.spare and v.resource != UNSERVED
+    ]
     return found
 
 

@@ -1,4 +1,6 @@
-"""What bfinfra privileges prints is enough, and one right fewer fails with its name; the whole of it is tried by script/torture rights."""
+"""What bfinfra privileges prints is enough, and one right fewer fails with its name; the whole of it is tried
+by script/torture rights.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,23 @@ def site(small, tmp_path, monkeypatch):
 
 
 ENOUGH = [(name, Use.APPLY) for name in names() if any(step.rights for step in kind(name).acts)]
-CHANGE = ("bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace", "workload", "token_secret", "registry_credential", "nvidia_device_plugin")
+CHANGE = (
+    "bitfusion_server",
+    "supervisor_namespace",
+    "tanzu_cluster",
+    "namespace",
+    "workload",
+    "token_secret",
+    "registry_credential",
+    "nvidia_device_plugin",
+)
 """What is changed and mended here as well."""
-FEWER_DO = [("bitfusion_server", Use.DESTROY), ("token_secret", Use.DESTROY), ("tanzu_cluster", Use.PLAN), ("token_secret", Use.PLAN)]
+FEWER_DO = [
+    ("bitfusion_server", Use.DESTROY),
+    ("token_secret", Use.DESTROY),
+    ("tanzu_cluster", Use.PLAN),
+    ("token_secret", Use.PLAN),
+]
 
 
 @pytest.mark.parametrize(("kind", "use"), [*ENOUGH, *FEWER_DO])
@@ -38,9 +54,14 @@ def test_what_is_printed_is_enough(kind, use, small, site):
 
 
 FEW = [
-    ("gpu_host", Use.APPLY, "Host.Config.PciPassthru"), ("gpu_host", Use.APPLY, "Global.ManageCustomFields"), ("bitfusion_server", Use.APPLY, "Network.Assign"),
-    ("bitfusion_server", Use.DESTROY, "VirtualMachine.Inventory.Delete"), ("supervisor_namespace", Use.PLAN, "StorageProfile.View"),
-    ("supervisor_namespace", Use.APPLY, "Namespaces.Configure"), ("token_secret", Use.PLAN, "list jobs.batch"), ("token_secret", Use.APPLY, "create secrets"),
+    ("gpu_host", Use.APPLY, "Host.Config.PciPassthru"),
+    ("gpu_host", Use.APPLY, "Global.ManageCustomFields"),
+    ("bitfusion_server", Use.APPLY, "Network.Assign"),
+    ("bitfusion_server", Use.DESTROY, "VirtualMachine.Inventory.Delete"),
+    ("supervisor_namespace", Use.PLAN, "StorageProfile.View"),
+    ("supervisor_namespace", Use.APPLY, "Namespaces.Configure"),
+    ("token_secret", Use.PLAN, "list jobs.batch"),
+    ("token_secret", Use.APPLY, "create secrets"),
     ("workload", Use.DESTROY, "delete configmaps"),
 ]
 
@@ -58,7 +79,15 @@ def test_one_fewer_fails_and_is_named(kind, use, name, small, site):
 LIBRARY = "    library: {name: appliances, datastore: local}\n    ova: {file"
 
 
-@pytest.mark.parametrize("fewer", ["", "ContentLibrary.CreateLocalLibrary", "ContentLibrary.AddLibraryItem", "ContentLibrary.UpdateSession"])
+@pytest.mark.parametrize(
+    "fewer",
+    [
+        "",
+        "ContentLibrary.CreateLocalLibrary",
+        "ContentLibrary.AddLibraryItem",
+        "ContentLibrary.UpdateSession",
+    ],
+)
 def test_a_library_asks_for_rights_of_its_own(fewer, small, site):
     found = site("bitfusion_server")
     found = replace(found, text=found.text.replace("    ova: {file", LIBRARY))

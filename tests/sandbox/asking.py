@@ -33,7 +33,9 @@ class Told(http.client.HTTPSConnection):
         self.real = port
 
     def connect(self) -> None:
-        self.sock = self._context.wrap_socket(socket.create_connection(("127.0.0.1", self.real), 60), server_hostname=self.host)
+        self.sock = self._context.wrap_socket(
+            socket.create_connection(("127.0.0.1", self.real), 60), server_hostname=self.host
+        )
 
 
 class Rest:
@@ -44,7 +46,11 @@ class Rest:
         found = world.lookup(host, 443)
         assert found
         self.host, self.port, self.ca_file = host, found[1], str(world.ca_file)
-        answer = self.raw("POST", "/api/session", headers=basic(user or "admin@small.test", password or world.env["VCENTER_PASSWORD"]))
+        answer = self.raw(
+            "POST",
+            "/api/session",
+            headers=basic(user or "admin@small.test", password or world.env["VCENTER_PASSWORD"]),
+        )
         assert answer.status == 201, answer
         self.token = answer.data
 
@@ -52,7 +58,12 @@ class Rest:
         """One request on a connection of its own."""
         connection = Told(self.host, self.port, self.ca_file)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json", **(headers or {})})
+            connection.request(
+                method,
+                path,
+                None if body is None else json.dumps(body),
+                {"Content-Type": "application/json", **(headers or {})},
+            )
             return read(connection)
         finally:
             connection.close()
@@ -78,7 +89,9 @@ def basic(user: str, password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
-def control(world: Running, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+def control(
+    world: Running, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> Answer:
     """One request to the control door."""
     connection = http.client.HTTPConnection(world.control, timeout=60)
     try:
@@ -93,7 +106,9 @@ def read(connection: http.client.HTTPConnection) -> Answer:
     found = connection.getresponse()
     text = found.read()
     headers = {name.lower(): value for name, value in found.getheaders()}
-    said_so = "json" in headers.get("content-type", "") or text[:1] == b"{"  # a supervisor's login calls its JSON text/html
+    said_so = (
+        "json" in headers.get("content-type", "") or text[:1] == b"{"
+    )  # a supervisor's login calls its JSON text/html
     return Answer(found.status, json.loads(text) if text and said_so else text, headers)
 
 

@@ -1,4 +1,6 @@
-"""A guest cluster that bfinfra made in the sandbox, as clients of others reach it: by the kubeconfig that bfinfra writes."""
+"""A guest cluster that bfinfra made in the sandbox, as clients of others reach it: by the kubeconfig that
+bfinfra writes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def kubeconfig(sandbox: Running, address: str = CLUSTER) -> dict[str, Any]:
     """Applies the site; then `bfinfra kubeconfig`, which leads where the sandbox listens."""
     done = apply(SITE, sandbox)
     assert made(done), endings(done)
-    given: dict[str, Any] = yaml.safe_load(app.kubeconfig(app.load(SITE, sandbox=sandbox), address, around=setting(sandbox)))
+    given: dict[str, Any] = yaml.safe_load(
+        app.kubeconfig(app.load(SITE, sandbox=sandbox), address, around=setting(sandbox))
+    )
     return given
 
 

@@ -34,15 +34,30 @@ class Farm:
         self.inventory = Inventory(load(SMALL_WORLD, Passwords(b"seed")), Clock(0))
         self.servers = BitfusionServers(self.inventory, self.listeners)
 
-    def machine(self, product: str = "VMware vSphere Bitfusion Server", gpu: str | None = "0000:3b:00.0", ip: str | None = "10.2.0.5") -> Any:
+    def machine(
+        self,
+        product: str = "VMware vSphere Bitfusion Server",
+        gpu: str | None = "0000:3b:00.0",
+        ip: str | None = "10.2.0.5",
+    ) -> Any:
         host = self.inventory.hosts()[0]
-        device = vim.vm.device.VirtualPCIPassthrough(key=13000, backing=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
-            id=gpu or "", deviceId="1eb8", systemId="", vendorId=0x10DE, deviceName="T4"))
+        device = vim.vm.device.VirtualPCIPassthrough(
+            key=13000,
+            backing=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+                id=gpu or "", deviceId="1eb8", systemId="", vendorId=0x10DE, deviceName="T4"
+            ),
+        )
         return self.inventory.add(
-            vim.VirtualMachine, self.inventory.new_id("vm-", 1001), name="bf", runtime=vim.vm.RuntimeInfo(host=host.ref, powerState="poweredOn"),
+            vim.VirtualMachine,
+            self.inventory.new_id("vm-", 1001),
+            name="bf",
+            runtime=vim.vm.RuntimeInfo(host=host.ref, powerState="poweredOn"),
             guest=vim.vm.GuestInfo(ipAddress=ip),
             config=vim.vm.ConfigInfo(
-                instanceUuid="5000-uuid", vAppConfig=vim.vApp.VmConfigInfo(product=[vim.vApp.ProductInfo(key=0, name=product, version="3.0.0")]),
+                instanceUuid="5000-uuid",
+                vAppConfig=vim.vApp.VmConfigInfo(
+                    product=[vim.vApp.ProductInfo(key=0, name=product, version="3.0.0")]
+                ),
                 hardware=vim.vm.VirtualHardware(device=[device] if gpu else []),
             ),
         )
@@ -81,15 +96,32 @@ def test_one_without_gpus_keeps_its_clusters_quorum(farm: Farm) -> None:
     assert [each.memory for each in farm.servers.running.values()] == [()]
 
 
-@pytest.mark.parametrize(("key", "wrong"), [("vcenter_guid", "0" * 36), ("vcenter_url", "https://elsewhere.test"), ("vcenter_thumbprint", "AB:CD"), ("vcenter_guid", "")])
-def test_one_that_is_told_a_wrong_vcenter_can_not_register_and_serves_nobody(key: str, wrong: str, farm: Farm) -> None:
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("vcenter_guid", "0" * 36),
+        ("vcenter_url", "https://elsewhere.test"),
+        ("vcenter_thumbprint", "AB:CD"),
+        ("vcenter_guid", ""),
+    ],
+)
+def test_one_that_is_told_a_wrong_vcenter_can_not_register_and_serves_nobody(
+    key: str, wrong: str, farm: Farm
+) -> None:
     vcenter = farm.inventory.world.vcenter
     farm.inventory.certificate = farm.pki.certificate
     der = ssl.PEM_cert_to_DER_cert(farm.pki.certificate(vcenter.host))
-    right = {"vcenter_guid": vcenter.instance_uuid, "vcenter_url": f"https://{vcenter.host}", "vcenter_thumbprint": hashlib.sha256(der).hexdigest()}
+    right = {
+        "vcenter_guid": vcenter.instance_uuid,
+        "vcenter_url": f"https://{vcenter.host}",
+        "vcenter_thumbprint": hashlib.sha256(der).hexdigest(),
+    }
     for values, serves in ((right, True), ({**right, key: wrong}, False)):
         vm = farm.machine()
-        vm["config"].vAppConfig.property = [vim.vApp.PropertyInfo(key=number, id=each, value=value) for number, (each, value) in enumerate(values.items())]
+        vm["config"].vAppConfig.property = [
+            vim.vApp.PropertyInfo(key=number, id=each, value=value)
+            for number, (each, value) in enumerate(values.items())
+        ]
         farm.inventory.powered(vm, on=True)
         assert bool(farm.servers.running) is serves
         farm.inventory.powered(vm, on=False)

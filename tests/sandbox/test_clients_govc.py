@@ -1,4 +1,6 @@
-"""govc on the running sandbox of the PoC's world: everything can be looked at, and what it changes behind bfinfra's back is found and put right."""
+"""govc on the running sandbox of the PoC's world: everything can be looked at, and what it changes behind
+bfinfra's back is found and put right.
+"""
 
 from __future__ import annotations
 
@@ -94,13 +96,25 @@ def gone(govc: Govc) -> None:
     govc("vm.destroy", "bf-01")
 
 
-@pytest.mark.parametrize(("meddle", "fields"), [
-    (off, {"power"}), (less_memory, {"power", "memory", "cpus"}), (narrow_window, {"power", "mmio"}), (lose_a_card, {"power", "gpus"}),
-    (another_folder, {"folder"}), (gone, set()),
-])
+@pytest.mark.parametrize(
+    ("meddle", "fields"),
+    [
+        (off, {"power"}),
+        (less_memory, {"power", "memory", "cpus"}),
+        (narrow_window, {"power", "mmio"}),
+        (lose_a_card, {"power", "gpus"}),
+        (another_folder, {"folder"}),
+        (gone, set()),
+    ],
+)
 def test_drift_finds_what_was_changed_and_apply_puts_it_right(
-    meddle: Callable[[Govc], None], fields: set[str], applied: Any, govc: Govc, poc: sandbox.Running, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    meddle: Callable[[Govc], None],
+    fields: set[str],
+    applied: Any,
+    govc: Govc,
+    poc: sandbox.Running,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     whole = govc("vm.info", "-e", "-r", "bf-01")
     meddle(govc)
     written = poc.tally()["written"]
@@ -129,17 +143,40 @@ def _plain(info: str) -> list[str]:
     return [line for line in info.splitlines() if "Boot time" not in line]
 
 
-
 LOOKS = [
-    (("vm.info", "bf-01"), "Power state:  poweredOn"), (("vm.ip", "bf-01"), "172.24.210.80"), (("device.ls", "-vm", "bf-01"), "pcipassthrough-"),
-    (("device.info", "-vm", "bf-01", "disk-*"), "[gpu-local] bf-01/bf-01_1.vmdk"), (("object.collect", "-json", "/Singapore/vm/bf-01", "config"), "pciPassthru.use64bitMMIO"),
-    (("object.collect", "-s", "/Singapore/host/gpu-farm/esx209-161.aiml.local", "runtime.inMaintenanceMode"), "false"), (("datacenter.info",), "Hosts:"),
-    (("cluster.usage", "-json", "compute"), "memory"), (("session.ls",), "AIML.LOCAL\\administrator"), (("role.ls",), "Admin"), (("permissions.ls",), "Admin"),
-    (("fields.ls",), "bfinfra"), (("fields.info", "/Singapore/host/gpu-farm/esx209-161.aiml.local"), "bfinfra"), (("events", "-n", "50"), "bf-01"), (("tasks",), "bf-01"),
-    (("datastore.ls", "-ds", "gpu-local"), "bf-01"), (("folder.info", "/Singapore/vm"), "Types"), (("library.ls",), "tkr"), (("namespace.ls",), "cnasg"),
-    (("tree", "/Singapore"), "bf-01"), (("device.pci.ls", "-vm", "bf-01"), "0000:3b:00.0"), (("vm.info", "-json", "-waitip", "bf-01"), "toolsOk"),
-    (("find", "/", "-type", "m", "-runtime.powerState", "poweredOn"), "bf-01"), (("option.ls", "config.vmacore"), "sessionTimeout"),
-]  # fmt: skip
+    (("vm.info", "bf-01"), "Power state:  poweredOn"),
+    (("vm.ip", "bf-01"), "172.24.210.80"),
+    (("device.ls", "-vm", "bf-01"), "pcipassthrough-"),
+    (("device.info", "-vm", "bf-01", "disk-*"), "[gpu-local] bf-01/bf-01_1.vmdk"),
+    (("object.collect", "-json", "/Singapore/vm/bf-01", "config"), "pciPassthru.use64bitMMIO"),
+    (
+        (
+            "object.collect",
+            "-s",
+            "/Singapore/host/gpu-farm/esx209-161.aiml.local",
+            "runtime.inMaintenanceMode",
+        ),
+        "false",
+    ),
+    (("datacenter.info",), "Hosts:"),
+    (("cluster.usage", "-json", "compute"), "memory"),
+    (("session.ls",), "AIML.LOCAL\\administrator"),
+    (("role.ls",), "Admin"),
+    (("permissions.ls",), "Admin"),
+    (("fields.ls",), "bfinfra"),
+    (("fields.info", "/Singapore/host/gpu-farm/esx209-161.aiml.local"), "bfinfra"),
+    (("events", "-n", "50"), "bf-01"),
+    (("tasks",), "bf-01"),
+    (("datastore.ls", "-ds", "gpu-local"), "bf-01"),
+    (("folder.info", "/Singapore/vm"), "Types"),
+    (("library.ls",), "tkr"),
+    (("namespace.ls",), "cnasg"),
+    (("tree", "/Singapore"), "bf-01"),
+    (("device.pci.ls", "-vm", "bf-01"), "0000:3b:00.0"),
+    (("vm.info", "-json", "-waitip", "bf-01"), "toolsOk"),
+    (("find", "/", "-type", "m", "-runtime.powerState", "poweredOn"), "bf-01"),
+    (("option.ls", "config.vmacore"), "sessionTimeout"),
+]
 
 
 @pytest.mark.parametrize(("words", "said"), LOOKS, ids=[" ".join(words) for words, _ in LOOKS])

@@ -21,17 +21,33 @@ pytestmark = pytest.mark.peers
 Kubectl = Callable[..., str]
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "1"}}
 JOB = {
-    "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
-    "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "busybox", "command": ["echo"]}]}}},
-}  # fmt: skip
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "j"},
+    "spec": {
+        "backoffLimit": 0,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "a", "image": "busybox", "command": ["echo"]}],
+            }
+        },
+    },
+}
 
 DEPLOYMENT = {
-    "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
     "spec": {
-        "replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "nginx", "image": "nginx"}]}},
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
+        },
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,22 +66,40 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture
 def kubectl(world: Running, peers: Peers) -> Kubectl:
     """On the guest cluster."""
-    return lambda *words, given="": peers.kubectl("--context", "team-a/cluster-01", *words, given=given, kubeconfig=world.state / "kubeconfig")
+    return lambda *words, given="": peers.kubectl(
+        "--context", "team-a/cluster-01", *words, given=given, kubeconfig=world.state / "kubeconfig"
+    )
 
 
 @pytest.fixture
 def supervisor(world: Running, peers: Peers) -> Kubectl:
-    return lambda *words, given="": peers.kubectl("--context", "compute", *words, given=given, kubeconfig=world.state / "kubeconfig")
+    return lambda *words, given="": peers.kubectl(
+        "--context", "compute", *words, given=given, kubeconfig=world.state / "kubeconfig"
+    )
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (("get", "nodes"), "Ready"), (("get", "secrets", "-A"), "bitfusion-client-secret-ca.crt"),
-    (("get", "sc"), "gold"), (("api-resources",), "configmaps"), (("api-versions",), "batch/v1"), (("version",), "v1.20.2"),
-    (("auth", "can-i", "delete", "nodes"), "yes"), (("auth", "whoami"), "Username"), (("get", "--raw", "/readyz"), "ok"),
-    (("describe", "secret", "bitfusion-client-secret-ca.crt"), "ca.crt:"), (("get", "ns", "default", "-o", "jsonpath={.status.phase}"), "Active"),
-    (("get", "secrets", "-l", "bfinfra.io/site=example", "-o", "name"), "secret/bitfusion-client-secret-client.yml"),
-    (("get", "pods", "--field-selector", "status.phase=Running", "-A", "--ignore-not-found"), ""), (("cluster-info",), "is running at"),
-])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("get", "nodes"), "Ready"),
+        (("get", "secrets", "-A"), "bitfusion-client-secret-ca.crt"),
+        (("get", "sc"), "gold"),
+        (("api-resources",), "configmaps"),
+        (("api-versions",), "batch/v1"),
+        (("version",), "v1.20.2"),
+        (("auth", "can-i", "delete", "nodes"), "yes"),
+        (("auth", "whoami"), "Username"),
+        (("get", "--raw", "/readyz"), "ok"),
+        (("describe", "secret", "bitfusion-client-secret-ca.crt"), "ca.crt:"),
+        (("get", "ns", "default", "-o", "jsonpath={.status.phase}"), "Active"),
+        (
+            ("get", "secrets", "-l", "bfinfra.io/site=example", "-o", "name"),
+            "secret/bitfusion-client-secret-client.yml",
+        ),
+        (("get", "pods", "--field-selector", "status.phase=Running", "-A", "--ignore-not-found"), ""),
+        (("cluster-info",), "is running at"),
+    ],
+)
 def test_everything_can_be_looked_at(words: tuple[str, ...], said: str, kubectl: Kubectl) -> None:
     assert said in kubectl(*words)
 
@@ -73,7 +107,9 @@ def test_everything_can_be_looked_at(words: tuple[str, ...], said: str, kubectl:
 def test_columns_of_the_supervisors_own_kinds(supervisor: Kubectl) -> None:
     heads, row = supervisor("get", "tkc", "-n", "team-a").splitlines()
     assert "TKR NAME" in heads
-    heads, row = supervisor("get", "tanzukubernetesclusters.v1alpha1.run.tanzu.vmware.com", "-n", "team-a").splitlines()
+    heads, row = supervisor(
+        "get", "tanzukubernetesclusters.v1alpha1.run.tanzu.vmware.com", "-n", "team-a"
+    ).splitlines()
     assert "PHASE" in heads
     assert row.split()[0] == "cluster-01"
     assert "running" in row
@@ -84,9 +120,29 @@ def test_columns_of_the_supervisors_own_kinds(supervisor: Kubectl) -> None:
 def test_server_side_apply_says_who_is_in_the_way(kubectl: Kubectl) -> None:
     kubectl("apply", "--server-side", "--field-manager=one", "-f", "-", given=yaml.safe_dump(MAP))
     with pytest.raises(AssertionError, match=r"conflict with \"one\""):
-        kubectl("apply", "--server-side", "--field-manager=two", "-f", "-", given=yaml.safe_dump({**MAP, "data": {"a": "2"}}))
-    kubectl("apply", "--server-side", "--field-manager=two", "--force-conflicts", "-f", "-", given=yaml.safe_dump({**MAP, "data": {"a": "2"}}))
-    owners = {each["manager"] for each in json.loads(kubectl("get", "cm", "x", "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
+        kubectl(
+            "apply",
+            "--server-side",
+            "--field-manager=two",
+            "-f",
+            "-",
+            given=yaml.safe_dump({**MAP, "data": {"a": "2"}}),
+        )
+    kubectl(
+        "apply",
+        "--server-side",
+        "--field-manager=two",
+        "--force-conflicts",
+        "-f",
+        "-",
+        given=yaml.safe_dump({**MAP, "data": {"a": "2"}}),
+    )
+    owners = {
+        each["manager"]
+        for each in json.loads(kubectl("get", "cm", "x", "-o", "json", "--show-managed-fields"))["metadata"][
+            "managedFields"
+        ]
+    }
     assert owners == {"one", "two"} or owners == {"two"}
     kubectl("delete", "cm", "x")
 
@@ -122,7 +178,9 @@ def test_a_deployment_rolls_out_scales_and_goes(kubectl: Kubectl) -> None:
     kubectl("set", "image", "deployment/web", "nginx=nginx:2")
     kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     assert "nginx:2" in kubectl("get", "pods", "-l", "app=web", "-o", "yaml")
-    assert {"deployment.apps/web", "replicaset.apps", "pod"} <= {word.partition("/web-")[0] for word in kubectl("get", "all", "-o", "name").split()}
+    assert {"deployment.apps/web", "replicaset.apps", "pod"} <= {
+        word.partition("/web-")[0] for word in kubectl("get", "all", "-o", "name").split()
+    }
     kubectl("label", "deployment/web", "a=b")
     kubectl("annotate", "deployment/web", "c=d")
     kubectl("delete", "deployment", "web", "--wait")
@@ -150,9 +208,21 @@ def test_what_kubectl_changes_is_drift_and_is_put_right(kubectl: Kubectl, world:
     assert pending() == []
 
 
-def test_a_watch_ends_when_its_object_goes(kubectl: Kubectl, world: Running, peers: Peers, tmp_path: Path) -> None:
+def test_a_watch_ends_when_its_object_goes(
+    kubectl: Kubectl, world: Running, peers: Peers, tmp_path: Path
+) -> None:
     kubectl("apply", "-f", "-", given=yaml.safe_dump(MAP))
-    command = [str(peers.bin / "kubectl"), "--kubeconfig", str(world.state / "kubeconfig"), "--context", "team-a/cluster-01", "wait", "--for=delete", "cm/x", "--timeout=20s"]
+    command = [
+        str(peers.bin / "kubectl"),
+        "--kubeconfig",
+        str(world.state / "kubeconfig"),
+        "--context",
+        "team-a/cluster-01",
+        "wait",
+        "--for=delete",
+        "cm/x",
+        "--timeout=20s",
+    ]
     waits: Any = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={"HOME": str(tmp_path)})
     kubectl("delete", "cm", "x")
     assert waits.communicate(timeout=20)[0].startswith("configmap/x") or waits.returncode == 0

@@ -1,4 +1,6 @@
-"""The official Kubernetes client on clusters of the running sandbox, by the kubeconfig that bfinfra writes."""
+"""The official Kubernetes client on clusters of the running sandbox, by the kubeconfig that bfinfra
+writes.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,13 @@ def test_objects_are_made_changed_and_removed(core: Any) -> None:
 
 def test_a_watch_sees_a_job_run_to_its_end_and_the_log_can_be_followed(api: Any, core: Any) -> None:
     container = {"name": "a", "image": "busybox", "command": ["echo", "x"]}
-    job = {"metadata": {"name": "j"}, "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}}
+    job = {
+        "metadata": {"name": "j"},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }
     batch = client.BatchV1Api(api)
     batch.create_namespaced_job("default", job)
     stream = watch.Watch()
@@ -74,27 +82,54 @@ def test_netcat_in_a_pod_reaches_what_the_world_serves_and_no_policy_forbids(api
     """From a pod to the supervisor's two ports; its last words are read from the pod's status."""
     network, batch = client.NetworkingV1Api(api), client.BatchV1Api(api)
     server = "10.1.0.1"
-    container = {"name": "a", "image": "busybox", "command": ["sh", "-c", "nc -z …", f"{server}:6443", f"{server}:443"], "terminationMessagePolicy": "FallbackToLogsOnError"}
+    container = {
+        "name": "a",
+        "image": "busybox",
+        "command": ["sh", "-c", "nc -z …", f"{server}:6443", f"{server}:443"],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
     spec = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"ports": [{"port": 6443}]}]}
     for name in ("free", "kept"):
-        batch.create_namespaced_job("default", {"metadata": {"name": name}, "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}})
+        batch.create_namespaced_job(
+            "default",
+            {
+                "metadata": {"name": name},
+                "spec": {
+                    "backoffLimit": 0,
+                    "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+                },
+            },
+        )
         stream = watch.Watch()
-        for event in stream.stream(batch.list_namespaced_job, "default", field_selector=f"metadata.name={name}", timeout_seconds=60):
+        for event in stream.stream(
+            batch.list_namespaced_job, "default", field_selector=f"metadata.name={name}", timeout_seconds=60
+        ):
             if event["object"].status.conditions:
                 stream.stop()
         if name == "free":
             network.create_namespaced_network_policy("default", {"metadata": {"name": "out"}, "spec": spec})
     network.delete_namespaced_network_policy("out", "default")
-    ends = {pod.metadata.labels["job-name"]: pod.status.container_statuses[0].state.terminated for pod in core.list_namespaced_pod("default", label_selector="job-name in (free, kept)").items}
+    ends = {
+        pod.metadata.labels["job-name"]: pod.status.container_statuses[0].state.terminated
+        for pod in core.list_namespaced_pod("default", label_selector="job-name in (free, kept)").items
+    }
     assert {name: (each.exit_code, each.message) for name, each in ends.items()} == {
-        "free": (0, None), "kept": (1, f"{server}:6443 reached\n{server}:443 not reached\n")}  # fmt: skip
+        "free": (0, None),
+        "kept": (1, f"{server}:6443 reached\n{server}:443 not reached\n"),
+    }
 
 
 def test_a_watch_starts_where_the_list_ended(core: Any) -> None:
     version = core.list_namespaced_config_map("default").metadata.resource_version
     core.create_namespaced_config_map("default", {"metadata": {"name": "later"}})
     stream = watch.Watch()
-    event = next(iter(stream.stream(core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=60)))
+    event = next(
+        iter(
+            stream.stream(
+                core.list_namespaced_config_map, "default", resource_version=version, timeout_seconds=60
+            )
+        )
+    )
     stream.stop()
     assert (event["type"], event["object"].metadata.name) == ("ADDED", "later")
 
@@ -120,7 +155,9 @@ def test_the_dynamic_client_discovers_and_applies(api: Any, tmp_path: Path) -> N
     with pytest.raises(dynamic.exceptions.ConflictError) as conflict:
         maps.server_side_apply(body={**body, "data": {"a": "2"}}, namespace="default", field_manager="two")
     assert json.loads(conflict.value.body)["details"]["causes"][0]["field"] == ".data.a"
-    maps.server_side_apply(body={**body, "data": {"a": "2"}}, namespace="default", field_manager="two", force_conflicts=True)
+    maps.server_side_apply(
+        body={**body, "data": {"a": "2"}}, namespace="default", field_manager="two", force_conflicts=True
+    )
     assert maps.get(name="x", namespace="default").data.a == "2"
     assert {each.kind for each in found.resources.search(group="batch")} >= {"Job"}
 
@@ -130,16 +167,23 @@ def test_custom_objects_of_the_supervisor(sandbox: Running, tmp_path: Path) -> N
     tanzu = ("run.tanzu.vmware.com", "v1alpha1", "team-a", "tanzukubernetesclusters")
     objects = client.CustomObjectsApi(api)
     (found,) = objects.list_namespaced_custom_object(*tanzu)["items"]
-    assert (found["status"]["phase"], found["metadata"]["labels"]["bfinfra.io/site"]) == ("running", "example")
+    assert (found["status"]["phase"], found["metadata"]["labels"]["bfinfra.io/site"]) == (
+        "running",
+        "example",
+    )
     change = {"spec": {"topology": {"workers": {"count": 2}}}}
-    objects.patch_namespaced_custom_object(*tanzu, "cluster-01", change, _content_type="application/merge-patch+json")
+    objects.patch_namespaced_custom_object(
+        *tanzu, "cluster-01", change, _content_type="application/merge-patch+json"
+    )
     (item,) = plan(SITE, sandbox).pending
     assert [(each.field, each.now, each.wanted) for each in item.changes] == [("workers.workers.count", 2, 1)]
     api.close()
 
 
 def test_what_the_client_changes_is_drift(core: Any, sandbox: Running) -> None:
-    core.patch_namespaced_secret("bitfusion-client-secret-client.yml", "default", {"stringData": {"client.yaml": "x"}})
+    core.patch_namespaced_secret(
+        "bitfusion-client-secret-client.yml", "default", {"stringData": {"client.yaml": "x"}}
+    )
     assert [str(item.key) for item in plan(SITE, sandbox).pending] == ["token_secret/cluster-01-default"]
 
 

@@ -31,17 +31,24 @@ def test_typed_lists_and_selectors(kube: Client) -> None:
     assert len(list(kube.list(Node))) == 2
     secrets = list(kube.list(Secret, namespace="*", labels={"bfinfra.io/site": "example"}))
     assert len(secrets) == 3
-    (authority,) = kube.list(Secret, namespace="default", fields={"metadata.name": "bitfusion-client-secret-ca.crt"})
+    (authority,) = kube.list(
+        Secret, namespace="default", fields={"metadata.name": "bitfusion-client-secret-ca.crt"}
+    )
     assert authority.data
 
 
 def test_a_deployment_is_rolled_out_and_waited_for(kube: Client) -> None:
-    template = PodTemplateSpec(metadata=ObjectMeta(labels={"app": "web"}), spec=PodSpec(containers=[Container(name="web", image="nginx")]))
+    template = PodTemplateSpec(
+        metadata=ObjectMeta(labels={"app": "web"}),
+        spec=PodSpec(containers=[Container(name="web", image="nginx")]),
+    )
     spec = DeploymentSpec(replicas=2, selector=LabelSelector(matchLabels={"app": "web"}), template=template)
     kube.create(Deployment(metadata=ObjectMeta(name="web", namespace="default"), spec=spec))
     kube.wait(Deployment, "web", for_conditions=["Available"], namespace="default")
     assert len(list(kube.list(Pod, namespace="default", labels={"app": "web"}))) == 2
-    kube.patch(Deployment.Scale, "web", {"spec": {"replicas": 0}}, namespace="default", patch_type=PatchType.MERGE)
+    kube.patch(
+        Deployment.Scale, "web", {"spec": {"replicas": 0}}, namespace="default", patch_type=PatchType.MERGE
+    )
     assert kube.get(Deployment, "web", namespace="default").spec.replicas == 0
 
 
@@ -59,10 +66,14 @@ def test_apply_keeps_what_others_own(kube: Client) -> None:
 
 def test_a_watch_brings_events_in_their_order(kube: Client) -> None:
     for step in ({"a": "1"}, {"a": "2"}):
-        kube.apply(ConfigMap(metadata=ObjectMeta(name="w", namespace="default"), data=step), field_manager="one")
+        kube.apply(
+            ConfigMap(metadata=ObjectMeta(name="w", namespace="default"), data=step), field_manager="one"
+        )
     kube.delete(ConfigMap, "w", namespace="default")
     seen = []
-    for kind, found in kube.watch(ConfigMap, namespace="default", fields={"metadata.name": "w"}, resource_version="1", server_timeout=60):
+    for kind, found in kube.watch(
+        ConfigMap, namespace="default", fields={"metadata.name": "w"}, resource_version="1", server_timeout=60
+    ):
         seen.append((kind, (found.data or {}).get("a")))
         if kind == "DELETED":
             break

@@ -1,4 +1,6 @@
-"""pyVmomi as shipped on the running sandbox, after bfinfra made something there: everything can be read, and what it does is seen."""
+"""pyVmomi as shipped on the running sandbox, after bfinfra made something there: everything can be read, and
+what it does is seen.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound)
 def connect(sandbox: Running, **how: Any) -> Any:
     there = sandbox.lookup("vc.small.test", 443)
     assert there
-    given = {"user": "admin@small.test", "pwd": sandbox.env["VCENTER_PASSWORD"], "sslContext": ssl.create_default_context(cafile=str(sandbox.ca_file)), **how}
+    given = {
+        "user": "admin@small.test",
+        "pwd": sandbox.env["VCENTER_PASSWORD"],
+        "sslContext": ssl.create_default_context(cafile=str(sandbox.ca_file)),
+        **how,
+    }
     return SmartConnect(host=there[0], port=there[1], httpConnectionTimeout=20, **given)
 
 
@@ -67,9 +74,15 @@ def test_the_newest_api_is_negotiated(si: Any) -> None:
 
 
 def test_every_property_of_every_object_can_be_read_one_by_one(si: Any) -> None:
-    """Attribute access is what scripts do; it uses another method than property collectors. An absent property is None, never a broken answer."""
+    """Attribute access is what scripts do; it uses another method than property collectors. An absent
+    property is None, never a broken answer.
+    """
     content = si.RetrieveContent()
-    services = [getattr(content, each.name) for each in content._GetPropertyList() if isinstance(getattr(content, each.name, None), ManagedObject)]
+    services = [
+        getattr(content, each.name)
+        for each in content._GetPropertyList()
+        if isinstance(getattr(content, each.name, None), ManagedObject)
+    ]
     broken: list[str] = []
     read = 0
     for each in [*services, *all_of(si, vim.ManagedEntity)]:
@@ -80,16 +93,22 @@ def test_every_property_of_every_object_can_be_read_one_by_one(si: Any) -> None:
             except ABSENT:
                 continue
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what a script would see
-                broken.append(f"{type(each).__name__}.{prop.name}: {type(error).__name__}: {getattr(error, 'reason', error)}")
+                broken.append(
+                    f"{type(each).__name__}.{prop.name}: {type(error).__name__}: "
+                    f"{getattr(error, 'reason', error)}"
+                )
     assert not broken, "\n".join(broken)
     assert read > 300
 
 
 def test_a_collector_reads_whole_machines(si: Any) -> None:
     found = server(si)
-    filters = [vmodl.query.PropertyCollector.FilterSpec(
-        objectSet=[vmodl.query.PropertyCollector.ObjectSpec(obj=found)], propSet=[vmodl.query.PropertyCollector.PropertySpec(type=vim.VirtualMachine, all=True)],
-    )]
+    filters = [
+        vmodl.query.PropertyCollector.FilterSpec(
+            objectSet=[vmodl.query.PropertyCollector.ObjectSpec(obj=found)],
+            propSet=[vmodl.query.PropertyCollector.PropertySpec(type=vim.VirtualMachine, all=True)],
+        )
+    ]
     (answer,) = si.content.propertyCollector.RetrieveContents(filters)
     assert not answer.missingSet
     values = {each.name: each.val for each in answer.propSet}
@@ -101,7 +120,9 @@ def test_a_collector_reads_whole_machines(si: Any) -> None:
 def test_what_a_script_changes_is_drift(si: Any, sandbox: Running) -> None:
     found = server(si)
     WaitForTask(found.PowerOffVM_Task())
-    spec = vim.vm.ConfigSpec(numCPUs=2, extraConfig=[vim.option.OptionValue(key="pciPassthru.use64bitMMIO", value="FALSE")])
+    spec = vim.vm.ConfigSpec(
+        numCPUs=2, extraConfig=[vim.option.OptionValue(key="pciPassthru.use64bitMMIO", value="FALSE")]
+    )
     WaitForTasks([found.ReconfigVM_Task(spec)], si=si)
     (item,) = plan(SITE, sandbox).pending
     assert {change.field for change in item.changes} == {"power", "cpus", "mmio"}
@@ -114,7 +135,11 @@ def test_an_open_session_sees_an_update_when_bfinfra_destroys(si: Any, sandbox: 
     collector = si.content.propertyCollector.CreatePropertyCollector()
     spec = vmodl.query.PropertyCollector.FilterSpec(
         objectSet=[vmodl.query.PropertyCollector.ObjectSpec(obj=found)],
-        propSet=[vmodl.query.PropertyCollector.PropertySpec(type=vim.VirtualMachine, pathSet=["runtime.powerState"])],
+        propSet=[
+            vmodl.query.PropertyCollector.PropertySpec(
+                type=vim.VirtualMachine, pathSet=["runtime.powerState"]
+            )
+        ],
     )
     collector.CreateFilter(spec, partialUpdates=False)
     first = collector.WaitForUpdatesEx(None, vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=5))
@@ -122,7 +147,9 @@ def test_an_open_session_sees_an_update_when_bfinfra_destroys(si: Any, sandbox: 
     apply(SITE, sandbox, destroy=True)
     kinds, version = [], first.version
     while "leave" not in kinds:
-        update = collector.WaitForUpdatesEx(version, vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=5))
+        update = collector.WaitForUpdatesEx(
+            version, vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=5)
+        )
         assert update, "no update came"
         version = update.version
         kinds += [str(each.kind) for one in update.filterSet for each in one.objectSet]
@@ -139,7 +166,9 @@ def test_a_machine_that_a_script_makes_is_left_alone(si: Any, sandbox: Running) 
     """A machine without a mark is nobody's of ours: no plan touches it, destroy neither."""
     cluster = next(each for each in all_of(si, vim.ClusterComputeResource) if each.name == "farm")
     folder = si.content.rootFolder.childEntity[0].vmFolder
-    spec = vim.vm.ConfigSpec(name="theirs", numCPUs=1, memoryMB=512, files=vim.vm.FileInfo(vmPathName="[local]"))
+    spec = vim.vm.ConfigSpec(
+        name="theirs", numCPUs=1, memoryMB=512, files=vim.vm.FileInfo(vmPathName="[local]")
+    )
     WaitForTask(folder.CreateVM_Task(spec, cluster.resourcePool))
     assert plan(SITE, sandbox).pending == ()
     assert made(apply(SITE, sandbox, destroy=True))

@@ -1,4 +1,6 @@
-"""A cluster that no supervisor made: the official client gets in with the kubeconfig that the world made, and stays in over resets and restarts."""
+"""A cluster that no supervisor made: the official client gets in with the kubeconfig that the world made, and
+stays in over resets and restarts.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,17 @@ from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 
 HOME = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}
 DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "cakes.bakery.test"},
-    "spec": {"group": "bakery.test", "scope": "Cluster", "names": {"plural": "cakes", "singular": "cake", "kind": "Cake"},
-             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "cakes.bakery.test"},
+    "spec": {
+        "group": "bakery.test",
+        "scope": "Cluster",
+        "names": {"plural": "cakes", "singular": "cake", "kind": "Cake"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
 }
 
 
@@ -90,10 +100,19 @@ def test_a_restart_keeps_what_is_in_it_and_who_gets_in(own: Running) -> None:
 
 
 def test_somebody_else_changes_it_and_tokens_given_out_expire(sandbox: Running) -> None:
-    made = control(sandbox, "POST", "/change", {"address": "10.3.0.1:6443", "method": "POST", "path": "/api/v1/namespaces", "body": HOME})
+    made = control(
+        sandbox,
+        "POST",
+        "/change",
+        {"address": "10.3.0.1:6443", "method": "POST", "path": "/api/v1/namespaces", "body": HOME},
+    )
     assert made.data["status"] == 201
     with administrator(sandbox) as api:
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [], "expirationSeconds": 600}}
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"audiences": [], "expirationSeconds": 600},
+        }
         until(lambda: client.CoreV1Api(api).list_namespaced_service_account("mine").items)
         client.CoreV1Api(api).create_namespaced_service_account_token("default", "mine", body)
     assert control(sandbox, "GET", "/sessions").data["kubernetes"] == ["system:serviceaccount:mine:default"]

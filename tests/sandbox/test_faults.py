@@ -7,7 +7,9 @@ import pytest
 from bfinfra.sandbox.faults import Answered, BadRule, Faults, Reset
 
 
-def outcomes(faults: Faults, count: int, door: str = "rest", method: str = "GET /a", *objects: str) -> list[str]:
+def outcomes(
+    faults: Faults, count: int, door: str = "rest", method: str = "GET /a", *objects: str
+) -> list[str]:
     found = []
     for _ in range(count):
         try:
@@ -72,10 +74,22 @@ def test_a_reset_after_comes_when_the_call_was_done() -> None:
     assert done == [True]
 
 
-@pytest.mark.parametrize("bad", [
-    {}, [], "x", {"do": {}}, {"do": "explode"}, {"do": {"status": 500, "colour": 1}}, {"do": "reset_after", "door": "cellar"},
-    {"do": "reset_after", "nth": 0}, {"do": "reset_after", "probability": 2}, {"do": {"kill": 1, "when": "never"}}, {"do": "reset_after", "times": -1},
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        [],
+        "x",
+        {"do": {}},
+        {"do": "explode"},
+        {"do": {"status": 500, "colour": 1}},
+        {"do": "reset_after", "door": "cellar"},
+        {"do": "reset_after", "nth": 0},
+        {"do": "reset_after", "probability": 2},
+        {"do": {"kill": 1, "when": "never"}},
+        {"do": "reset_after", "times": -1},
+    ],
+)
 def test_a_bad_rule_is_refused(bad: object) -> None:
     with pytest.raises(BadRule):
         Faults().add(bad if bad != [] else [[]])

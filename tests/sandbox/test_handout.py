@@ -18,7 +18,13 @@ from bfinfra.sandbox import SMALL_WORLD, Running, reset, start, stop
 
 def variables(world: Running) -> dict[str, str]:
     """What a shell has after `. env`."""
-    found = subprocess.run(["/bin/sh", "-ec", '. "$1"; env -0', "sh", str(world.env_file)], env={}, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        ["/bin/sh", "-ec", '. "$1"; env -0', "sh", str(world.env_file)],
+        env={},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return dict(line.split("=", 1) for line in found.stdout.split("\0") if line)
 
 
@@ -48,7 +54,13 @@ def test_pyvmomi_as_shipped_logs_in_with_what_is_meant_for_govc(small: Running) 
     found = variables(small)
     url = urlsplit(found["GOVC_URL"])
     trust = ssl.create_default_context(cafile=found["GOVC_TLS_CA_CERTS"])
-    si = SmartConnect(host=url.hostname, port=url.port, user=found["GOVC_USERNAME"], pwd=found["GOVC_PASSWORD"], sslContext=trust)
+    si = SmartConnect(
+        host=url.hostname,
+        port=url.port,
+        user=found["GOVC_USERNAME"],
+        pwd=found["GOVC_PASSWORD"],
+        sslContext=trust,
+    )
     assert [each.name for each in si.content.rootFolder.childEntity] == [found["GOVC_DATACENTER"]]
     Disconnect(si)
 

@@ -11,7 +11,9 @@ from types import SimpleNamespace
 
 from bfinfra.sandbox.linux import modules
 
-ARGUMENTS = json.dumps({"ANSIBLE_MODULE_ARGS": {"path": "/etc/x", "follow": True, "_ansible_check_mode": True}})
+ARGUMENTS = json.dumps(
+    {"ANSIBLE_MODULE_ARGS": {"path": "/etc/x", "follow": True, "_ansible_check_mode": True}}
+)
 PROGRAM = f"_ansiballz_main(ansible_module='ansible.modules.file', params={ARGUMENTS!r})\n".encode()
 
 
@@ -21,7 +23,9 @@ def test_a_module_is_known_by_what_is_sent():
 
 
 def test_two_modules_at_once_are_parsed_one_after_the_other(monkeypatch):
-    """CPython 3.11's parser has one count of depth for all threads: where they meet in it, one ends with a SystemError, and the machine seemed gone."""
+    """CPython 3.11's parser has one count of depth for all threads: where they meet in it, one ends with a
+    SystemError, and the machine seemed gone.
+    """
     meeting, met = threading.Barrier(2), []
 
     def parsing(program: bytes) -> ast.Module:

@@ -1,4 +1,6 @@
-"""Container runtimes of the sandbox's machines: strict as the real ones where images are loaded, listed and removed."""
+"""Container runtimes of the sandbox's machines: strict as the real ones where images are loaded, listed and
+removed.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ CTR = ["--namespace", "k8s.io"]
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """One with docker and containerd, and an archive."""
-    made = Machine.fresh("one", ("ubuntu", "20.04"), (), ("root", "ubuntu"), ("docker.service", "containerd.service"))
+    made = Machine.fresh(
+        "one", ("ubuntu", "20.04"), (), ("root", "ubuntu"), ("docker.service", "containerd.service")
+    )
     make_image(tmp_path / "a.tar", image="team/webhook:1")
     made.files["/a.tar"] = Node((tmp_path / "a.tar").read_bytes())
     return made
 
 
-def run(machine: Machine, program: str, *words: str, user: str = "root", used: tuple[str, ...] = ()) -> tuple[str, int]:
+def run(
+    machine: Machine, program: str, *words: str, user: str = "root", used: tuple[str, ...] = ()
+) -> tuple[str, int]:
     return runtimes.run(program, machine, list(words), user, used)
 
 
@@ -32,8 +38,13 @@ def test_an_image_is_loaded_listed_and_removed_and_leaves_nothing(machine: Machi
     before = machine.save()
     assert run(machine, "docker", "load", "--input", "/a.tar") == ("Loaded image: team/webhook:1\n", 0)
     (id_,) = run(machine, "docker", "image", "ls", "--no-trunc", "--quiet", "team/webhook:1")[0].split()
-    assert run(machine, "docker", "image", "ls", "--no-trunc", "--quiet", FULL) == ("", 0), "docker compares with names as it shows them"
-    assert run(machine, "docker", "image", "ls", "--no-trunc", "--format", runtimes.LISTED) == (f"team/webhook:1 {id_}\n", 0)
+    assert run(machine, "docker", "image", "ls", "--no-trunc", "--quiet", FULL) == ("", 0), (
+        "docker compares with names as it shows them"
+    )
+    assert run(machine, "docker", "image", "ls", "--no-trunc", "--format", runtimes.LISTED) == (
+        f"team/webhook:1 {id_}\n",
+        0,
+    )
     assert run(machine, "docker", "image", "rm", FULL)[1] == 0
     assert machine.save() == before
 
@@ -43,10 +54,16 @@ def test_docker_and_containerd_have_images_and_ids_of_their_own(machine: Machine
     assert FULL not in run(machine, "ctr", *CTR, "images", "ls")[0]
     run(machine, "ctr", *CTR, "images", "import", "/a.tar")
     there = run(machine, "ctr", *CTR, "images", "ls", f"name=={FULL}")[0].splitlines()[1].split()
-    assert there[0] == FULL and there[2] not in run(machine, "docker", "image", "ls", "--no-trunc", "--quiet", "team/webhook:1")[0]
+    assert (
+        there[0] == FULL
+        and there[2]
+        not in run(machine, "docker", "image", "ls", "--no-trunc", "--quiet", "team/webhook:1")[0]
+    )
 
 
-def test_a_daemon_that_is_down_a_user_who_may_not_and_a_program_that_is_not_there_fail(machine: Machine) -> None:
+def test_a_daemon_that_is_down_a_user_who_may_not_and_a_program_that_is_not_there_fail(
+    machine: Machine,
+) -> None:
     assert run(machine, "docker", "load", "--input", "/a.tar", user="ubuntu")[1] == 1
     machine.services["docker.service"] = Service(enabled=True)
     text, code = run(machine, "docker", "load", "--input", "/a.tar")

@@ -57,18 +57,33 @@ def test_the_descriptor_asks_for_properties_by_class_and_instance(tmp_path: Path
     make_ova(tmp_path / "a.ova", disk=1 << 17)
     envelope = etree.fromstring(unpacked(tmp_path / "a.ova")["a.ovf"])
     ids = {
-        ".".join(filter(None, (section.get(f"{OVF}class"), each.get(f"{OVF}key"), section.get(f"{OVF}instance")))): each
-        for section in envelope.iter(f"{OVF}ProductSection") for each in section.iter(f"{OVF}Property")
+        ".".join(
+            filter(None, (section.get(f"{OVF}class"), each.get(f"{OVF}key"), section.get(f"{OVF}instance")))
+        ): each
+        for section in envelope.iter(f"{OVF}ProductSection")
+        for each in section.iter(f"{OVF}Property")
     }
     assert {"hostname", "vcenter_password", "network.ip_cidr.1", "network.mtu.4"} <= set(ids)
-    assert [key for key, each in ids.items() if each.get(f"{OVF}password") == "true"] == ["customer_password", "vcenter_password"]
+    assert [key for key, each in ids.items() if each.get(f"{OVF}password") == "true"] == [
+        "customer_password",
+        "vcenter_password",
+    ]
     assert len(list(envelope.iter(f"{OVF}Network"))) == 4
 
 
 def test_a_vmdk_reads_back_by_the_published_format() -> None:
     disk = make_vmdk(50 << 30, 3 << 16, "seed")
-    magic, version, flags, capacity, grain, _, _, entries, _, _, overhead = struct.unpack_from("<4sIIQQQQIQQQ", disk)
-    assert (magic, version, flags, capacity, grain, entries) == (b"KDMV", 3, 0x30001, (50 << 30) // 512, 128, 512)
+    magic, version, flags, capacity, grain, _, _, entries, _, _, overhead = struct.unpack_from(
+        "<4sIIQQQQIQQQ", disk
+    )
+    assert (magic, version, flags, capacity, grain, entries) == (
+        b"KDMV",
+        3,
+        0x30001,
+        (50 << 30) // 512,
+        128,
+        512,
+    )
     footer = struct.unpack_from("<4sIIQQQQIQQQ", disk, len(disk) - 1024)
     directory = struct.unpack_from("<I", disk, footer[9] * 512)[0]
     table = struct.unpack_from("<512I", disk, directory * 512)
@@ -92,7 +107,10 @@ def test_a_token_holds_a_certificate_and_servers(tmp_path: Path) -> None:
     files = unpacked(tmp_path / "t.tar")
     certificate = x509.load_pem_x509_certificate(files["ca.crt"])
     certificate.verify_directly_issued_by(certificate)
-    assert [each["reachable"] for each in yaml.safe_load(files["servers.conf"])["servers"]] == ["10.0.0.1:56001", "10.0.0.2:56001"]
+    assert [each["reachable"] for each in yaml.safe_load(files["servers.conf"])["servers"]] == [
+        "10.0.0.1:56001",
+        "10.0.0.2:56001",
+    ]
     assert isinstance(yaml.safe_load(files["client.yaml"]), dict)
 
 
@@ -106,15 +124,25 @@ def test_a_broken_token_differs_from_the_whole_one(broken: str, tmp_path: Path) 
 @pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is not installed")
 def test_dpkg_reads_a_package(tmp_path: Path) -> None:
     make_deb(tmp_path / "p.deb", package="bitfusion-client-ubuntu2004", version="3.0.0-11")
-    found = subprocess.run(["dpkg", "--info", str(tmp_path / "p.deb")], capture_output=True, check=True, text=True)
+    found = subprocess.run(
+        ["dpkg", "--info", str(tmp_path / "p.deb")], capture_output=True, check=True, text=True
+    )
     assert "Version: 3.0.0-11" in found.stdout
 
 
-@pytest.mark.parametrize(("name", "file", "said"), [
-    ("../x", File("text", {"text": "a"}), "leaves"), ("x", File("cake"), "'cake'"), ("x", File("text"), "'text'"),
-    ("x", File("ova", {"broken": "somehow"}), "somehow"), ("x", File("ova", {"disk": "much"}), "much"), ("x", File("token", {"colour": 1}), "colour"),
-    ("x", File("kubeconfig", {"cluster": "attic"}), "no attic; it has none"), ("x", File("kubeconfig"), "'cluster'"),
-])
+@pytest.mark.parametrize(
+    ("name", "file", "said"),
+    [
+        ("../x", File("text", {"text": "a"}), "leaves"),
+        ("x", File("cake"), "'cake'"),
+        ("x", File("text"), "'text'"),
+        ("x", File("ova", {"broken": "somehow"}), "somehow"),
+        ("x", File("ova", {"disk": "much"}), "much"),
+        ("x", File("token", {"colour": 1}), "colour"),
+        ("x", File("kubeconfig", {"cluster": "attic"}), "no attic; it has none"),
+        ("x", File("kubeconfig"), "'cluster'"),
+    ],
+)
 def test_a_file_that_cannot_be_made_is_named(name: str, file: File, said: str, tmp_path: Path) -> None:
     with pytest.raises(BadWorld, match="files") as caught:
         make_files({name: file}, tmp_path, "ca")

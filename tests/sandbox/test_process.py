@@ -33,8 +33,17 @@ def test_it_starts_is_found_and_stops(tmp_path: Path) -> None:
 def test_every_address_listens_and_others_are_unknown(small: Running) -> None:
     found = running(small.state)
     assert found
-    assert {"vc.small.test:443", "esx1.small.test:443", "esx2.small.test:443", "10.1.0.1:443", "10.1.0.1:6443", "10.3.0.1:6443", "10.5.0.1:22", "10.5.0.11:22",
-            "10.5.0.21:22"} == set(found.addresses)
+    assert {
+        "vc.small.test:443",
+        "esx1.small.test:443",
+        "esx2.small.test:443",
+        "10.1.0.1:443",
+        "10.1.0.1:6443",
+        "10.3.0.1:6443",
+        "10.5.0.1:22",
+        "10.5.0.11:22",
+        "10.5.0.21:22",
+    } == set(found.addresses)
     for name in found.addresses:
         host, _, port = name.rpartition(":")
         there = small.lookup(host, int(port))
@@ -98,7 +107,16 @@ def test_two_worlds_of_one_file_are_equal(small: Running, tmp_path: Path) -> Non
 
 
 def test_a_second_process_on_the_folder_is_refused(small: Running) -> None:
-    command = [sys.executable, "-m", "bfinfra.sandbox", "serve", "--world", str(SMALL_WORLD), "--state", str(small.state)]
+    command = [
+        sys.executable,
+        "-m",
+        "bfinfra.sandbox",
+        "serve",
+        "--world",
+        str(SMALL_WORLD),
+        "--state",
+        str(small.state),
+    ]
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (found.returncode, "another sandbox runs" in found.stderr) == (1, True)
     assert start(SMALL_WORLD, small.state).pid == small.pid
@@ -125,7 +143,15 @@ def test_a_bad_world_and_a_damaged_state_are_told(tmp_path: Path) -> None:
 def test_calls_are_counted_and_faults_strike(small: Running) -> None:
     rest = Rest(small)
     control(small, "DELETE", "/tally")
-    assert control(small, "POST", "/faults", [{"door": "rest", "method": "GET /api/vcenter/host", "nth": 1, "do": {"status": 503}}]).status == 204
+    assert (
+        control(
+            small,
+            "POST",
+            "/faults",
+            [{"door": "rest", "method": "GET /api/vcenter/host", "nth": 1, "do": {"status": 503}}],
+        ).status
+        == 204
+    )
     assert rest.call("GET", "/api/vcenter/host").status == 503
     assert rest.call("GET", "/api/vcenter/host").status == 200
     assert rest.call("POST", CLASSES, NEW).status == 204
@@ -134,20 +160,35 @@ def test_calls_are_counted_and_faults_strike(small: Running) -> None:
     assert control(small, "GET", "/faults").data[0]["done"] == 1
 
 
-@pytest.mark.parametrize(("method", "path", "body", "headers", "status"), [
-    ("POST", "/faults", {"do": "nonsense"}, {}, 400), ("POST", "/pace", {"pace": -1}, {}, 400), ("POST", "/change", {"address": "x"}, {}, 400),
-    ("GET", "/cellar", None, {}, 404), ("POST", "/reset", None, {"Origin": "https://evil.test"}, 403),
-])
-def test_the_control_door_refuses(method: str, path: str, body: object, headers: dict[str, str], status: int, small: Running) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("POST", "/faults", {"do": "nonsense"}, {}, 400),
+        ("POST", "/pace", {"pace": -1}, {}, 400),
+        ("POST", "/change", {"address": "x"}, {}, 400),
+        ("GET", "/cellar", None, {}, 404),
+        ("POST", "/reset", None, {"Origin": "https://evil.test"}, 403),
+    ],
+)
+def test_the_control_door_refuses(
+    method: str, path: str, body: object, headers: dict[str, str], status: int, small: Running
+) -> None:
     assert control(small, method, path, body, headers).status == status
 
 
 def test_somebody_else_changes_the_world(small: Running) -> None:
-    answer = control(small, "POST", "/change", {"address": "vc.small.test:443", "method": "POST", "path": CLASSES, "body": NEW})
+    answer = control(
+        small,
+        "POST",
+        "/change",
+        {"address": "vc.small.test:443", "method": "POST", "path": CLASSES, "body": NEW},
+    )
     assert answer.data == {"status": 204, "body": ""}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "kube-system"}}
     path = "/api/v1/namespaces/kube-system/configmaps"
-    made = control(small, "POST", "/change", {"address": "10.1.0.1:6443", "method": "POST", "path": path, "body": body})
+    made = control(
+        small, "POST", "/change", {"address": "10.1.0.1:6443", "method": "POST", "path": path, "body": body}
+    )
     assert made.data["status"] == 201
     assert Rest(small).get(f"{CLASSES}/mine")["id"] == "mine"
 
@@ -167,11 +208,20 @@ print("answered", flush=True)
 
 
 @pytest.mark.parametrize(("when", "done"), [("before", False), ("after", True)])
-def test_a_kill_rule_ends_the_caller_exactly_before_or_after_its_write(when: str, done: bool, small: Running) -> None:
+def test_a_kill_rule_ends_the_caller_exactly_before_or_after_its_write(
+    when: str, done: bool, small: Running
+) -> None:
     code = CLIENT.format(tests=str(Path(__file__).parent), state=str(small.state), path=CLASSES, new=NEW)
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
         assert client.stdout and client.stdin and client.stdout.readline() == "ready\n"
-        control(small, "POST", "/faults", {"door": "rest", "method": f"POST {CLASSES}", "nth": 1, "do": {"kill": client.pid, "when": when}})
+        control(
+            small,
+            "POST",
+            "/faults",
+            {"door": "rest", "method": f"POST {CLASSES}", "nth": 1, "do": {"kill": client.pid, "when": when}},
+        )
         client.stdin.write("go\n")
         client.stdin.flush()
         assert client.stdout.read() == ""

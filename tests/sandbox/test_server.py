@@ -31,7 +31,15 @@ def door(request: Request) -> Response:
     if request.path == "/nothing":
         return Response(204)
     size = 0 if request.path == "/unread" else len(request.body.read())
-    return as_json({"method": request.method, "path": request.path, "size": size, "address": request.address, "params": request.params})
+    return as_json(
+        {
+            "method": request.method,
+            "path": request.path,
+            "size": size,
+            "address": request.address,
+            "params": request.params,
+        }
+    )
 
 
 class Place:
@@ -61,7 +69,13 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def test_requests_of_every_kind_share_one_connection(place: Place) -> None:
     client = place.client()
     client.request("GET", "/x?a=1&b=")
-    assert read(client).data == {"method": "GET", "path": "/x", "size": 0, "address": ADDRESS, "params": {"a": "1", "b": ""}}
+    assert read(client).data == {
+        "method": "GET",
+        "path": "/x",
+        "size": 0,
+        "address": ADDRESS,
+        "params": {"a": "1", "b": ""},
+    }
     before = client.sock
     client.request("PUT", "/x", b"z" * 300_000)
     assert read(client).data["size"] == 300_000
@@ -86,9 +100,15 @@ def test_the_certificate_holds_for_the_host_and_for_loopback_and_no_other_name(p
     context = ssl.create_default_context(cafile=str(place.pki.ca_file))
     context.verify_flags |= ssl.VERIFY_X509_STRICT
     for name in ("vc.test", "localhost", "127.0.0.1"):
-        with socket.create_connection(("127.0.0.1", place.port)) as plain, context.wrap_socket(plain, server_hostname=name) as secured:
+        with (
+            socket.create_connection(("127.0.0.1", place.port)) as plain,
+            context.wrap_socket(plain, server_hostname=name) as secured,
+        ):
             assert secured.version() in ("TLSv1.2", "TLSv1.3")
-    with socket.create_connection(("127.0.0.1", place.port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
+    with (
+        socket.create_connection(("127.0.0.1", place.port)) as plain,
+        pytest.raises(ssl.SSLCertVerificationError),
+    ):
         context.wrap_socket(plain, server_hostname="other.test")
 
 
@@ -100,13 +120,21 @@ def test_certificates_outlive_the_process(place: Place, tmp_path: Path) -> None:
 def test_a_body_that_ends_early_or_is_framed_wrongly_is_refused(place: Place) -> None:
     context = ssl.create_default_context(cafile=str(place.pki.ca_file))
     for framing in (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: ten\r\n\r\n"):
-        with socket.create_connection(("127.0.0.1", place.port)) as plain, context.wrap_socket(plain, server_hostname="localhost") as secured:
+        with (
+            socket.create_connection(("127.0.0.1", place.port)) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as secured,
+        ):
             secured.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\n" + framing)
             assert secured.recv(100).startswith(b"HTTP/1.1 400")
 
 
 def test_faults_strike_by_door_and_path(place: Place) -> None:
-    place.faults.add([{"door": "rest", "method": "GET /busy", "do": {"status": 503, "retry_after": 2}}, {"method": "GET /gone", "do": "reset_before"}])
+    place.faults.add(
+        [
+            {"door": "rest", "method": "GET /busy", "do": {"status": 503, "retry_after": 2}},
+            {"method": "GET /gone", "do": "reset_before"},
+        ]
+    )
     client = place.client()
     client.request("GET", "/busy")
     answer = read(client)
@@ -118,7 +146,13 @@ def test_faults_strike_by_door_and_path(place: Place) -> None:
 
 def test_calls_and_writes_are_counted_apart(place: Place) -> None:
     client = place.client()
-    for method, path in (("GET", "/x"), ("POST", "/api/session"), ("POST", "/x"), ("POST", "/x?dryRun=All"), ("POST", "/apis/a/v1/selfsubjectaccessreviews")):
+    for method, path in (
+        ("GET", "/x"),
+        ("POST", "/api/session"),
+        ("POST", "/x"),
+        ("POST", "/x?dryRun=All"),
+        ("POST", "/apis/a/v1/selfsubjectaccessreviews"),
+    ):
         client.request(method, path)
         read(client)
     assert place.tally.read()["writes"] == {"rest": {"POST /x": 1}}
@@ -144,7 +178,18 @@ def test_closing_an_address_ends_its_connections_and_tells_who_follows(place: Pl
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_uploads_with_expect_and_chunks(place: Place, tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 2_000_000)
-    base = ["curl", "-sS", "--cacert", str(place.pki.ca_file), "--connect-to", f"{ADDRESS}:127.0.0.1:{place.port}", f"https://{ADDRESS}/up"]
-    for options in (["-H", "Expect: 100-continue", "-T", str(tmp_path / "big")], ["-H", "Transfer-Encoding: chunked", "-T", str(tmp_path / "big")]):
+    base = [
+        "curl",
+        "-sS",
+        "--cacert",
+        str(place.pki.ca_file),
+        "--connect-to",
+        f"{ADDRESS}:127.0.0.1:{place.port}",
+        f"https://{ADDRESS}/up",
+    ]
+    for options in (
+        ["-H", "Expect: 100-continue", "-T", str(tmp_path / "big")],
+        ["-H", "Transfer-Encoding: chunked", "-T", str(tmp_path / "big")],
+    ):
         found = subprocess.run([*base, *options], capture_output=True, check=True, timeout=60)
         assert b'"size": 2000000' in found.stdout

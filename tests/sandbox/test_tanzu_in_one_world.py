@@ -1,4 +1,6 @@
-"""REST, login, supervisor and guest clusters are one world: a namespace made in vCenter takes a cluster that opens its own address."""
+"""REST, login, supervisor and guest clusters are one world: a namespace made in vCenter takes a cluster that
+opens its own address.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from bfinfra.sandbox import SMALL_WORLD, Running, running, start, stop
 
 TANZU = "/apis/run.tanzu.vmware.com/v1alpha1/namespaces/ns/tanzukubernetesclusters"
 CLUSTER = {
-    "apiVersion": "run.tanzu.vmware.com/v1alpha1", "kind": "TanzuKubernetesCluster", "metadata": {"name": "c1"},
+    "apiVersion": "run.tanzu.vmware.com/v1alpha1",
+    "kind": "TanzuKubernetesCluster",
+    "metadata": {"name": "c1"},
     "spec": {
         "distribution": {"version": "v1.20.2"},
         "topology": {
@@ -23,12 +27,19 @@ CLUSTER = {
 }
 
 
-def ask(world: Running, host: str, port: int, method: str, path: str, headers: dict[str, str], body: Any = None) -> Answer:
+def ask(
+    world: Running, host: str, port: int, method: str, path: str, headers: dict[str, str], body: Any = None
+) -> Answer:
     there = world.lookup(host, port)
     assert there, f"{host}:{port} is not open"
     client = Told(host, there[1], str(world.ca_file))
     try:
-        client.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json", **headers})
+        client.request(
+            method,
+            path,
+            None if body is None else json.dumps(body),
+            {"Content-Type": "application/json", **headers},
+        )
         return read(client)
     finally:
         client.close()
@@ -44,11 +55,22 @@ def bearer(world: Running, user: str, password: str, guest: bool = False) -> dic
 def namespace(world: Running) -> None:
     rest = Rest(world)
     cluster = rest.get("/api/vcenter/namespace-management/clusters")[0]["cluster"]
-    policy = next(each["policy"] for each in rest.get("/api/vcenter/storage/policies") if each["name"] == "gold")
-    answer = rest.call("POST", "/api/vcenter/namespaces/instances", {
-        "cluster": cluster, "namespace": "ns", "storage_specs": [{"policy": policy}], "vm_service_spec": {"vm_classes": ["best-effort-small"]},
-        "access_list": [{"subject_type": "GROUP", "subject": "devs", "domain": "small.test", "role": "EDIT"}],
-    })
+    policy = next(
+        each["policy"] for each in rest.get("/api/vcenter/storage/policies") if each["name"] == "gold"
+    )
+    answer = rest.call(
+        "POST",
+        "/api/vcenter/namespaces/instances",
+        {
+            "cluster": cluster,
+            "namespace": "ns",
+            "storage_specs": [{"policy": policy}],
+            "vm_service_spec": {"vm_classes": ["best-effort-small"]},
+            "access_list": [
+                {"subject_type": "GROUP", "subject": "devs", "domain": "small.test", "role": "EDIT"}
+            ],
+        },
+    )
     assert answer.status == 204
     until(lambda: rest.get("/api/vcenter/namespaces/instances/ns")["config_status"] == "RUNNING")
 
@@ -56,9 +78,22 @@ def namespace(world: Running) -> None:
 def cluster_runs(world: Running) -> str:
     """The guest's address, once the developer's cluster runs."""
     mine = bearer(world, "dev@small.test", generated(world, "dev@small.test"))
-    made = until(lambda: (found := ask(world, "10.1.0.1", 6443, "POST", TANZU, mine, CLUSTER)).status in (201, 409) and found)
+    made = until(
+        lambda: (
+            (found := ask(world, "10.1.0.1", 6443, "POST", TANZU, mine, CLUSTER)).status in (201, 409)
+            and found
+        )
+    )
     assert made.status == 201, made
-    live = until(lambda: (found := ask(world, "10.1.0.1", 6443, "GET", f"{TANZU}/c1", mine).data).get("status", {}).get("phase") == "running" and found)
+    live = until(
+        lambda: (
+            (found := ask(world, "10.1.0.1", 6443, "GET", f"{TANZU}/c1", mine).data)
+            .get("status", {})
+            .get("phase")
+            == "running"
+            and found
+        )
+    )
     return str(live["status"]["clusterApiStatus"]["apiEndpoints"][0]["host"])
 
 

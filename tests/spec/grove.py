@@ -95,21 +95,26 @@ class Tree(kind.Source[TreeSpec, kind.State]):
     """A tree."""
 
 
-
 class Nest(kind.Source[NestSpec, kind.State]):
     """A nest."""
-
 
 
 class Pole(kind.Source[PoleSpec, kind.State]):
     """A pole."""
 
 
-
 GROVE: dict[str, Any] = {"tree": Tree, "nest": Nest, "pole": Pole}
 
 
-def site(folder: Path, /, text: str = "", *, env: dict[str, str] | None = None, overlay: Path | None = None, **files: str) -> Site:
+def site(
+    folder: Path,
+    /,
+    text: str = "",
+    *,
+    env: dict[str, str] | None = None,
+    overlay: Path | None = None,
+    **files: str,
+) -> Site:
     """Load `text` as site.yaml, with further files by name."""
     for name, content in {"site": text, **files}.items():
         (folder / f"{name}.yaml").write_text(content)
@@ -129,4 +134,6 @@ def only(folder: Path, /, text: str, **files: str) -> str:
     assert len(found) == 1, found
     at = found[0].where
     assert isinstance(at, Place)
-    return f"{at.line}:{at.column} " + "; ".join(part for part in (found[0].what, found[0].why, found[0].next) if part)
+    return f"{at.line}:{at.column} " + "; ".join(
+        part for part in (found[0].what, found[0].why, found[0].next) if part
+    )

@@ -17,7 +17,11 @@ OAK = "site: grove\ntree:\n  oak:\n    label: no\n"
 
 
 def test_a_site_has_its_name_its_resources_and_its_settings(tmp_path: Path) -> None:
-    found = site(tmp_path, OAK + "vcenter: {server: vc.example}\npepper: {env: PEPPER}\npole: {p: }\n", env={"PEPPER": "x"})
+    found = site(
+        tmp_path,
+        OAK + "vcenter: {server: vc.example}\npepper: {env: PEPPER}\npole: {p: }\n",
+        env={"PEPPER": "x"},
+    )
     assert (found.name, list(found.resources)) == ("grove", [Key("tree", "oak"), Key("pole", "p")])
     assert found.vcenter
     assert found.vcenter.server == "vc.example"
@@ -27,8 +31,21 @@ def test_a_site_has_its_name_its_resources_and_its_settings(tmp_path: Path) -> N
 
 
 def test_fields_read_their_text(tmp_path: Path) -> None:
-    oak = site(tmp_path, "site: g\ntree: {oak: {label: 1.20, evergreen: yes, device: 0x10de, rings: [1, 2], trunk: {leaves: 2KiB}, size: 4}}").resources[Key("tree", "oak")]
-    assert (oak.label, oak.evergreen, oak.device, oak.rings, oak.trunk.leaves, oak.size) == ("1.20", True, 0x10DE, (1, 2), 2048, 4)
+    oak = site(
+        tmp_path,
+        (
+            "site: g\ntree: {oak: {label: 1.20, evergreen: yes, device: 0x10de, rings: [1, 2], trunk: "
+            "{leaves: 2KiB}, size: 4}}"
+        ),
+    ).resources[Key("tree", "oak")]
+    assert (oak.label, oak.evergreen, oak.device, oak.rings, oak.trunk.leaves, oak.size) == (
+        "1.20",
+        True,
+        0x10DE,
+        (1, 2),
+        2048,
+        4,
+    )
 
 
 def test_several_files_and_folders_make_one_site(tmp_path: Path) -> None:
@@ -58,7 +75,10 @@ def test_the_name_of_the_site_in_two_files_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_site_without_a_name_is_told_to_take_one(tmp_path: Path) -> None:
-    assert only(tmp_path, "tree: {oak: {}}\n") == "1:1 the site has no name; no file says site:; add site: a-name; every object made will carry it"
+    assert (
+        only(tmp_path, "tree: {oak: {}}\n")
+        == "1:1 the site has no name; no file says site:; add site: a-name; every object made will carry it"
+    )
 
 
 @pytest.mark.parametrize("name", ["a b", "[a]", "-a", "", "a/b", "x" * 64])
@@ -67,7 +87,9 @@ def test_a_site_name_that_no_label_could_hold_is_refused(tmp_path: Path, name: s
 
 
 def test_the_name_of_a_resource_is_as_its_kind_demands(tmp_path: Path) -> None:
-    assert only(tmp_path, "site: g\ntree: {Oak_1: {}}\n").startswith("2:8 Oak_1 can't be the name of a tree; allowed: lower-case letters")
+    assert only(tmp_path, "site: g\ntree: {Oak_1: {}}\n").startswith(
+        "2:8 Oak_1 can't be the name of a tree; allowed: lower-case letters"
+    )
 
 
 def test_names_go_into_marks_so_they_hold_no_blanks(tmp_path: Path) -> None:
@@ -80,7 +102,13 @@ def test_anchors_have_a_home(tmp_path: Path) -> None:
 
 
 def test_places_lead_to_every_field(tmp_path: Path) -> None:
-    found = site(tmp_path, "site: g\nvcenter:\n  server: v\ntree:\n  oak:\n    branches:\n      a.b:\n        length: 3\n    rings: [1, 2]\n")
+    found = site(
+        tmp_path,
+        (
+            "site: g\nvcenter:\n  server: v\ntree:\n  oak:\n    branches:\n      a.b:\n        length: 3\n  "
+            "  rings: [1, 2]\n"
+        ),
+    )
     key = Key("tree", "oak")
 
     def at(field: str, of: Key | None = key) -> tuple[int, int]:
@@ -105,19 +133,36 @@ def test_a_place_of_something_unknown_is_none(tmp_path: Path) -> None:
 
 
 def test_references_that_lead_nowhere_are_warnings_until_a_run_needs_them(tmp_path: Path) -> None:
-    found = site(tmp_path, "site: g\nvcenter: {server: v, password: {env: PASSWORD}}\ntree:\n  oak: {key: {file: k}, picture: p.png, drawing: d}\n")
+    found = site(
+        tmp_path,
+        (
+            "site: g\nvcenter: {server: v, password: {env: PASSWORD}}\ntree:\n  oak: {key: {file: k}, "
+            "picture: p.png, drawing: d}\n"
+        ),
+    )
     assert [str(w.problem) for w in found.warnings] == [str(p) for p in missing_references(found)]
     assert [p.what for p in missing_references(found)] == [
-        "the site: vcenter.password leads nowhere", "tree/oak: key leads nowhere", "tree/oak: picture leads nowhere"]
-    assert str(missing_references(found)[0]).endswith("the environment variable PASSWORD is not set; export PASSWORD=…")
-    assert missing_references(found)[1].where == Place(tmp_path / "site.yaml", 4, 9, "  oak: {key: {file: k}, picture: p.png, drawing: d}")
+        "the site: vcenter.password leads nowhere",
+        "tree/oak: key leads nowhere",
+        "tree/oak: picture leads nowhere",
+    ]
+    assert str(missing_references(found)[0]).endswith(
+        "the environment variable PASSWORD is not set; export PASSWORD=…"
+    )
+    assert missing_references(found)[1].where == Place(
+        tmp_path / "site.yaml", 4, 9, "  oak: {key: {file: k}, picture: p.png, drawing: d}"
+    )
 
 
 def test_paths_begin_at_the_folder_of_their_file_and_stand_ins_come_first(tmp_path: Path) -> None:
     (tmp_path / "overlay").mkdir()
     (tmp_path / "overlay" / "b.png").write_text("")
     (tmp_path / "a.png").write_text("")
-    found = site(tmp_path, "site: g\ntree: {a: {picture: a.png}, b: {picture: b.png, drawing: ../d}}\n", overlay=tmp_path / "overlay")
+    found = site(
+        tmp_path,
+        "site: g\ntree: {a: {picture: a.png}, b: {picture: b.png, drawing: ../d}}\n",
+        overlay=tmp_path / "overlay",
+    )
     a, b = found.resources.values()
     assert (a.picture.path, b.picture.path) == (tmp_path / "a.png", tmp_path / "overlay" / "b.png")
     assert b.drawing.path == tmp_path / "overlay" / "d"
@@ -138,23 +183,35 @@ def test_only_the_kinds_in_use_are_asked_for(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named_with_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(OAK)
-    with pytest.raises(SiteError, match=r"the file can't be read; No such file or directory; did you mean site.yaml"):
+    with pytest.raises(
+        SiteError, match=r"the file can't be read; No such file or directory; did you mean site.yaml"
+    ):
         load([tmp_path / "sit.yaml"], kinds=GROVE)
 
 
 def test_a_file_that_has_no_neighbour_is_named_with_what_to_do(tmp_path: Path) -> None:
     for path in (tmp_path / "nosuch.yaml", tmp_path / "nowhere" / "site.yaml"):
-        with pytest.raises(SiteError, match=r"the file can't be read; No such file or directory; correct the path: name the site's file, or the folder"):
+        with pytest.raises(
+            SiteError,
+            match=(
+                r"the file can't be read; No such file or directory; correct the path: name the site's "
+                r"file, or the folder"
+            ),
+        ):
             load([path], kinds=GROVE)
 
 
-def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     (tmp_path / "site.yaml").write_text(OAK)
     monkeypatch.setattr("bfinfra.spec.files.plain_file", refused)
-    with pytest.raises(SiteError, match=r"the file can't be read; Permission denied; let the user that runs this read it"):
+    with pytest.raises(
+        SiteError, match=r"the file can't be read; Permission denied; let the user that runs this read it"
+    ):
         load([tmp_path / "site.yaml"], kinds=GROVE)
 
 
@@ -182,13 +239,19 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_a_reference_under_a_name_that_a_user_chose_leads_nowhere_as_any_other(tmp_path: Path) -> None:
-    found = site(tmp_path, "site: g\ntree: {t: {keys: {_leads: {env: A}, _edges: {env: B}, _as_applied: {env: C}}}}\n")
-    assert [p.what for p in missing_references(found)] == [f"tree/t: keys.{name} leads nowhere" for name in ("_leads", "_edges", "_as_applied")]
+    found = site(
+        tmp_path, "site: g\ntree: {t: {keys: {_leads: {env: A}, _edges: {env: B}, _as_applied: {env: C}}}}\n"
+    )
+    assert [p.what for p in missing_references(found)] == [
+        f"tree/t: keys.{name} leads nowhere" for name in ("_leads", "_edges", "_as_applied")
+    ]
 
 
 def test_what_a_kind_warns_of_is_placed_at_the_field(tmp_path: Path) -> None:
     found = site(tmp_path, "site: g\ntree:\n  oak: {grows: fast, evergreen: true}\n")
-    assert [str(w.problem) for w in found.warnings] == [f"{tmp_path}/site.yaml:3:33: tree/oak: fast evergreens fall; let it grow slow"]
+    assert [str(w.problem) for w in found.warnings] == [
+        f"{tmp_path}/site.yaml:3:33: tree/oak: fast evergreens fall; let it grow slow"
+    ]
 
 
 def test_an_optional_reference_may_name_something_of_somebody_else(tmp_path: Path) -> None:
@@ -197,4 +260,7 @@ def test_an_optional_reference_may_name_something_of_somebody_else(tmp_path: Pat
 
 def test_a_home_of_nobody_is_a_file_that_is_not_there(tmp_path: Path) -> None:
     found = site(tmp_path, "site: g\ntree: {t: {picture: ~nobody-there/x, key: {file: ~nobody-there/k}}}\n")
-    assert [p.what for p in missing_references(found)] == ["tree/t: key leads nowhere", "tree/t: picture leads nowhere"]
+    assert [p.what for p in missing_references(found)] == [
+        "tree/t: key leads nowhere",
+        "tree/t: picture leads nowhere",
+    ]

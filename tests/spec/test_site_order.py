@@ -13,17 +13,35 @@ from bfinfra.model.refs import Key
 
 
 def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
-    assert site(tmp_path, "site: g\npole: {p: {after: [tree/a, tree/b]}}\ntree: {a: {}, b: {}}\n").resources[Key("pole", "p")].after == ("tree/a", "tree/b")
+    assert site(tmp_path, "site: g\npole: {p: {after: [tree/a, tree/b]}}\ntree: {a: {}, b: {}}\n").resources[
+        Key("pole", "p")
+    ].after == ("tree/a", "tree/b")
 
 
-@pytest.mark.parametrize(("written", "said"), [
-    ("[tree/ook]", "3:17 tree/oak: after.0 names tree/ook, and there is no such resource; did you mean tree/oak?"),
-    ("[tree/oak]", "3:17 tree/oak: after.0 names itself; take it out"),
-    ("[tre/oak]", "3:17 tree/oak: after.0 names tre/oak, and there is no such resource; did you mean tree/oak?"),
-    ("[oak]", ("3:17 tree/oak: after.0: expected text of the form ^[a-z][a-z0-9_]*/[^\\s/]{1,253}$; here stands 'oak'; Addresses of resources, kind/name, "
-              "that must be ready before this one is begun, for reasons that bfinfra can't know; on the way down they go after it.")),
-    ("tree/elm", "3:16 tree/oak: after: expected a list; here stands 'tree/elm'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "[tree/ook]",
+            "3:17 tree/oak: after.0 names tree/ook, and there is no such resource; did you mean tree/oak?",
+        ),
+        ("[tree/oak]", "3:17 tree/oak: after.0 names itself; take it out"),
+        (
+            "[tre/oak]",
+            "3:17 tree/oak: after.0 names tre/oak, and there is no such resource; did you mean tree/oak?",
+        ),
+        (
+            "[oak]",
+            (
+                "3:17 tree/oak: after.0: expected text of the form ^[a-z][a-z0-9_]*/[^\\s/]{1,253}$; "
+                "here stands 'oak'; Addresses of resources, kind/name, "
+                "that must be ready before this one is begun, for reasons that bfinfra can't know; on "
+                "the way down they go after it."
+            ),
+        ),
+        ("tree/elm", "3:16 tree/oak: after: expected a list; here stands 'tree/elm'"),
+    ],
+)
 def test_what_is_no_address_of_the_site_is_said_at_its_place(tmp_path: Path, written: str, said: str) -> None:
     assert only(tmp_path, f"site: g\ntree:\n  oak: {{after: {written}}}\n") == said
 
@@ -35,10 +53,13 @@ def test_an_invalid_resource_is_there_to_come_after(tmp_path: Path) -> None:
 def test_a_circle_of_references_and_after_is_named_at_the_after(tmp_path: Path) -> None:
     assert only(tmp_path, "site: g\nnest: {n: {tree: oak}}\ntree: {oak: {after: [nest/n]}}\n") == (
         "3:22 tree/oak → nest/n → tree/oak: these wait for each other in a circle; "
-        "tree/oak waits for nest/n (after); nest/n waits for tree/oak (tree); take nest/n out of after")
+        "tree/oak waits for nest/n (after); nest/n waits for tree/oak (tree); take nest/n out of after"
+    )
 
 
-def test_a_circle_with_what_one_requires_of_the_other_is_named_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_circle_with_what_one_requires_of_the_other_is_named_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Shade(TreeSpec):
         def provides(self, name, site):
             yield Capability("shade", "the garden")
@@ -51,7 +72,9 @@ def test_a_circle_with_what_one_requires_of_the_other_is_named_too(tmp_path: Pat
     monkeypatch.setattr(GROVE["pole"], "Spec", Pole)
     assert only(tmp_path, "site: g\npole: {p: {}}\ntree: {oak: {after: [pole/p]}}\n") == (
         "3:22 tree/oak → pole/p → tree/oak: these wait for each other in a circle; "
-        "tree/oak waits for pole/p (after); pole/p waits for tree/oak (shade on the garden); take pole/p out of after")
+        "tree/oak waits for pole/p (after); pole/p waits for tree/oak (shade on the garden); take "
+        "pole/p out of after"
+    )
 
 
 def test_circles_of_references_are_told_first(tmp_path: Path) -> None:

@@ -12,46 +12,114 @@ from bfinfra.model.errors import Place
 TREE = "site: g\ntree:\n  oak: "
 
 
-@pytest.mark.parametrize(("written", "said"), [
-    ("{grow: fast}", "3:9 tree/oak: there is no field grow; did you mean grows?"),
-    ("{length: 3}", "3:9 tree/oak: there is no field length; did you mean branches.length?"),
-    ("{trunk: {lenght: 3}}", "3:17 tree/oak: there is no field trunk.lenght; did you mean length?"),
-    ("{branches: {a: {lenght: 3}}}", "3:24 tree/oak: there is no field branches.a.lenght; did you mean length?"),
-    ("{grows: fats}", "3:16 tree/oak: grows: expected one of fast, slow; here stands 'fats'; did you mean fast?"),
-    ("{evergreen: perhaps}", "3:20 tree/oak: evergreen: expected true or false; here stands 'perhaps'"),
-    ("{trunk: {length: tall}}", "3:25 tree/oak: trunk.length: expected a whole number; here stands 'tall'"),
-    ("{trunk: {length: 12}}", "3:25 tree/oak: trunk.length: expected 9 or less; here stands '12'"),
-    ("{trunk: 3}", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands '3'"),
-    ("{trunk: }", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands nothing"),
-    ("{rings: 3}", "3:16 tree/oak: rings: expected a list; here stands '3'"),
-    ("{rings: [1, x]}", "3:20 tree/oak: rings.1: expected a whole number; here stands 'x'"),
-    ("{branches: [a]}", "3:9 tree/oak: branches: expected fields, each `name: value`; here stands a list"),
-    ("{label: {a: b}}", "3:9 tree/oak: label: expected text; here stand fields"),
-    ("{label: }", "3:16 tree/oak: label: expected text; here stands nothing"),
-    ("{size: tall}", "3:15 tree/oak: size: expected a whole number or one of any; here stands 'tall'"),
-    ("{trunk: {leaves: many}}", "3:25 tree/oak: trunk.leaves: expected a quantity such as 128GiB (units: B, KiB, MiB, GiB, TiB, PiB, Ki, Mi, Gi, Ti, KB, MB, GB, TB)"),
-    ("{device: nvidia}", "3:17 tree/oak: device: expected a PCI id in hexadecimal, such as 0x10de"),
-    ("{key: {enc: X}}", "3:9 tree/oak: key: expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}"),
-    ("{code: A1}", "3:15 tree/oak: code: expected text of the form ^[a-z]+$; here stands 'A1'; Lower-case letters, such as oak."),
-    ("{codes: {A1: 2}}", "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; here stands 'A1'; Codes as lower-case letters → how many."),
-    ("{trunk: {length: 03}}", "3:25 tree/oak: trunk.length: expected a number without leading zeros; here stands 03, which YAML 1.1 reads as octal, and others don't; write 3 if that is meant"),
-    ("{rings: [1, 010]}", "3:20 tree/oak: rings.1: expected a number without leading zeros; here stands 010, which YAML 1.1 reads as octal, and others don't; write 10 if that is meant"),
-    ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
-])
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{grow: fast}", "3:9 tree/oak: there is no field grow; did you mean grows?"),
+        ("{length: 3}", "3:9 tree/oak: there is no field length; did you mean branches.length?"),
+        ("{trunk: {lenght: 3}}", "3:17 tree/oak: there is no field trunk.lenght; did you mean length?"),
+        (
+            "{branches: {a: {lenght: 3}}}",
+            "3:24 tree/oak: there is no field branches.a.lenght; did you mean length?",
+        ),
+        (
+            "{grows: fats}",
+            "3:16 tree/oak: grows: expected one of fast, slow; here stands 'fats'; did you mean fast?",
+        ),
+        ("{evergreen: perhaps}", "3:20 tree/oak: evergreen: expected true or false; here stands 'perhaps'"),
+        (
+            "{trunk: {length: tall}}",
+            "3:25 tree/oak: trunk.length: expected a whole number; here stands 'tall'",
+        ),
+        ("{trunk: {length: 12}}", "3:25 tree/oak: trunk.length: expected 9 or less; here stands '12'"),
+        ("{trunk: 3}", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands '3'"),
+        ("{trunk: }", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands nothing"),
+        ("{rings: 3}", "3:16 tree/oak: rings: expected a list; here stands '3'"),
+        ("{rings: [1, x]}", "3:20 tree/oak: rings.1: expected a whole number; here stands 'x'"),
+        (
+            "{branches: [a]}",
+            "3:9 tree/oak: branches: expected fields, each `name: value`; here stands a list",
+        ),
+        ("{label: {a: b}}", "3:9 tree/oak: label: expected text; here stand fields"),
+        ("{label: }", "3:16 tree/oak: label: expected text; here stands nothing"),
+        ("{size: tall}", "3:15 tree/oak: size: expected a whole number or one of any; here stands 'tall'"),
+        (
+            "{trunk: {leaves: many}}",
+            (
+                "3:25 tree/oak: trunk.leaves: expected a quantity such as 128GiB (units: B, KiB, MiB, GiB, "
+                "TiB, PiB, Ki, Mi, Gi, Ti, KB, MB, GB, TB)"
+            ),
+        ),
+        ("{device: nvidia}", "3:17 tree/oak: device: expected a PCI id in hexadecimal, such as 0x10de"),
+        (
+            "{key: {enc: X}}",
+            (
+                "3:9 tree/oak: key: expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, "
+                "{keyring: service/user}"
+            ),
+        ),
+        (
+            "{code: A1}",
+            (
+                "3:15 tree/oak: code: expected text of the form ^[a-z]+$; here stands 'A1'; Lower-case "
+                "letters, such as oak."
+            ),
+        ),
+        (
+            "{codes: {A1: 2}}",
+            (
+                "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; here stands 'A1'; Codes as "
+                "lower-case letters → how many."
+            ),
+        ),
+        (
+            "{trunk: {length: 03}}",
+            (
+                "3:25 tree/oak: trunk.length: expected a number without leading zeros; here stands 03, "
+                "which YAML 1.1 reads as octal, and others don't; write 3 if that is meant"
+            ),
+        ),
+        (
+            "{rings: [1, 010]}",
+            (
+                "3:20 tree/oak: rings.1: expected a number without leading zeros; here stands 010, which "
+                "YAML 1.1 reads as octal, and others don't; write 10 if that is meant"
+            ),
+        ),
+        ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
+    ],
+)
 def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, said: str) -> None:
     assert only(tmp_path, TREE + written + "\n") == said
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("site: g\ntre: {}\n", "2:1 there is no kind tre; did you mean tree?"),
-    ("site: g\nvcentre: {}\n", "2:1 there is no kind vcentre; did you mean vcenter?"),
-    ("site: g\nvcenter: {}\n", "2:1 vcenter: server is missing"),
-    ("site: g\nnest: {n: {}}\n", "2:8 nest/n: tree is missing"),
-    ("site: g\ntree: [oak]\n", "2:1 under tree: names are expected, each with its fields; here stands a list; write tree: {a-name: {…}}"),
-    ("site: g\nvcenter: {server: v, trust: {sha256: xyz}}\n",
-     "2:38 vcenter: trust.sha256: expected a SHA-256 fingerprint: 64 hexadecimal digits, colons allowed"),
-    ("site: g\nvcenter: {server: v, trust: {sha256: x, ca_file: y}}\n", "2:22 vcenter: trust: give ca_file or sha256, not both"),
-])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("site: g\ntre: {}\n", "2:1 there is no kind tre; did you mean tree?"),
+        ("site: g\nvcentre: {}\n", "2:1 there is no kind vcentre; did you mean vcenter?"),
+        ("site: g\nvcenter: {}\n", "2:1 vcenter: server is missing"),
+        ("site: g\nnest: {n: {}}\n", "2:8 nest/n: tree is missing"),
+        (
+            "site: g\ntree: [oak]\n",
+            (
+                "2:1 under tree: names are expected, each with its fields; here stands a list; write tree: "
+                "{a-name: {…}}"
+            ),
+        ),
+        (
+            "site: g\nvcenter: {server: v, trust: {sha256: xyz}}\n",
+            (
+                "2:38 vcenter: trust.sha256: expected a SHA-256 fingerprint: 64 hexadecimal digits, colons "
+                "allowed"
+            ),
+        ),
+        (
+            "site: g\nvcenter: {server: v, trust: {sha256: x, ca_file: y}}\n",
+            "2:22 vcenter: trust: give ca_file or sha256, not both",
+        ),
+    ],
+)
 def test_a_wrong_file_is_explained_at_its_place(tmp_path: Path, text: str, said: str) -> None:
     assert only(tmp_path, text) == said
 
@@ -66,10 +134,22 @@ def test_a_manifest_among_the_files_is_recognised(tmp_path: Path) -> None:
 
 
 def test_everything_in_every_file_is_said_at_once_in_reading_order(tmp_path: Path) -> None:
-    found = problems(tmp_path, "site: g\ntree: {a: {grow: 1}, b: {size: x, near: nobody}, c: {near: nobody}}\nbush: {}\n",
-                     a="tree: {d: {rings: x}}\n", b="tree: [\n", c="nest: {n: {tree: a, tree: b}}\n")
+    found = problems(
+        tmp_path,
+        "site: g\ntree: {a: {grow: 1}, b: {size: x, near: nobody}, c: {near: nobody}}\nbush: {}\n",
+        a="tree: {d: {rings: x}}\n",
+        b="tree: [\n",
+        c="nest: {n: {tree: a, tree: b}}\n",
+    )
     assert [(p.where.file.name, p.where.line) for p in found if not isinstance(p.where, str)] == [
-        ("a.yaml", 1), ("b.yaml", 2), ("c.yaml", 1), ("site.yaml", 2), ("site.yaml", 2), ("site.yaml", 2), ("site.yaml", 3)]
+        ("a.yaml", 1),
+        ("b.yaml", 2),
+        ("c.yaml", 1),
+        ("site.yaml", 2),
+        ("site.yaml", 2),
+        ("site.yaml", 2),
+        ("site.yaml", 3),
+    ]
 
 
 def test_a_literal_secret_is_refused_and_never_shown(tmp_path: Path) -> None:
@@ -80,25 +160,37 @@ def test_a_literal_secret_is_refused_and_never_shown(tmp_path: Path) -> None:
 
 
 def test_a_literal_secret_beside_another_mistake_is_not_shown_either(tmp_path: Path) -> None:
-    assert "hunter2" not in repr(problems(tmp_path, "site: g\nvcenter: {server: v, pasword: hunter2, password: hunter2, x: 1}\n"))
+    assert "hunter2" not in repr(
+        problems(tmp_path, "site: g\nvcenter: {server: v, pasword: hunter2, password: hunter2, x: 1}\n")
+    )
 
 
 def test_a_dangling_reference_names_the_nearest(tmp_path: Path) -> None:
     text = "site: g\ntree: {oak: }\nnest: {n: {tree: aok}}\n"
-    assert only(tmp_path, text) == "3:18 nest/n: tree names aok, and there is no such tree or pole; did you mean oak?"
+    assert (
+        only(tmp_path, text)
+        == "3:18 nest/n: tree names aok, and there is no such tree or pole; did you mean oak?"
+    )
 
 
 def test_a_dangling_reference_without_anything_near_says_what_to_add(tmp_path: Path) -> None:
-    assert only(tmp_path, "site: g\nnest: {n: {tree: x}}\n").endswith("no such tree or pole; add tree: {x: …}")
+    assert only(tmp_path, "site: g\nnest: {n: {tree: x}}\n").endswith(
+        "no such tree or pole; add tree: {x: …}"
+    )
 
 
 def test_a_reference_to_the_wrong_kind_says_what_it_names(tmp_path: Path) -> None:
     text = "site: g\npole: {p: }\nnest: {n: {tree: p}}\ntree: {oak: {near: p}}\n"
-    assert only(tmp_path, text) == "4:20 tree/oak: near names p, which is a pole; expected the name of a tree; there are: oak"
+    assert (
+        only(tmp_path, text)
+        == "4:20 tree/oak: near names p, which is a pole; expected the name of a tree; there are: oak"
+    )
 
 
 def test_a_name_that_two_kinds_bear_is_ambiguous_where_either_may_stand(tmp_path: Path) -> None:
-    assert "could be tree/p or pole/p" in only(tmp_path, "site: g\npole: {p: }\ntree: {p: }\nnest: {n: {tree: p}}\n")
+    assert "could be tree/p or pole/p" in only(
+        tmp_path, "site: g\npole: {p: }\ntree: {p: }\nnest: {n: {tree: p}}\n"
+    )
 
 
 def test_a_reference_to_something_invalid_is_no_second_problem(tmp_path: Path) -> None:
@@ -107,8 +199,10 @@ def test_a_reference_to_something_invalid_is_no_second_problem(tmp_path: Path) -
 
 def test_a_circle_is_named_by_its_path(tmp_path: Path) -> None:
     text = "site: g\ntree:\n  a: {near: b}\n  b: {near: c}\n  c: {near: a}\n  d: {near: a}\n"
-    assert only(tmp_path, text) == ("3:13 tree/a → tree/b → tree/c → tree/a: these name each other in a circle; "
-                                    "none of them could be made first; take one of the references out")
+    assert only(tmp_path, text) == (
+        "3:13 tree/a → tree/b → tree/c → tree/a: these name each other in a circle; "
+        "none of them could be made first; take one of the references out"
+    )
 
 
 def test_each_circle_is_a_problem_of_its_own_and_so_is_a_name_for_itself(tmp_path: Path) -> None:
@@ -125,4 +219,4 @@ def test_the_line_is_shown_around_a_mistake_however_far_right_it_stands(tmp_path
     many = ", ".join(f"{name * 20}: 1" for name in "abcdefghij")
     (problem,) = problems(tmp_path, f"site: g\ntree: {{oak: {{codes: {{{many}}}, lenght: 3}}}}\n")
     assert isinstance(problem.where, Place)
-    assert problem.where.text[problem.where.column - 1:].startswith("lenght: 3")
+    assert problem.where.text[problem.where.column - 1 :].startswith("lenght: 3")

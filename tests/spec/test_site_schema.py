@@ -50,11 +50,22 @@ def test_what_loads_is_right_in_an_editor(tmp_path: Path) -> None:
     assert wrong(RIGHT) == []
 
 
-@pytest.mark.parametrize("text", [
-    "site: g\ntre: {}", "site: g\ntree: {oak: {grow: fast}}", "site: g\ntree: {oak: {grows: fats}}", "site: g\ntree: {Oak: {}}",
-    "site: g\nnest: {n: {}}", "site: g\nnest: {n: }", "site: g\nvcenter: {server: v, password: hunter2}",
-    "site: g\ntree: {oak: {trunk: {leaves: many}}}", "site: g\ntree: {oak: {rings: [x]}}", "site: g\ntree: {oak: {trunk: {length: 12}}}", "[a]",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "site: g\ntre: {}",
+        "site: g\ntree: {oak: {grow: fast}}",
+        "site: g\ntree: {oak: {grows: fats}}",
+        "site: g\ntree: {Oak: {}}",
+        "site: g\nnest: {n: {}}",
+        "site: g\nnest: {n: }",
+        "site: g\nvcenter: {server: v, password: hunter2}",
+        "site: g\ntree: {oak: {trunk: {leaves: many}}}",
+        "site: g\ntree: {oak: {rings: [x]}}",
+        "site: g\ntree: {oak: {trunk: {length: 12}}}",
+        "[a]",
+    ],
+)
 def test_what_does_not_load_is_wrong_in_an_editor(tmp_path: Path, text: str) -> None:
     assert problems(tmp_path, text)
     assert wrong(text)
@@ -91,8 +102,12 @@ def test_fields_carry_their_documentation_and_nothing_of_pydantic() -> None:
 
 def test_every_field_of_every_kind_is_documented() -> None:
     whole = every()
-    bare = [f"{name}.{field}" for name, model in whole["definitions"].items() for field, node in model.get("properties", {}).items()
-            if "description" not in node and not any("$ref" in inner for inner in nodes(node))]
+    bare = [
+        f"{name}.{field}"
+        for name, model in whole["definitions"].items()
+        for field, node in model.get("properties", {}).items()
+        if "description" not in node and not any("$ref" in inner for inner in nodes(node))
+    ]
     assert bare == []
 
 

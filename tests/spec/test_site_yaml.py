@@ -27,11 +27,24 @@ def refused(text: str) -> str:
 
 def test_scalars_stay_text() -> None:
     assert plain("{version: 1.20, no: no, id: 0x10de, when: 2021-07-02, octal: 010, sexagesimal: 1:30}") == {
-        "version": "1.20", "no": "no", "id": "0x10de", "when": "2021-07-02", "octal": "010", "sexagesimal": "1:30"}
+        "version": "1.20",
+        "no": "no",
+        "id": "0x10de",
+        "when": "2021-07-02",
+        "octal": "010",
+        "sexagesimal": "1:30",
+    }
 
 
 def test_nothing_is_none_and_quoted_nothing_is_text() -> None:
-    assert plain("a:\nb: ~\nc: null\nd: ''\ne: 'null'\nf: |\n") == {"a": None, "b": None, "c": None, "d": "", "e": "null", "f": ""}
+    assert plain("a:\nb: ~\nc: null\nd: ''\ne: 'null'\nf: |\n") == {
+        "a": None,
+        "b": None,
+        "c": None,
+        "d": "",
+        "e": "null",
+        "f": "",
+    }
 
 
 def test_a_key_may_look_like_anything() -> None:
@@ -43,7 +56,10 @@ def test_an_empty_file_has_no_root() -> None:
 
 
 def test_anchors_and_merge_keys_work_and_what_is_written_wins() -> None:
-    text = "base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nuser: {<<: [*base, *more], a: 9}\nlist: [*base]\n"
+    text = (
+        "base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nuser: {<<: [*base, *more], a: 9}\nlist: "
+        "[*base]\n"
+    )
     found = plain(text)
     assert isinstance(found, dict)
     assert found["user"] == {"a": "9", "b": "2", "c": "4"}
@@ -69,7 +85,9 @@ def test_places_count_from_one_and_in_characters() -> None:
 
 def test_a_key_twice_is_named_with_both_places() -> None:
     root, problems = compose(FILE, "a: 1\nb: 2\na: 3\n")
-    assert [str(p) for p in problems] == ["site.yaml:3:1: the key a stands twice; first in line 1; keep one of them"]
+    assert [str(p) for p in problems] == [
+        "site.yaml:3:1: the key a stands twice; first in line 1; keep one of them"
+    ]
     assert root
     assert root.plain() == {"a": "1", "b": "2"}
 
@@ -87,7 +105,9 @@ def test_tags_on_collections_are_refused() -> None:
 
 
 def test_an_alias_bomb_is_refused_quickly() -> None:
-    levels = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"] + [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    levels = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"] + [
+        f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)
+    ]
     began = time.process_time()
     assert f"more than {MOST:,} values" in refused("\n".join(levels))
     assert time.process_time() - began < 5
@@ -140,6 +160,9 @@ def test_a_line_that_is_shown_hides_what_may_be_a_password() -> None:
     assert root.value["b"].at.text == "b: {password: {env: NAME}}"
 
 
-@pytest.mark.parametrize(("key", "said"), [("x" * 600, "a key has 600 characters"), ('"a\\nb"', "can't be seen"), ('"a\u202eb"', "can't be seen")])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("x" * 600, "a key has 600 characters"), ('"a\\nb"', "can't be seen"), ('"a\u202eb"', "can't be seen")],
+)
 def test_a_key_is_short_and_can_be_read(key: str, said: str) -> None:
     assert said in refused(f"{key}: 1\n")

@@ -1,6 +1,7 @@
 """Runs parts, prints their figures, writes their sections; exit 1 where anything did not hold.
 
-A part is a file in parts/: its docstring heads its section of docs/reliability.md, its `counts(effort)` yields a Count a line.
+A part is a file in parts/: its docstring heads its section of docs/reliability.md, its `counts(effort)`
+yields a Count a line.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def run(part: str, *, share: bool, seed: int, only: str = "") -> page.Ran:
         for count in module.counts(Effort(share, seed, Path(folder), only)):
             counts.append(count)
             figures = f"  ({text})" if (text := page.figures(count)) else ""
-            print(f"{count.tried - len(count.broken):>6} of {count.tried:<6} {count.what}{figures}", flush=True)
+            print(
+                f"{count.tried - len(count.broken):>6} of {count.tried:<6} {count.what}{figures}", flush=True
+            )
             for each in count.broken:
                 print(f"       BROKEN {each}", flush=True)
     return page.Ran(part, module.__doc__ or part, seed, time.monotonic() - began, counts, share)
@@ -39,12 +42,29 @@ def run(part: str, *, share: bool, seed: int, only: str = "") -> page.Ran:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """One command line; the exit code."""
-    parser = argparse.ArgumentParser(prog="script/torture", description="What an apply survives, tried and counted.")
-    parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named")
-    parser.add_argument("--share", action="store_true", help="a bounded share, as CI runs it; docs/reliability.md stays as it is")
-    parser.add_argument("--write", action="store_true", help="with --share or --only: these figures go into docs/reliability.md all the same")
+    parser = argparse.ArgumentParser(
+        prog="script/torture", description="What an apply survives, tried and counted."
+    )
+    parser.add_argument(
+        "part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named"
+    )
+    parser.add_argument(
+        "--share",
+        action="store_true",
+        help="a bounded share, as CI runs it; docs/reliability.md stays as it is",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="with --share or --only: these figures go into docs/reliability.md all the same",
+    )
     parser.add_argument("--seed", type=int, default=None, help="of everything left to chance; printed")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only the lines that hold this text; docs/reliability.md stays as it is")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="TEXT",
+        help="only the lines that hold this text; docs/reliability.md stays as it is",
+    )
     args = parser.parse_args(argv)
     if unknown := sorted({*args.part} - {*PARTS}):
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")

@@ -59,7 +59,9 @@ class Command:
 
 
 class Desk:
-    """A site, its sandbox and commands on it. `machine` is a state folder: another machine has another one."""
+    """A site, its sandbox and commands on it. `machine` is a state folder: another machine has another
+    one.
+    """
 
     def __init__(self, place: Place, folder: Path, sandbox: Running, pace: float) -> None:
         self.place, self.folder, self.sandbox, self.pace, self._count = place, folder, sandbox, pace, 0
@@ -72,17 +74,40 @@ class Desk:
         self._count += 1
         out, err = (self.folder / f"{self._count}.{each}" for each in ("out", "err"))
         with out.open("wb") as to, err.open("wb") as aside:
-            return Command(subprocess.Popen(
-                self.words(verb, *more), stdin=subprocess.DEVNULL, stdout=to, stderr=aside, env=self.env(machine),
-                preexec_fn=hearing,  # noqa: PLW1509 - it only sets a signal
-            ), out, err)
+            return Command(
+                subprocess.Popen(
+                    self.words(verb, *more),
+                    stdin=subprocess.DEVNULL,
+                    stdout=to,
+                    stderr=aside,
+                    env=self.env(machine),
+                    preexec_fn=hearing,  # noqa: PLW1509 - it only sets a signal
+                ),
+                out,
+                err,
+            )
 
     def words(self, verb: str, *more: str) -> list[str]:
         """The command line; --output is json where `more` says nothing else."""
-        return [sys.executable, "-m", "bfinfra", verb, str(self.place.site), "--world", str(self.place.world), "--output", "json", *more]
+        return [
+            sys.executable,
+            "-m",
+            "bfinfra",
+            verb,
+            str(self.place.site),
+            "--world",
+            str(self.place.world),
+            "--output",
+            "json",
+            *more,
+        ]
 
     def env(self, machine: str) -> dict[str, str]:
-        return {**os.environ, "XDG_STATE_HOME": str(self.folder / "xdg"), "BFINFRA_STATE_HOME": str(self.state(machine))}
+        return {
+            **os.environ,
+            "XDG_STATE_HOME": str(self.folder / "xdg"),
+            "BFINFRA_STATE_HOME": str(self.state(machine)),
+        }
 
     def run(self, verb: str, *more: str, machine: str = "a") -> Command:
         """Start it and wait for its end."""
@@ -101,9 +126,16 @@ class Desk:
 
 
 def stuck(at: Desk, commands: Mapping[str, Command]) -> Stuck:
-    """Commands by machine, of which one did not end: all of them end here, and so does the sandbox, for their stacks."""
-    report = [f"{machine}: {each.abort() or each.process.returncode}\n{each.out.read_text()}\n{each.said()}\n{json.dumps(at.journal(machine), indent=1)}"
-              for machine, each in commands.items()]
+    """Commands by machine, of which one did not end: all of them end here, and so does the sandbox, for their
+    stacks.
+    """
+    report = [
+        (
+            f"{machine}: {each.abort() or each.process.returncode}\n{each.out.read_text()}\n{each.said()}"
+            f"\n{json.dumps(at.journal(machine), indent=1)}"
+        )
+        for machine, each in commands.items()
+    ]
     os.kill(at.sandbox.pid, signal.SIGABRT)
     until(lambda: running(at.sandbox.state) is None, "the sandbox's end")
     report.append((at.sandbox.state / "log").read_text(errors="replace"))

@@ -21,7 +21,9 @@ T = TypeVar("T")
 
 @dataclass
 class Count:
-    """One line of a part's figures: what was `tried`, how often; `broken` says each trial that did not hold; `figures` what else was counted."""
+    """One line of a part's figures: what was `tried`, how often; `broken` says each trial that did not hold;
+    `figures` what else was counted.
+    """
 
     what: str
     tried: int = 0
@@ -61,18 +63,34 @@ class Count:
             self.add(name, number)
 
 
-def spread(work: Callable[[list[T], Effort], list[Count]], trials: Sequence[T], effort: Effort, processes: int = 3, shares: int = 0) -> list[Count]:
-    """What `work` counts of the trials, each share of them in a folder of its own; a line's counts are added up.
+def spread(
+    work: Callable[[list[T], Effort], list[Count]],
+    trials: Sequence[T],
+    effort: Effort,
+    processes: int = 3,
+    shares: int = 0,
+) -> list[Count]:
+    """What `work` counts of the trials, each share of them in a folder of its own; a line's counts are added
+    up.
 
-    `shares`: as many as processes, or more where some take much longer than others: who is done takes the next. What each counted goes to standard error at once.
+    `shares`: as many as processes, or more where some take much longer than others: who is done takes the
+    next. What each counted goes to standard error at once.
     """
     context, shares = multiprocessing.get_context("spawn"), shares or processes
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        parts = [pool.submit(_apart, work, list(trials[n::shares]), replace(effort, folder=effort.folder / f"share-{n}")) for n in range(shares)]
+        parts = [
+            pool.submit(
+                _apart, work, list(trials[n::shares]), replace(effort, folder=effort.folder / f"share-{n}")
+            )
+            for n in range(shares)
+        ]
         lines: dict[str, Count] = {}
         for done, part in enumerate(as_completed(parts), 1):
             for count in part.result():
-                said = [f"{done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}", *(f"BROKEN {each}" for each in count.broken)]
+                said = [
+                    f"{done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}",
+                    *(f"BROKEN {each}" for each in count.broken),
+                ]
                 sys.stderr.write("".join(f"       {line}\n" for line in said))
                 lines.setdefault(count.what, Count(count.what)).take(count)
     return [lines[what] for what in sorted(lines)]
@@ -87,7 +105,9 @@ def _apart(work: Callable[[list[T], Effort], list[Count]], trials: list[T], effo
 
 @dataclass(frozen=True)
 class Effort:
-    """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own, empty. `only`: see `wants`."""
+    """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own,
+    empty. `only`: see `wants`.
+    """
 
     share: bool
     seed: int

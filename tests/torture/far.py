@@ -1,4 +1,6 @@
-"""An apply in a network namespace of its own, whose only way to the sandbox is a cable and a forwarder that can fail."""
+"""An apply in a network namespace of its own, whose only way to the sandbox is a cable and a forwarder that
+can fail.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ class Forwarder:
     def serve(self) -> None:
         while not self.over:
             found = running(self.state)
-            for port in {int(real.rpartition(":")[2]) for real in found.addresses.values()} - self.listeners.keys() if found and not self.away else ():
+            for port in (
+                {int(real.rpartition(":")[2]) for real in found.addresses.values()} - self.listeners.keys()
+                if found and not self.away
+                else ()
+            ):
                 self.listeners[port] = socket.create_server((self.address, port))
                 threading.Thread(target=self._accept, args=(self.listeners[port], port), daemon=True).start()
             time.sleep(0.02)
@@ -111,7 +117,10 @@ class Cable:
             ip("link", "set", here, "down")
         else:
             tc("qdisc", "add", "dev", here, "root", "blackhole")
-            subprocess.run(["ip", "netns", "exec", self.name, "tc", "qdisc", "add", "dev", there, "root", "blackhole"], check=True)
+            subprocess.run(
+                ["ip", "netns", "exec", self.name, "tc", "qdisc", "add", "dev", there, "root", "blackhole"],
+                check=True,
+            )
 
     def mend(self, how: str) -> None:
         here, there = self.ends
@@ -121,12 +130,35 @@ class Cable:
             ip("link", "set", here, "up")
         else:
             tc("qdisc", "del", "dev", here, "root")
-            subprocess.run(["ip", "netns", "exec", self.name, "tc", "qdisc", "del", "dev", there, "root"], check=True)
+            subprocess.run(
+                ["ip", "netns", "exec", self.name, "tc", "qdisc", "del", "dev", there, "root"], check=True
+            )
 
     def apply(self, site: Path, state: Path, marker: Path, out: Path) -> subprocess.Popen[bytes]:
-        command = ["ip", "netns", "exec", self.name, sys.executable, "-m", "torture.far", str(site), str(state), self.forwarder.address, str(marker)]
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            self.name,
+            sys.executable,
+            "-m",
+            "torture.far",
+            str(site),
+            str(state),
+            self.forwarder.address,
+            str(marker),
+        ]
         with out.open("wb") as to:
-            return subprocess.Popen(command, stdout=to, stderr=to, env={**os.environ, "PYTHONPATH": str(TESTS), "BFINFRA_STATE_HOME": str(marker.parent / "state")})
+            return subprocess.Popen(
+                command,
+                stdout=to,
+                stderr=to,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(TESTS),
+                    "BFINFRA_STATE_HOME": str(marker.parent / "state"),
+                },
+            )
 
 
 @contextlib.contextmanager
@@ -168,7 +200,12 @@ def main(site: str, state: str, gateway: str, marker: str) -> int:
         Path(marker).touch()
         return EVERYTHING
 
-    outcome = app.apply(app.load(site, sandbox=far), approve=approve, options=Options(parallelism=2), around=app.Setting(sandbox=far))
+    outcome = app.apply(
+        app.load(site, sandbox=far),
+        approve=approve,
+        options=Options(parallelism=2),
+        around=app.Setting(sandbox=far),
+    )
     sys.stdout.write("\n".join(f"{key}: {ending}" for key, ending in endings(outcome).items()))
     return 0 if made(outcome) else 1
 

@@ -41,8 +41,16 @@ class Ran:
 def section(ran: Ran) -> str:
     """A part as markdown."""
     title, _, text = ran.says.strip().partition("\n")
-    lines = [f"<!-- {ran.part}: begin -->", f"## {title.rstrip('.')}", "", *([text.strip(), ""] if text.strip() else []), made(ran), "",
-             "| tried | times | held | |", "|---|--:|--:|---|"]
+    lines = [
+        f"<!-- {ran.part}: begin -->",
+        f"## {title.rstrip('.')}",
+        "",
+        *([text.strip(), ""] if text.strip() else []),
+        made(ran),
+        "",
+        "| tried | times | held | |",
+        "|---|--:|--:|---|",
+    ]
     lines += [f"| {c.what} | {c.tried} | {c.tried - len(c.broken)} | {figures(c)} |" for c in ran.counts]
     broken = [f"- **broken**: {count.what}: {plain(each)}" for count in ran.counts for each in count.broken]
     return "\n".join([*lines, *([""] if broken else []), *broken, f"<!-- {ran.part}: end -->"])
@@ -50,12 +58,21 @@ def section(ran: Ran) -> str:
 
 def made(ran: Ran) -> str:
     when = datetime.now(UTC).strftime("%Y-%m-%d")
-    machine = f"bfinfra {bfinfra.__version__}, Python {platform.python_version()}, {sys.platform} {platform.machine()}"
-    return f"`script/torture {ran.part}{' --share' * ran.share} --seed {ran.seed}`, {when}, {ran.seconds:.0f} s; {machine}."
+    machine = (
+        f"bfinfra {bfinfra.__version__}, Python {platform.python_version()}, {sys.platform} "
+        f"{platform.machine()}"
+    )
+    return (
+        f"`script/torture {ran.part}{' --share' * ran.share} --seed {ran.seed}`, {when}, {ran.seconds:.0f} "
+        f"s; {machine}."
+    )
 
 
 def figures(count: Count) -> str:
-    return ", ".join(f"{name}: {value:g}" if isinstance(value, float) else f"{name}: {value}" for name, value in count.figures.items())
+    return ", ".join(
+        f"{name}: {value:g}" if isinstance(value, float) else f"{name}: {value}"
+        for name, value in count.figures.items()
+    )
 
 
 def plain(text: str) -> str:
@@ -65,22 +82,36 @@ def plain(text: str) -> str:
 def renewed(before: str, ran: Ran, only: str) -> str:
     """The section with these lines instead of its own; it says which command made them."""
     fresh = section(ran).splitlines()
-    lines = [line for line in before.splitlines() if not any(line.startswith((f"| {c.what} |", f"- **broken**: {c.what}:")) for c in ran.counts)]
+    lines = [
+        line
+        for line in before.splitlines()
+        if not any(line.startswith((f"| {c.what} |", f"- **broken**: {c.what}:")) for c in ran.counts)
+    ]
     rows = [line for line in fresh if any(line.startswith(f"| {c.what} |") for c in ran.counts)]
     at = max(number for number, line in enumerate(lines) if line.startswith("|")) + 1
     lines[at:at] = rows
     broken = [line for line in fresh if line.startswith("- **broken**")]
     lines[-1:-1] = broken
     head = next(number for number, line in enumerate(lines) if line.startswith("`script/torture"))
-    lines[head] = f"{lines[head]} Later: {made(ran).replace(f'{ran.part} ', f'{ran.part} --only {only!r} ', 1)}"
-    words = fresh[: next(number for number, line in enumerate(fresh) if line.startswith("`script/torture"))]  # as the part describes itself now
+    lines[head] = (
+        f"{lines[head]} Later: {made(ran).replace(f'{ran.part} ', f'{ran.part} --only {only!r} ', 1)}"
+    )
+    words = fresh[
+        : next(number for number, line in enumerate(fresh) if line.startswith("`script/torture"))
+    ]  # as the part describes itself now
     return "\n".join([*words, *lines[head:]])
 
 
 def write(ran: Ran, order: Sequence[str], file: Path | None = None, *, only: str = "") -> None:
-    """Put the part's section in its place; what belongs to no part any more goes. With `only` its other lines stay as they were."""
+    """Put the part's section in its place; what belongs to no part any more goes. With `only` its other lines
+    stay as they were.
+    """
     page = file or PAGE
     before = page.read_text() if page.exists() else ""
-    found = {name: text for text, name in re.findall(r"(?ms)^(<!-- (\w+): begin -->.*?^<!-- \2: end -->)$", before)}
-    found[ran.part] = section(ran) if not only or ran.part not in found else renewed(found[ran.part], ran, only)
+    found = {
+        name: text for text, name in re.findall(r"(?ms)^(<!-- (\w+): begin -->.*?^<!-- \2: end -->)$", before)
+    }
+    found[ran.part] = (
+        section(ran) if not only or ran.part not in found else renewed(found[ran.part], ran, only)
+    )
     page.write_text(HEAD + "".join(f"\n{found[part]}\n" for part in order if part in found))

@@ -1,4 +1,6 @@
-"""An apply in a process of its own that kills itself before or after its nth writing request: for servers that don't count for us."""
+"""An apply in a process of its own that kills itself before or after its nth writing request: for servers
+that don't count for us.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +47,23 @@ def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> Non
     os.environ["BFINFRA_STATE_HOME"] = str(state)
     counted: list[int] = []
     setting = app.Setting(patience=PATIENCE, fillings=(lambda inner: Striking(inner, counted, nth, when),))
-    outcome = app.apply(app.load(site), approve=everything, options=Options(patience=PATIENCE, deadline=deadline), around=setting)
-    os._exit(0 if all(ended.ending in ("done", "kept", "still-waiting") for ended in outcome.endings.values()) else 1)
+    outcome = app.apply(
+        app.load(site),
+        approve=everything,
+        options=Options(patience=PATIENCE, deadline=deadline),
+        around=setting,
+    )
+    os._exit(
+        0
+        if all(ended.ending in ("done", "kept", "still-waiting") for ended in outcome.endings.values())
+        else 1
+    )
 
 
 def run_to_its_kill(work: Callable[..., object], *what: object, nth: int, when: str) -> None:
-    """`work(*what, filling)` in a process of its own that ends at its nth write; `work` is found by its name there."""
+    """`work(*what, filling)` in a process of its own that ends at its nth write; `work` is found by its name
+    there.
+    """
     child = _forks.Process(target=_work, args=(work, what, nth, when))
     child.start()
     child.join(120)

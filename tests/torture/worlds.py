@@ -23,7 +23,9 @@ class Place:
     world: Path = SMALL_WORLD
 
 
-SITES = tuple(Place(f"specs/{path.name}", path, SPECS / "worlds" / path.name) for path in sorted(SPECS.glob("*.yaml")))
+SITES = tuple(
+    Place(f"specs/{path.name}", path, SPECS / "worlds" / path.name) for path in sorted(SPECS.glob("*.yaml"))
+)
 DEMO = Place("specs/singapore-poc.yaml", SPECS / "singapore-poc.yaml", SPECS / "worlds/singapore-poc.yaml")
 CHAIN_PLACE = Place("tests/kinds/chain.yaml", CHAIN)
 PLACES = (*SITES, CHAIN_PLACE, *(Place(f"specs/kinds/{name}.yaml", path) for name, path in EXAMPLES.items()))

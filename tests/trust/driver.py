@@ -1,7 +1,8 @@
-"""Runs command lines in a process of its own: what each printed, and the sessions and tokens that servers gave it, as JSON lines.
+"""Runs command lines in a process of its own: what each printed, and the sessions and tokens that servers
+gave it, as JSON lines.
 
-python -m trust.driver FILE; FILE: {"runs": [{"argv": […], "echo": "", "trace": false}], "out": FILE, "taken": FILE, "unhidden": false}; unhidden: nothing that was read is
-hidden, so that the scan can be seen to find it.
+python -m trust.driver FILE; FILE: {"runs": [{"argv": […], "echo": "", "trace": false}], "out": FILE, "taken":
+FILE, "unhidden": false}; unhidden: nothing that was read is hidden, so that the scan can be seen to find it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Tap(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         self._taken |= {value if scheme == "Bearer" else "", request.headers.get("vmware-api-session-id", "")}
-        self._taken |= {cookie.partition("=")[2].strip('"') for cookie in request.headers.get("cookie", "").split("; ")}
+        self._taken |= {
+            cookie.partition("=")[2].strip('"') for cookie in request.headers.get("cookie", "").split("; ")
+        }
         return self._inner.handle_request(request)
 
     def close(self) -> None:
@@ -49,7 +52,14 @@ def run(argv: list[str], echo: str, trace: bool, taken: set[str]) -> dict[str, A
     began = time.monotonic()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(argv)
-    return {"seconds": time.monotonic() - began, "argv": argv, "echo": echo, "code": code, "out": out.getvalue(), "err": err.getvalue()}
+    return {
+        "seconds": time.monotonic() - began,
+        "argv": argv,
+        "echo": echo,
+        "code": code,
+        "out": out.getvalue(),
+        "err": err.getvalue(),
+    }
 
 
 _SETTING = app.Setting
@@ -60,5 +70,7 @@ if __name__ == "__main__":
     if task["unhidden"]:
         redact._parts = lambda _: iter(())
     with Path(task["out"]).open("w") as told:
-        told.writelines(json.dumps(run(each["argv"], each["echo"], each["trace"], taken)) + "\n" for each in task["runs"])
+        told.writelines(
+            json.dumps(run(each["argv"], each["echo"], each["trace"], taken)) + "\n" for each in task["runs"]
+        )
     Path(task["taken"]).write_text(json.dumps(sorted(value for value in taken if len(value) >= 16)))

@@ -1,4 +1,6 @@
-"""A server that quotes what it was sent: as text, as a SOAP fault, as a REST error, as a Kubernetes status, in base64."""
+"""A server that quotes what it was sent: as text, as a SOAP fault, as a REST error, as a Kubernetes status,
+in base64.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,27 @@ from xml.sax.saxutils import escape
 import httpx2
 
 FAULT = (
-    '<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+    '<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope '
+    'xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" '
+    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
     "<soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>{0}</faultstring><detail>"
-    '<InvalidArgumentFault xmlns="urn:vim25" xsi:type="InvalidArgument"><invalidProperty>{0}</invalidProperty></InvalidArgumentFault>'
+    '<InvalidArgumentFault xmlns="urn:vim25" '
+    'xsi:type="InvalidArgument"><invalidProperty>{0}</invalidProperty></InvalidArgumentFault>'
     "</detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>"
 )
 FORMS = {
-    "plain": lambda said: said.decode(errors="replace"), "base64": lambda said: base64.b64encode(said).decode(), "url": urllib.parse.quote_from_bytes,
-    "json": lambda said: json.dumps(said.decode(errors="replace")), "hex": bytes.hex,
+    "plain": lambda said: said.decode(errors="replace"),
+    "base64": lambda said: base64.b64encode(said).decode(),
+    "url": urllib.parse.quote_from_bytes,
+    "json": lambda said: json.dumps(said.decode(errors="replace")),
+    "hex": bytes.hex,
 }
 
 
 class Echo(httpx2.BaseTransport):
-    """`how`: "<form> <part>": a form of FORMS; part: login (what carries credentials), write (what else writes), all."""
+    """`how`: "<form> <part>": a form of FORMS; part: login (what carries credentials), write (what else
+    writes), all.
+    """
 
     def __init__(self, how: str, inner: httpx2.BaseTransport) -> None:
         self._form, self._part = how.split()
@@ -32,24 +42,51 @@ class Echo(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         body = request.read() if "/nfc/" not in request.url.path else b""
         basic = request.headers.get("authorization", "").startswith("Basic ")
-        login = basic or b"<Login " in body or b":Login " in body or (b"Login>" in body and b"userName" in body)
-        writing = request.method not in ("GET", "HEAD") and not login and (b"<Retrieve" not in body and b"RetrieveService" not in body)
-        struck = {"login": login, "write": writing and _carries(request, body), "all": login or writing}[self._part]
+        login = (
+            basic or b"<Login " in body or b":Login " in body or (b"Login>" in body and b"userName" in body)
+        )
+        writing = (
+            request.method not in ("GET", "HEAD")
+            and not login
+            and (b"<Retrieve" not in body and b"RetrieveService" not in body)
+        )
+        struck = {"login": login, "write": writing and _carries(request, body), "all": login or writing}[
+            self._part
+        ]
         return self._answer(request, body) if struck else self._inner.handle_request(request)
 
     def close(self) -> None:
         self._inner.close()
 
     def _answer(self, request: httpx2.Request, body: bytes) -> httpx2.Response:
-        headers = " ".join(f"{key}: {value}" for key, value in request.headers.items() if key in ("authorization", "cookie", "vmware-api-session-id"))
+        headers = " ".join(
+            f"{key}: {value}"
+            for key, value in request.headers.items()
+            if key in ("authorization", "cookie", "vmware-api-session-id")
+        )
         basic = request.headers.get("authorization", "").removeprefix("Basic ")
-        decoded = base64.b64decode(basic) if request.headers.get("authorization", "").startswith("Basic ") else b""
+        decoded = (
+            base64.b64decode(basic) if request.headers.get("authorization", "").startswith("Basic ") else b""
+        )
         said = FORMS[self._form](b" ".join((_values(body), headers.encode(), decoded, body[:200_000])))
         if request.url.path == "/sdk":
-            return httpx2.Response(500, text=FAULT.format(escape("".join(c for c in said if c.isprintable()))), request=request)
-        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "message": said, "code": 422,
-                  "details": {"causes": [{"field": said, "message": said}]}}
-        rest = {"error_type": "INVALID_ARGUMENT", "messages": [{"default_message": said, "id": "x", "args": [said]}], **status}
+            return httpx2.Response(
+                500, text=FAULT.format(escape("".join(c for c in said if c.isprintable()))), request=request
+            )
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "reason": "Invalid",
+            "message": said,
+            "code": 422,
+            "details": {"causes": [{"field": said, "message": said}]},
+        }
+        rest = {
+            "error_type": "INVALID_ARGUMENT",
+            "messages": [{"default_message": said, "id": "x", "args": [said]}],
+            **status,
+        }
         return httpx2.Response(422, json=rest, request=request)
 
 

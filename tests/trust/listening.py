@@ -15,7 +15,8 @@ from typing import Any
 
 @dataclass
 class Listening:
-    """`asked`: method, path, headers and body of each request. `answers`: path → status (0: none, the line is closed), body, headers; "*" for the rest.
+    """`asked`: method, path, headers and body of each request. `answers`: path → status (0: none, the line is
+    closed), body, headers; "*" for the rest.
 
     `met`: for each request, whether its client showed a certificate.
     """
@@ -32,7 +33,9 @@ class Listening:
 
 @contextlib.contextmanager
 def listening(file: Path | None, *, newest: ssl.TLSVersion | None = None) -> Iterator[Listening]:
-    """Serves with the certificate and key in `file`, without TLS where there is none; speaks no TLS newer than `newest`. Clients may show that certificate, too."""
+    """Serves with the certificate and key in `file`, without TLS where there is none; speaks no TLS newer
+    than `newest`. Clients may show that certificate, too.
+    """
     found = Listening()
 
     class Handler(BaseHTTPRequestHandler):
@@ -41,8 +44,12 @@ def listening(file: Path | None, *, newest: ssl.TLSVersion | None = None) -> Ite
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             found.asked.append((self.command, self.path, dict(self.headers), body))
-            found.met.append(isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert()))
-            status, data, headers = found.answers.get(self.path.partition("?")[0], found.answers.get("*", (200, b"{}", {})))
+            found.met.append(
+                isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert())
+            )
+            status, data, headers = found.answers.get(
+                self.path.partition("?")[0], found.answers.get("*", (200, b"{}", {}))
+            )
             if status == 0:
                 self.close_connection = True
                 return
@@ -77,7 +84,10 @@ def _context(file: Path, newest: ssl.TLSVersion | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     context.load_verify_locations(file)
-    context.verify_mode, context.verify_flags = ssl.CERT_OPTIONAL, context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_mode, context.verify_flags = (
+        ssl.CERT_OPTIONAL,
+        context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN,
+    )
     if newest:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # old versions are what is asked for

@@ -1,4 +1,6 @@
-"""Who is trusted and who isn't: each sort of server beside each way to trust, with the words that a refusal says."""
+"""Who is trusted and who isn't: each sort of server beside each way to trust, with the words that a refusal
+says.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +58,29 @@ SERVERS: dict[str, Callable[[Authority], Shown]] = {
 
 def cases() -> Iterator[Case]:
     """All of them."""
-    verified = {"good": "", "expired": "certificate has expired", "not yet valid": "certificate is not yet valid", "another's name": "mismatch",
-                "self-signed": "self-signed certificate"}
+    verified = {
+        "good": "",
+        "expired": "certificate has expired",
+        "not yet valid": "certificate is not yet valid",
+        "another's name": "mismatch",
+        "self-signed": "self-signed certificate",
+    }
     for server, says in verified.items():
         yield Case(f"{server}, its authority given", server, by_authority, says)
-        yield Case(f"{server}, another authority given", server, by_other_authority, "self-signed" if server == "self-signed" else "unable to get local issuer")
-        yield Case(f"{server}, nothing given", server, by_system, "self-signed" if server == "self-signed" else "unable to get local issuer")
-        yield Case(f"{server}, itself given as authority", server, by_itself, "" if server == "self-signed" else says)
+        yield Case(
+            f"{server}, another authority given",
+            server,
+            by_other_authority,
+            "self-signed" if server == "self-signed" else "unable to get local issuer",
+        )
+        yield Case(
+            f"{server}, nothing given",
+            server,
+            by_system,
+            "self-signed" if server == "self-signed" else "unable to get local issuer",
+        )
+        yield Case(
+            f"{server}, itself given as authority", server, by_itself, "" if server == "self-signed" else says
+        )
         yield Case(f"{server}, pinned", server, by_pin, "")
         yield Case(f"{server}, another one pinned", server, by_wrong_pin, "the site pins")

@@ -1,4 +1,6 @@
-"""Finds planted secrets in bytes, in any form in which they may have been written. Shares no code with what hides them."""
+"""Finds planted secrets in bytes, in any form in which they may have been written. Shares no code with what
+hides them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ class Scanner:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self.names = sorted(secrets)
-        self._needles = {needle: f"{name} {form}" for name, value in secrets.items() for part in parts(value) for form, needle in forms(part)}
+        self._needles = {
+            needle: f"{name} {form}"
+            for name, value in secrets.items()
+            for part in parts(value)
+            for form, needle in forms(part)
+        }
 
     def __len__(self) -> int:
         return len(self._needles)
@@ -39,13 +46,21 @@ class Scanner:
         """The same for text."""
         return self.find("\n".join(map(str, texts)).encode(errors="surrogatepass"))
 
-    def folder(self, folder: Path, without: re.Pattern[bytes], leave: Iterable[Path] = ()) -> dict[str, list[str]]:
+    def folder(
+        self, folder: Path, without: re.Pattern[bytes], leave: Iterable[Path] = ()
+    ) -> dict[str, list[str]]:
         """The same for names and contents of all files in a folder, links and all."""
         out, left = {}, [*map(Path.resolve, leave)]
         for path in sorted(folder.rglob("*")):
             if any(path.resolve().is_relative_to(each) for each in left):
                 continue
-            told = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+            told = (
+                str(path.readlink()).encode()
+                if path.is_symlink()
+                else path.read_bytes()
+                if path.is_file()
+                else b""
+            )
             if found := sorted({*self.text(path.relative_to(folder)), *self.find(without.sub(b"", told))}):
                 out[str(path.relative_to(folder))] = found
         return out
@@ -64,10 +79,19 @@ def parts(value: str) -> Iterator[str]:
 def forms(value: str) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each form."""
     escaped = {
-        "plain": value, "json": json.dumps(value)[1:-1], "json with its letters": json.dumps(value, ensure_ascii=False)[1:-1], "python": repr(value)[1:-1],
-        "xml": escape(value), "xml attribute": quoteattr(value)[1:-1], "html": html.escape(value), "xml quoted": escape(value, {'"': "&quot;"}), "xml, all": escape(value, {'"': "&quot;", "'": "&apos;"}),
-         "url": urllib.parse.quote(value), "url whole": urllib.parse.quote(value, safe=""),
-        "form": urllib.parse.quote_plus(value), "quoted-printable": quopri.encodestring(value.encode()).decode().replace("=\n", ""),
+        "plain": value,
+        "json": json.dumps(value)[1:-1],
+        "json with its letters": json.dumps(value, ensure_ascii=False)[1:-1],
+        "python": repr(value)[1:-1],
+        "xml": escape(value),
+        "xml attribute": quoteattr(value)[1:-1],
+        "html": html.escape(value),
+        "xml quoted": escape(value, {'"': "&quot;"}),
+        "xml, all": escape(value, {'"': "&quot;", "'": "&apos;"}),
+        "url": urllib.parse.quote(value),
+        "url whole": urllib.parse.quote(value, safe=""),
+        "form": urllib.parse.quote_plus(value),
+        "quoted-printable": quopri.encodestring(value.encode()).decode().replace("=\n", ""),
     }
     for name, text in escaped.items():
         yield name, text.encode()
@@ -94,7 +118,11 @@ def _base64(raw: bytes) -> Iterator[bytes]:
     """Of each of three alignments the letters that belong to the value alone."""
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + raw)
-        bits = [index for index in range(len(whole)) if index * 6 >= before * 8 and index * 6 + 6 <= (before + len(raw)) * 8]
+        bits = [
+            index
+            for index in range(len(whole))
+            if index * 6 >= before * 8 and index * 6 + 6 <= (before + len(raw)) * 8
+        ]
         yield whole[bits[0] : bits[-1] + 1]
 
 
@@ -122,4 +150,8 @@ def _zip(data: bytes) -> Iterator[bytes]:
 def _tar(data: bytes) -> Iterator[bytes]:
     if data[257:262] == b"ustar":
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            yield from (stream.read() for member in archive if member.isfile() and (stream := archive.extractfile(member)))
+            yield from (
+                stream.read()
+                for member in archive
+                if member.isfile() and (stream := archive.extractfile(member))
+            )

@@ -15,7 +15,16 @@ from trust.scan import Scanner
 
 from bfinfra import app, sandbox
 
-KEPT = ("site", "vcenter", "pepper", "supervisor_namespace", "kubernetes_cluster", "registry_credential", "bitfusion_token", "token_secret")
+KEPT = (
+    "site",
+    "vcenter",
+    "pepper",
+    "supervisor_namespace",
+    "kubernetes_cluster",
+    "registry_credential",
+    "bitfusion_token",
+    "token_secret",
+)
 
 
 @pytest.fixture
@@ -33,13 +42,20 @@ def test_a_recorded_apply_holds_no_secret(planted, tmp_path):
     running, taken = sandbox.start(planted.world, tmp_path / "sandbox", pace=0), set()
     tape = Tape(tmp_path / "tape.yaml", Scrub({}, tuple(planted.secrets.values())), recording=True)
     try:
-        around = app.Setting(sandbox=running, patience=QUICK, fillings=(functools.partial(Tap, taken), tape.filling))
-        outcome = app.apply(app.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, around=around)
+        around = app.Setting(
+            sandbox=running, patience=QUICK, fillings=(functools.partial(Tap, taken), tape.filling)
+        )
+        outcome = app.apply(
+            app.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, around=around
+        )
     finally:
         sandbox.stop(tmp_path / "sandbox")
     tape.finish()
     assert made(outcome)
-    secrets = {**planted.secrets, **{f"handed out {number}": value for number, value in enumerate(sorted(taken)) if len(value) >= 16}}
+    secrets = {
+        **planted.secrets,
+        **{f"handed out {number}": value for number, value in enumerate(sorted(taken)) if len(value) >= 16},
+    }
     assert len(secrets) > len(planted.secrets)
     recorded = (tmp_path / "tape.yaml").read_text()
     assert recorded.count("\n- request:") > 20

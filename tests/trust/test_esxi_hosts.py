@@ -33,12 +33,18 @@ def host_trust(vmca, monkeypatch):
     def make(held=None, denied=False):
         seam = Seam(route=lambda host, port: ("127.0.0.1", port))
         seams.append(seam)
-        session = SimpleNamespace(server="vc.test:443", settings=SimpleNamespace(trust=OWN), read=lambda operation: operation(None))
+        session = SimpleNamespace(
+            server="vc.test:443", settings=SimpleNamespace(trust=OWN), read=lambda operation: operation(None)
+        )
 
         def one(*_):
             if denied:
                 raise Denied("no")
-            return {"config.certificate": [byte - 256 if byte > 127 else byte for byte in held.pem.encode()] if held else None}
+            return {
+                "config.certificate": [byte - 256 if byte > 127 else byte for byte in held.pem.encode()]
+                if held
+                else None
+            }
 
         monkeypatch.setattr(certificates.properties, "one", one)
         monkeypatch.setattr(certificates.refs, "refer", lambda *_: None)
@@ -53,7 +59,9 @@ def put(trust, server, name):
     """Upload as an import does; whether it came there."""
     url = httpx2.URL(f"https://{name}:{server.port}/nfc/x/disk.vmdk")
     with contextlib.closing(Seam(route=lambda host, port: ("127.0.0.1", port))) as seam:
-        answer = seam.client(f"https://{name}:{server.port}", trust.of(url, "host-1")).put(url, content=b"disk")
+        answer = seam.client(f"https://{name}:{server.port}", trust.of(url, "host-1")).put(
+            url, content=b"disk"
+        )
     return answer.status_code == 200 and len(server.asked) == 1
 
 
@@ -83,7 +91,9 @@ def test_nobody_else_gets_anything_and_both_fingerprints_are_said(held, host_tru
             put(trust, server, "esx1.test")
         assert server.asked == []
     assert tls.colons(shown.sha256) in str(raised.value)
-    assert (tls.colons(real.sha256) if held == "another" else "no certificate of its host") in str(raised.value)
+    assert (tls.colons(real.sha256) if held == "another" else "no certificate of its host") in str(
+        raised.value
+    )
 
 
 def test_a_host_that_shows_another_hosts_certificate_is_not_trusted(host_trust, vmca):

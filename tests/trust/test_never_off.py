@@ -1,4 +1,6 @@
-"""Verification can't be switched off: by no option, by no field of a site, by no variable; and the code does so in one place, which pins."""
+"""Verification can't be switched off: by no option, by no field of a site, by no variable; and the code does
+so in one place, which pins.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from bfinfra.model.trust import Trust
 PACKAGE = Path(bfinfra.__file__).parent
 LIGHTKUBE = PACKAGE / "backends" / "kubernetes" / "link.py"
 PINNING = PACKAGE / "backends" / "tls.py"
-OFF = re.compile(r"insecure|skip.?(tls|verif|check)|no.?(verify|check|tls|ssl)|verify.?ssl|unverified|trust.?all|ignore.?cert", re.IGNORECASE)
+OFF = re.compile(
+    r"insecure|skip.?(tls|verif|check)|no.?(verify|check|tls|ssl)|verify.?ssl|unverified|trust.?all|ignore.?cert",
+    re.IGNORECASE,
+)
 
 
 def ways_around(tree: ast.AST) -> list[str]:
@@ -34,15 +39,32 @@ def ways_around(tree: ast.AST) -> list[str]:
     found = []
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.keyword) and node.arg in ("verify", "check_hostname", "assert_hostname") and _false(node.value):
+        if (
+            isinstance(node, ast.keyword)
+            and node.arg in ("verify", "check_hostname", "assert_hostname")
+            and _false(node.value)
+        ):
             found.append(f"{line}: {node.arg}=False")
         elif isinstance(node, ast.keyword) and node.arg == "insecure" and not _false(node.value):
             found.append(f"{line}: insecure=True")
-        elif isinstance(node, ast.Assign) and _false(node.value) and any(_name(t) in ("check_hostname", "verify") for t in node.targets):
+        elif (
+            isinstance(node, ast.Assign)
+            and _false(node.value)
+            and any(_name(t) in ("check_hostname", "verify") for t in node.targets)
+        ):
             found.append(f"{line}: check_hostname = False")
-        elif isinstance(node, ast.Attribute | ast.Name) and _name(node) in ("CERT_NONE", "_create_unverified_context", "PROTOCOL_TLS", "PROTOCOL_SSLv23"):
+        elif isinstance(node, ast.Attribute | ast.Name) and _name(node) in (
+            "CERT_NONE",
+            "_create_unverified_context",
+            "PROTOCOL_TLS",
+            "PROTOCOL_SSLv23",
+        ):
             found.append(f"{line}: {_name(node)}")
-        elif isinstance(node, ast.Call) and _name(node.func) == "setattr" and any(isinstance(a, ast.Constant) and a.value == "check_hostname" for a in node.args):
+        elif (
+            isinstance(node, ast.Call)
+            and _name(node.func) == "setattr"
+            and any(isinstance(a, ast.Constant) and a.value == "check_hostname" for a in node.args)
+        ):
             found.append(f"{line}: setattr(check_hostname)")
     return found
 
@@ -86,27 +108,47 @@ def test_that_function_is_called_where_a_pin_is_checked_or_a_certificate_only_sh
     callers = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and any(isinstance(c, ast.Call) and _name(c.func) == "unverified" for c in ast.walk(node)):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(c, ast.Call) and _name(c.func) == "unverified" for c in ast.walk(node)
+            ):
                 callers.setdefault(path.relative_to(PACKAGE).as_posix(), []).append(node.name)
     assert callers == {"backends/tls.py": ["context", "shown"]}
 
 
-@pytest.mark.parametrize("source", [
-    "httpx.get(url, verify=False)", "context.check_hostname = False", "context.verify_mode = ssl.CERT_NONE", "ssl._create_unverified_context()",
-    "setattr(context, 'check_hostname', False)", "from ssl import CERT_NONE\nx = CERT_NONE", "session.verify = False", "Cluster(insecure=True)",
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "httpx.get(url, verify=False)",
+        "context.check_hostname = False",
+        "context.verify_mode = ssl.CERT_NONE",
+        "ssl._create_unverified_context()",
+        "setattr(context, 'check_hostname', False)",
+        "from ssl import CERT_NONE\nx = CERT_NONE",
+        "session.verify = False",
+        "Cluster(insecure=True)",
+    ],
+)
 def test_the_scan_finds_each_way_to_switch_it_off(source):
     assert ways_around(ast.parse(source))
 
 
 def test_no_option_of_any_command_switches_it_off():
-    options = [option for parser in _parsers(build()) for action in parser._actions for option in action.option_strings]
+    options = [
+        option
+        for parser in _parsers(build())
+        for action in parser._actions
+        for option in action.option_strings
+    ]
     assert "--allow-delete" in options
     assert [option for option in options if OFF.search(option)] == []
 
 
 def test_no_field_of_a_site_switches_it_off():
-    fields = [name for model in (Trust, VCenterSettings, *(kinds.spec(kind) for kind in kinds.names())) for name in _fields(model)]
+    fields = [
+        name
+        for model in (Trust, VCenterSettings, *(kinds.spec(kind) for kind in kinds.names()))
+        for name in _fields(model)
+    ]
     assert "passthrough" in fields
     assert [name for name in fields if OFF.search(name)] == []
 
@@ -114,8 +156,15 @@ def test_no_field_of_a_site_switches_it_off():
 def test_no_variable_of_the_environment_is_read_that_does():
     names = set()
     for path in PACKAGE.rglob("*.py"):
-        names |= {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                  and re.fullmatch(r"(BFINFRA|GOVC|VSPHERE|VMWARE|KUBECTL|PYTHON|SSL|REQUESTS|CURL)_\w+", node.value)}
+        names |= {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(
+                r"(BFINFRA|GOVC|VSPHERE|VMWARE|KUBECTL|PYTHON|SSL|REQUESTS|CURL)_\w+", node.value
+            )
+        }
     assert "BFINFRA_TRACEBACK" in names
     assert [name for name in names if OFF.search(name)] == []
 

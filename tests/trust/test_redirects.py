@@ -1,4 +1,6 @@
-"""Whoever is sent elsewhere doesn't go, whatever kind of server says so: credentials and bodies stay with whom they were meant for."""
+"""Whoever is sent elsewhere doesn't go, whatever kind of server says so: credentials and bodies stay with
+whom they were meant for.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,26 @@ def vcenter(two):
 
 def _settings(two):
     password = Secret("env", "PASSWORD", Sources(env=ENV))
-    return VCenterSettings(server=f"127.0.0.1:{two.honest.port}", username="admin", password=password, trust=Trust(ca_pem=two.ca))
+    return VCenterSettings(
+        server=f"127.0.0.1:{two.honest.port}", username="admin", password=password, trust=Trust(ca_pem=two.ca)
+    )
 
 
 def _kubeconfig(two):
-    return yaml.safe_dump({
-        "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": two.honest.url, "certificate-authority-data": _base64(two.ca)}}],
-        "users": [{"name": "u", "user": {"token": "a-token"}}],
-    })
+    return yaml.safe_dump(
+        {
+            "kind": "Config",
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [
+                {
+                    "name": "c",
+                    "cluster": {"server": two.honest.url, "certificate-authority-data": _base64(two.ca)},
+                }
+            ],
+            "users": [{"name": "u", "user": {"token": "a-token"}}],
+        }
+    )
 
 
 def _base64(text):
@@ -75,8 +88,18 @@ def _authorities(vcenter, two):
 
 def _upload(vcenter, two):
     item = SimpleNamespace(path="disk.vmdk", create=True)
-    upload = Upload(vcenter.seam, lambda _: Trust(ca_pem=two.ca), SimpleNamespace(percent=0, check=lambda: None), lambda *_: None)
-    upload.run([item], [httpx2.URL(f"{two.honest.url}/nfc/disk.vmdk")], {"disk.vmdk": 4}, lambda _: io.BytesIO(b"data"))
+    upload = Upload(
+        vcenter.seam,
+        lambda _: Trust(ca_pem=two.ca),
+        SimpleNamespace(percent=0, check=lambda: None),
+        lambda *_: None,
+    )
+    upload.run(
+        [item],
+        [httpx2.URL(f"{two.honest.url}/nfc/disk.vmdk")],
+        {"disk.vmdk": 4},
+        lambda _: io.BytesIO(b"data"),
+    )
 
 
 def _supervisor(vcenter, two):
@@ -89,7 +112,11 @@ def _cluster(vcenter, two):
     Clusters(vcenter.seam, None).at(Endpoint(kubeconfig=kubeconfig)).list("v1", "Secret", "default")
 
 
-@pytest.mark.parametrize("ask", [_soap, _rest, _authorities, _upload, _supervisor, _cluster], ids=lambda ask: ask.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "ask",
+    [_soap, _rest, _authorities, _upload, _supervisor, _cluster],
+    ids=lambda ask: ask.__name__.strip("_"),
+)
 def test_no_server_sends_bfinfra_elsewhere(ask, vcenter, two):
     with pytest.raises(Redirected) as raised:
         ask(vcenter, two)
@@ -105,14 +132,21 @@ def test_every_redirect_of_every_method_is_refused(status, method, two):
     two.honest.answers["*"] = (status, b"", {"location": two.thief.url})
     seam = Seam()
     with pytest.raises(Redirected, match=str(two.thief.port)):
-        seam.client(two.honest.url, Trust(ca_pem=two.ca)).request(method, "/x", headers={"authorization": "Basic x"}, content=b"y")
+        seam.client(two.honest.url, Trust(ca_pem=two.ca)).request(
+            method, "/x", headers={"authorization": "Basic x"}, content=b"y"
+        )
     assert two.thief.asked == []
     seam.close()
 
 
-@pytest.mark.parametrize(("place", "shown"), [
-    ("https://user:pa55@evil.test/p?session=s#f", "https://evil.test/p"), ("//user:pa55@evil.test/p", "//evil.test/p"), ("/\x1b[2Jx\u202e", "/[2Jx"),
-])
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("https://user:pa55@evil.test/p?session=s#f", "https://evil.test/p"),
+        ("//user:pa55@evil.test/p", "//evil.test/p"),
+        ("/\x1b[2Jx\u202e", "/[2Jx"),
+    ],
+)
 def test_the_place_is_shown_without_accounts_queries_and_escapes(place, shown):
     error = Redirected("GET /x", place, "vc.test:443")
     assert error.place == shown

@@ -22,7 +22,9 @@ from trust.scan import Scanner
 NONE = re.compile(rb"(?!)")
 
 
-def test_a_site_full_of_secrets_leaves_none_in_outputs_journal_plan_temporary_files_and_process_lists(tmp_path):
+def test_a_site_full_of_secrets_leaves_none_in_outputs_journal_plan_temporary_files_and_process_lists(
+    tmp_path,
+):
     ran = campaign.run(tmp_path, campaign.share)
     planted = [name for name in ran.secrets if not name.startswith("handed out")]
     assert len(planted) >= 30
@@ -49,12 +51,23 @@ def test_without_hiding_the_scan_finds_what_a_server_quotes(tmp_path):
 
 VALUE = plants.sort("double quotes") + " <&> ü+/="
 WRITTEN = {
-    "plain": VALUE.encode(), "json": json.dumps({"a": VALUE}).encode(), "xml": html.escape(VALUE).encode(), "url": urllib.parse.quote(VALUE, safe="").encode(),
-    "form": urllib.parse.urlencode({"a": VALUE}).encode(), "hex": VALUE.encode().hex().encode(), "HEX": VALUE.encode().hex().upper().encode(),
-    "utf-16": VALUE.encode("utf-16"), "quoted-printable": quopri.encodestring(VALUE.encode()),
-    **{f"base64 after {n}": base64.b64encode(b"x" * n + VALUE.encode() + b"yz") for n in range(3)}, "base64 in lines": base64.encodebytes(b"x" * 50 + VALUE.encode()),
-    "base64 for urls": base64.urlsafe_b64encode(VALUE.encode()), "base64 twice": base64.b64encode(b"a" + base64.b64encode(b"b" + VALUE.encode())),
-    "base64 of json": base64.b64encode(json.dumps({"auth": VALUE}).encode()), "python": repr(VALUE).encode(), "cut": VALUE[:14].encode(), "end": VALUE[-14:].encode(),
+    "plain": VALUE.encode(),
+    "json": json.dumps({"a": VALUE}).encode(),
+    "xml": html.escape(VALUE).encode(),
+    "url": urllib.parse.quote(VALUE, safe="").encode(),
+    "form": urllib.parse.urlencode({"a": VALUE}).encode(),
+    "hex": VALUE.encode().hex().encode(),
+    "HEX": VALUE.encode().hex().upper().encode(),
+    "utf-16": VALUE.encode("utf-16"),
+    "quoted-printable": quopri.encodestring(VALUE.encode()),
+    **{f"base64 after {n}": base64.b64encode(b"x" * n + VALUE.encode() + b"yz") for n in range(3)},
+    "base64 in lines": base64.encodebytes(b"x" * 50 + VALUE.encode()),
+    "base64 for urls": base64.urlsafe_b64encode(VALUE.encode()),
+    "base64 twice": base64.b64encode(b"a" + base64.b64encode(b"b" + VALUE.encode())),
+    "base64 of json": base64.b64encode(json.dumps({"auth": VALUE}).encode()),
+    "python": repr(VALUE).encode(),
+    "cut": VALUE[:14].encode(),
+    "end": VALUE[-14:].encode(),
 }
 
 
@@ -83,7 +96,10 @@ def test_the_scan_finds_a_secret_in_names_links_and_packed_files(tmp_path):
     assert len(Scanner({"it": secret.decode()}).folder(tmp_path, NONE)) == 5
 
 
-@pytest.mark.parametrize("channel", ["out", "err", "state/journal.jsonl", "tmp/left", "cwd/plan.json", "seen/vault.environ", "home/.x"])
+@pytest.mark.parametrize(
+    "channel",
+    ["out", "err", "state/journal.jsonl", "tmp/left", "cwd/plan.json", "seen/vault.environ", "home/.x"],
+)
 def test_the_scan_looks_into_each_channel(channel, tmp_path):
     for name in ("state", "tmp", "cwd", "seen", "home"):
         (tmp_path / name).mkdir()
@@ -97,7 +113,10 @@ def test_the_scan_looks_into_each_channel(channel, tmp_path):
 
 def test_the_scan_sees_the_command_lines_and_environments_of_children(tmp_path):
     secret = plants.marker("child")
-    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(.3)', '{secret[:10]}' + '{secret[10:]}'], env={{'X': '{secret[:9]}' + '{secret[9:]}'}})"
+    child = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(.3)', "
+        f"'{secret[:10]}' + '{secret[10:]}'], env={{'X': '{secret[:9]}' + '{secret[9:]}'}})"
+    )
     told = campaign._watched([sys.executable, "-c", child], tmp_path, dict(os.environ))
     found = list(campaign.Ran(tmp_path, [], {"it": secret}, tmp_path, told).leaks())
     assert any("cmdline" in each for each in found)

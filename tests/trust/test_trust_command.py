@@ -28,7 +28,11 @@ def server(shown):
 def test_a_server_is_shown_with_the_line_that_trusts_it_and_ends_with_1(server, shown, capsys):
     assert main(["trust", f"127.0.0.1:{server.port}"]) == 1
     out = capsys.readouterr().out
-    for part in (*LOOKED, "no: unable to get local issuer certificate", f'trust: {{sha256: "{tls.colons(shown.sha256)}"}}'):
+    for part in (
+        *LOOKED,
+        "no: unable to get local issuer certificate",
+        f'trust: {{sha256: "{tls.colons(shown.sha256)}"}}',
+    ):
         assert part in out
     assert server.asked == []
 
@@ -51,11 +55,20 @@ def test_a_sites_servers_are_held_against_what_the_site_says(server, shown, caps
 
 
 def test_clusters_by_kubeconfig_are_servers_of_the_site_too(server, shown, capsys, tmp_path):
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump({
-        "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server.url}}], "users": [{"name": "u", "user": {"token": "a-token"}}],
-    }))
-    (tmp_path / "site.yaml").write_text("site: s\nkubernetes_cluster:\n  other: {kubeconfig: {file: kubeconfig}}\n")
+    (tmp_path / "kubeconfig").write_text(
+        yaml.safe_dump(
+            {
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+                "users": [{"name": "u", "user": {"token": "a-token"}}],
+            }
+        )
+    )
+    (tmp_path / "site.yaml").write_text(
+        "site: s\nkubernetes_cluster:\n  other: {kubeconfig: {file: kubeconfig}}\n"
+    )
     assert main(["--output", "json", "trust", str(tmp_path / "site.yaml")]) == 1
     (found,) = json.loads(capsys.readouterr().out)["servers"]
     assert (found["what"], found["server"]) == ("kubernetes_cluster/other", f"127.0.0.1:{server.port}")
@@ -84,15 +97,24 @@ def _site(folder, server, trust, capsys):
     return code, found
 
 
-def test_supervisors_and_their_clusters_are_shown_once_vcenter_is_trusted(sandbox, monkeypatch, capsys, tmp_path):
+def test_supervisors_and_their_clusters_are_shown_once_vcenter_is_trusted(
+    sandbox, monkeypatch, capsys, tmp_path
+):
     monkeypatch.setattr("bfinfra.cli.where.sandbox", lambda _: sandbox)
     example = EXAMPLES["tanzu_cluster"]
     apply(example, sandbox)
     assert main(["--output", "json", "trust", str(example)]) == 0
     found = json.loads(capsys.readouterr().out)["servers"]
-    assert [each["what"] for each in found] == ["vcenter", "supervisor on compute", "supervisor on compute", "tanzu_cluster/cluster-01"]
+    assert [each["what"] for each in found] == [
+        "vcenter",
+        "supervisor on compute",
+        "supervisor on compute",
+        "tanzu_cluster/cluster-01",
+    ]
     assert all(each["trusted"] for each in found)
-    (tmp_path / "site.yaml").write_text(example.read_text().replace("trust: {ca_file: ca.pem}", f"trust: {{sha256: '{'ab' * 32}'}}"))
+    (tmp_path / "site.yaml").write_text(
+        example.read_text().replace("trust: {ca_file: ca.pem}", f"trust: {{sha256: '{'ab' * 32}'}}")
+    )
     assert main(["--output", "json", "trust", str(tmp_path / "site.yaml")]) == 1
     out, err = capsys.readouterr()
     assert [each["what"] for each in json.loads(out)["servers"]] == ["vcenter"]

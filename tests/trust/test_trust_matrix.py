@@ -43,8 +43,12 @@ def test_who_is_trusted_and_who_is_not(case, seam, tmp_path):
 
 
 @pytest.mark.parametrize(("begins", "ends", "says"), [(10, 20, "not yet valid"), (-20, -10, "has expired")])
-def test_a_clock_that_is_ten_minutes_off_is_thought_of_where_a_date_is_wrong(seam, tmp_path, begins, ends, says):
-    """A certificate that begins in ten minutes is what a clock ten minutes behind sees of one that has just begun."""
+def test_a_clock_that_is_ten_minutes_off_is_thought_of_where_a_date_is_wrong(
+    seam, tmp_path, begins, ends, says
+):
+    """A certificate that begins in ten minutes is what a clock ten minutes behind sees of one that has just
+    begun.
+    """
     shown = Authority(tmp_path).leaf(begins=dt.timedelta(minutes=begins), ends=dt.timedelta(minutes=ends))
     with listening(shown.file) as server, pytest.raises(Untrusted, match=says) as raised:
         seam.client(server.url, Trust(ca_pem=shown.ca)).get("/x", headers={"authorization": "Basic secret"})
@@ -57,7 +61,12 @@ def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(seam,
     before, now = authority.leaf(), authority.leaf()
     with listening(now.file) as server, pytest.raises(Untrusted) as raised:
         seam.client(server.url, Trust(sha256=before.sha256)).get("/x")
-    for part in (tls.colons(before.sha256), tls.colons(now.sha256), "trust: {sha256: …}", f"bfinfra trust 127.0.0.1:{server.port}"):
+    for part in (
+        tls.colons(before.sha256),
+        tls.colons(now.sha256),
+        "trust: {sha256: …}",
+        f"bfinfra trust 127.0.0.1:{server.port}",
+    ):
         assert part in str(raised.value)
     assert server.asked == []
 
@@ -67,7 +76,9 @@ def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(seam,
 def test_nothing_older_than_tls_1_2_is_spoken(newest, trust, seam, tmp_path):
     shown = Authority(tmp_path).leaf()
     with listening(shown.file, newest=ssl.TLSVersion[newest]) as server:
-        client = seam.client(server.url, Trust(ca_pem=shown.ca) if trust == "authority" else Trust(sha256=shown.sha256))
+        client = seam.client(
+            server.url, Trust(ca_pem=shown.ca) if trust == "authority" else Trust(sha256=shown.sha256)
+        )
         with pytest.raises(Untrusted, match=r"TLS 1\.2"):
             client.get("/x")
         assert server.asked == []

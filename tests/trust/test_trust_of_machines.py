@@ -20,7 +20,13 @@ def shown(path: Path, sandbox: Running) -> list[Any]:
 
 @pytest.fixture
 def pinned(tmp_path: Path) -> Path:
-    text = EXAMPLES["linux_host"].read_text().replace("{known_hosts: ssh/known_hosts}", "{sha256: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA}")
+    text = (
+        EXAMPLES["linux_host"]
+        .read_text()
+        .replace(
+            "{known_hosts: ssh/known_hosts}", "{sha256: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA}"
+        )
+    )
     (tmp_path / "site.yaml").write_text(text)
     return tmp_path / "site.yaml"
 
@@ -32,11 +38,17 @@ def test_a_key_of_the_known_hosts_file_is_trusted(sandbox: Running) -> None:
     assert sandbox.tally()["total"] == 0
 
 
-def test_another_key_is_not_and_the_line_that_would_trust_it_is_shown_and_works(sandbox: Running, pinned: Path) -> None:
+def test_another_key_is_not_and_the_line_that_would_trust_it_is_shown_and_works(
+    sandbox: Running, pinned: Path
+) -> None:
     (found,) = shown(pinned, sandbox)
     assert found.objection == "the machine shows another host key than the pinned one"
     line = host_keys.text([found]).splitlines()[-1].strip()
-    pinned.write_text(pinned.read_text().replace("trust: {sha256: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA}", line))
+    pinned.write_text(
+        pinned.read_text().replace(
+            "trust: {sha256: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA}", line
+        )
+    )
     assert shown(pinned, sandbox)[0].objection == ""
     assert json.dumps(host_keys.data([found]))
     assert app.plan(app.load(pinned, sandbox=sandbox), around=app.Setting(sandbox=sandbox)).unreadable == {}

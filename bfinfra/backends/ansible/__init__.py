@@ -1,4 +1,6 @@
-"""Linux machines by SSH: read by ssh itself, one command a machine; changed by roles of `playbooks/` through Ansible."""
+"""Linux machines by SSH: read by ssh itself, one command a machine; changed by roles of `playbooks/` through
+Ansible.
+"""
 
 from __future__ import annotations
 

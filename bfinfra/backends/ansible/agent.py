@@ -1,4 +1,6 @@
-"""Private keys in an ssh-agent of the run's own: they come from secret references, are in no file, and go when bfinfra goes, however it goes."""
+"""Private keys in an ssh-agent of the run's own: they come from secret references, are in no file, and go
+when bfinfra goes, however it goes.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ from bfinfra.model.secret import Secret
 
 PATIENCE = 10  # seconds
 WATCHED = '"$1" -D -a "$2" & cat; kill $!; wait'
-"""The agent ends when this process's end of the pipe does; by itself it would notice up to ten seconds later."""
+"""The agent ends when this process's end of the pipe does; by itself it would notice up to ten seconds
+later.
+"""
 
 
 class Agent:
-    """Starts with the first key. `add` gives the file of the public key, by which ssh finds the private one in the agent."""
+    """Starts with the first key. `add` gives the file of the public key, by which ssh finds the private one
+    in the agent.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "agent"
@@ -47,12 +53,22 @@ class Agent:
     def _start(self) -> None:
         if self._process is not None:
             return
-        self._process = subprocess.Popen(["/bin/sh", "-c", WATCHED, "sh", programs.find("ssh-agent"), str(self.socket)], stdin=subprocess.PIPE,
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=programs.environment())
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", WATCHED, "sh", programs.find("ssh-agent"), str(self.socket)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=programs.environment(),
+        )
         limit = time.monotonic() + PATIENCE
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > limit:
-                raise BfinfraError(Problem("ssh-agent did not start", next=f"run it by hand: ssh-agent -a {self.socket} true"))
+                raise BfinfraError(
+                    Problem(
+                        "ssh-agent did not start", next=f"run it by hand: ssh-agent -a {self.socket} true"
+                    )
+                )
             time.sleep(0.002)
 
     def _listens(self) -> bool:
@@ -64,8 +80,16 @@ class Agent:
         text = key.reveal().rstrip("\n") + "\n"
         public.write_text(_public(key, text))
         public.chmod(0o600)  # ssh warns of what others may read
-        done = subprocess.run([programs.find("ssh-add"), "-q", "-"], input=text, capture_output=True, text=True, errors="replace",
-                              timeout=PATIENCE, check=False, env=programs.environment(SSH_AUTH_SOCK=str(self.socket)))
+        done = subprocess.run(
+            [programs.find("ssh-add"), "-q", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+            env=programs.environment(SSH_AUTH_SOCK=str(self.socket)),
+        )
         if done.returncode:
             raise _unfit(key, programs.said(done.stderr))
         return public
@@ -78,8 +102,16 @@ def _public(key: Secret, text: str) -> str:
         found = read(text.encode(), None).public_key()
         return found.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode() + "\n"
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _unfit(key, "it wants a passphrase" if "assw" in str(error) else "it is no private key that SSH knows") from None
+        raise _unfit(
+            key, "it wants a passphrase" if "assw" in str(error) else "it is no private key that SSH knows"
+        ) from None
 
 
 def _unfit(key: Secret, why: str) -> BfinfraError:
-    return BfinfraError(Problem(f"the private key {key} can't be used", why=why, next="name a private key in OpenSSH's or PEM form, without a passphrase"))
+    return BfinfraError(
+        Problem(
+            f"the private key {key} can't be used",
+            why=why,
+            next="name a private key in OpenSSH's or PEM form, without a passphrase",
+        )
+    )

@@ -1,4 +1,6 @@
-"""A run's own folder: 0700, with sockets, host keys and inventories, never a secret; gone when the run ends, at the latest with the next run."""
+"""A run's own folder: 0700, with sockets, host keys and inventories, never a secret; gone when the run ends,
+at the latest with the next run.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,14 @@ def remove(folder: Path) -> None:
 
 @contextlib.contextmanager
 def handed(path: Path, content: bytes) -> Iterator[Path]:
-    """Hand a secret to who reads `path`, once, through a named pipe: it is in no file, no argument and no environment."""
+    """Hand a secret to who reads `path`, once, through a named pipe: it is in no file, no argument and no
+    environment.
+    """
     os.mkfifo(path, 0o600)
     over = threading.Event()
-    thread = threading.Thread(target=_feed, args=(path, content, over), name=f"hands-{path.name}", daemon=True)
+    thread = threading.Thread(
+        target=_feed, args=(path, content, over), name=f"hands-{path.name}", daemon=True
+    )
     thread.start()
     try:
         yield path

@@ -1,4 +1,6 @@
-"""Host keys: what machines show, and what a run takes for theirs. A key is taken only if the site pins it; nobody is trusted on first use."""
+"""Host keys: what machines show, and what a run takes for theirs. A key is taken only if the site pins it;
+nobody is trusted on first use.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class HostKey:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a machine shows: type and fingerprint of each key; `objection`: why it is not trusted, "" = it is."""
+    """What a machine shows: type and fingerprint of each key; `objection`: why it is not trusted, "" =
+    it is.
+    """
 
     server: str
     what: str
@@ -59,7 +63,9 @@ def look(seam: Seam, machine: Machine, what: str) -> Shown:
 
 
 def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
-    """Whether the file holds one of the keys; whether under the machine's name, ssh itself decides (names may be hashed)."""
+    """Whether the file holds one of the keys; whether under the machine's name, ssh itself decides (names may
+    be hashed).
+    """
     return any(f"{key.type} {key.key}" in pinned for key in found)
 
 
@@ -67,28 +73,49 @@ def shown(seam: Seam, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
     host, real = seam.where(address, port)
     command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=3 * PATIENCE, check=False,
-                          stdin=subprocess.DEVNULL, env=programs.environment())
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=3 * PATIENCE,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=programs.environment(),
+    )
     found = tuple(_keys(done.stdout))
     if not found:
-        raise Unreachable("no SSH server shows a key", server=f"{address}:{port}", why=programs.said(done.stderr),
-                          next="check the address, and that its SSH server runs and no firewall is between")
+        raise Unreachable(
+            "no SSH server shows a key",
+            server=f"{address}:{port}",
+            why=programs.said(done.stderr),
+            next="check the address, and that its SSH server runs and no firewall is between",
+        )
     return found
 
 
 def known(seam: Seam, machine: Machine) -> str:
-    """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the file holds none."""
+    """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the
+    file holds none.
+    """
     if machine.trust.known_hosts is not None:
         try:
             return small(machine.trust.known_hosts.path)
         except OSError as error:
-            raise Untrusted("the known_hosts file can't be read", server=machine.server, why=error.strerror or "") from None
+            raise Untrusted(
+                "the known_hosts file can't be read", server=machine.server, why=error.strerror or ""
+            ) from None
     keys = shown(seam, machine.address, machine.port)
-    lines = [f"{machine.known_as} {key.type} {key.key}\n" for key in keys if key.sha256 == machine.trust.sha256]
+    lines = [
+        f"{machine.known_as} {key.type} {key.key}\n" for key in keys if key.sha256 == machine.trust.sha256
+    ]
     if not lines:
-        raise Untrusted("the machine shows another host key than the pinned one", server=machine.server,
-                        why=f"it shows {', '.join(f'{key.sha256} ({key.type})' for key in keys)}",
-                        next="see why its key changed; bfinfra trust SITE shows what it shows")
+        raise Untrusted(
+            "the machine shows another host key than the pinned one",
+            server=machine.server,
+            why=f"it shows {', '.join(f'{key.sha256} ({key.type})' for key in keys)}",
+            next="see why its key changed; bfinfra trust SITE shows what it shows",
+        )
     return "".join(lines)
 
 

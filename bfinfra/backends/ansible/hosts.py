@@ -1,4 +1,6 @@
-"""Linux machines: asked side by side, one command each; changed by plays. The only thing here that knows all the rest."""
+"""Linux machines: asked side by side, one command each; changed by plays. The only thing here that knows all
+the rest.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ Commands = Mapping[str, Sequence[str]]
 
 
 class LinuxHosts:
-    """A run's machines. Safe to use from several threads; a connection is made when first asked for, and all end with `close`."""
+    """A run's machines. Safe to use from several threads; a connection is made when first asked for, and all
+    end with `close`.
+    """
 
     def __init__(self, seam: Seam) -> None:
         self._seam = seam
@@ -40,26 +44,42 @@ class LinuxHosts:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
-    def read(self, wanted: Mapping[Machine, Commands], patience: float = 60) -> dict[Machine, dict[str, Answer] | BfinfraError]:
-        """Ask each machine once: what each command said, by its name; or why that machine can't be asked. `patience`: seconds an answer may take.
+    def read(
+        self, wanted: Mapping[Machine, Commands], patience: float = 60
+    ) -> dict[Machine, dict[str, Answer] | BfinfraError]:
+        """Ask each machine once: what each command said, by its name; or why that machine can't be asked.
+        `patience`: seconds an answer may take.
 
-        The commands must only read: nobody but who writes them makes sure of that. They run as root where the machine says so.
+        The commands must only read: nobody but who writes them makes sure of that. They run as root where the
+        machine says so.
         """
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted) or 1)) as pool:
-            return dict(zip(wanted, pool.map(lambda each: self._ask(each[0], each[1], patience), wanted.items()), strict=True))
+            return dict(
+                zip(
+                    wanted,
+                    pool.map(lambda each: self._ask(each[0], each[1], patience), wanted.items()),
+                    strict=True,
+                )
+            )
 
     def play(self, wanted: Play, *, check: bool = False) -> Played:
-        """Run a role on its machines, side by side. `check`: say what would change, change nothing. WriteRefused on a run that only reads.
+        """Run a role on its machines, side by side. `check`: say what would change, change nothing.
+        WriteRefused on a run that only reads.
 
-        A machine that fails doesn't keep the others: the answer says who failed and why. A machine does one play at a time: package managers want to be alone.
+        A machine that fails doesn't keep the others: the answer says who failed and why. A machine does one
+        play at a time: package managers want to be alone.
         """
         if self._seam.read_only and not check:
-            raise WriteRefused(f"the role {wanted.role}", ", ".join(machine.server for machine in wanted.machines))
+            raise WriteRefused(
+                f"the role {wanted.role}", ", ".join(machine.server for machine in wanted.machines)
+            )
         self._seam.tally.count(f"ansible {wanted.role}", writing=not check)
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted.machines) or 1)) as pool:
             connections = dict(zip(wanted.machines, pool.map(self._try, wanted.machines), strict=True))
         with contextlib.ExitStack() as alone:
-            for machine in sorted(wanted.machines, key=lambda each: each.name):  # in one order, so that no two plays wait for each other
+            for machine in sorted(
+                wanted.machines, key=lambda each: each.name
+            ):  # in one order, so that no two plays wait for each other
                 alone.enter_context(self._lock_of(self._playing, machine))
             return play(wanted, connections, self._home(), check=check)
 
@@ -85,8 +105,17 @@ class LinuxHosts:
         except ValueError as error:
             words = programs.said(done.stderr.decode(errors="replace"))
             if "sudo" in words:
-                return Denied(f"{machine.user} can't become root", server=machine.server, why=words, next="give sudo_password, or allow it in /etc/sudoers.d")
-            return Malformed("the machine's answer makes no sense", server=machine.server, why=f"{error}; {words}".strip("; "))
+                return Denied(
+                    f"{machine.user} can't become root",
+                    server=machine.server,
+                    why=words,
+                    next="give sudo_password, or allow it in /etc/sudoers.d",
+                )
+            return Malformed(
+                "the machine's answer makes no sense",
+                server=machine.server,
+                why=f"{error}; {words}".strip("; "),
+            )
         except BfinfraError as error:
             return error
 

@@ -1,4 +1,6 @@
-"""One play: a role on several machines side by side, through ansible-runner. What came of it is data; secrets go in by a pipe and don't come out."""
+"""One play: a role on several machines side by side, through ansible-runner. What came of it is data; secrets
+go in by a pipe and don't come out.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,22 @@ ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbo
 """Packaged beside the modules, or a checkout."""
 AT_ONCE = 16  # machines
 SECRETS = "bfinfra_secrets"  # what a role finds its secrets under
-LOCKED = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another process using it|waiting for the transaction lock", re.IGNORECASE)
+LOCKED = re.compile(
+    (
+        r"Could not get lock|Unable to (acquire|lock)|is another process using it|waiting for the "
+        r"transaction lock"
+    ),
+    re.IGNORECASE,
+)
 """What apt, dpkg, yum and dnf say while somebody else, such as unattended-upgrades, installs."""
 BOUND = Path(__file__).with_name("bound.py")
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a play, by the machines' names: how many tasks changed something, why one failed, what each task answered (by the task's name)."""
+    """What came of a play, by the machines' names: how many tasks changed something, why one failed, what
+    each task answered (by the task's name).
+    """
 
     role: str
     changed: Mapping[str, int]
@@ -43,19 +53,36 @@ class Played:
     answers: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are done. Busy where somebody else installs there."""
+        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are
+        done. Busy where somebody else installs there.
+        """
         if self.failed:
             done = len(self.changed) - len(self.failed)
-            what = f"{self.role} failed on {', '.join(sorted(self.failed))}" + (f"; {done} of {len(self.changed)} machines are done" if done else "")
+            what = f"{self.role} failed on {', '.join(sorted(self.failed))}" + (
+                f"; {done} of {len(self.changed)} machines are done" if done else ""
+            )
             error = Busy if all(LOCKED.search(why) for why in self.failed.values()) else Rejected
-            raise error(what, why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
-                           next="mend what it says, then run this again: it goes on where it failed")
+            raise error(
+                what,
+                why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
+                next="mend what it says, then run this again: it goes on where it failed",
+            )
 
 
-def play(wanted: Play, connections: Mapping[Machine, Connection | BfinfraError], home: Path, *, check: bool) -> Played:
-    """Run it. A machine that can't be reached failed; the others go on. BfinfraError where Ansible itself doesn't run."""
+def play(
+    wanted: Play, connections: Mapping[Machine, Connection | BfinfraError], home: Path, *, check: bool
+) -> Played:
+    """Run it. A machine that can't be reached failed; the others go on. BfinfraError where Ansible itself
+    doesn't run.
+    """
     there = {machine: found for machine, found in connections.items() if not isinstance(found, BfinfraError)}
-    heard = _Heard({machine.name: str(found) for machine, found in connections.items() if isinstance(found, BfinfraError)})
+    heard = _Heard(
+        {
+            machine.name: str(found)
+            for machine, found in connections.items()
+            if isinstance(found, BfinfraError)
+        }
+    )
     if there:
         _run(wanted, there, home / uuid4().hex[:8], heard, check=check)
     changed = {machine.name: heard.changed.get(machine.name, 0) for machine in connections}
@@ -98,7 +125,9 @@ def _words(result: Mapping[str, Any]) -> str:
     return programs.said("\n".join(dict.fromkeys(part for part in parts if part))) or "it says nothing"
 
 
-def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: _Heard, *, check: bool) -> None:
+def _run(
+    wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: _Heard, *, check: bool
+) -> None:
     place.mkdir(mode=0o700)
     (modules := place.with_name("modules")).mkdir(mode=0o700, exist_ok=True)
     for name, content in _files(wanted, there):
@@ -108,14 +137,33 @@ def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: 
     with folder.handed(place / "secrets", json.dumps(_secrets(wanted, there)).encode()) as secrets:
         cmdline = f"-e @{secrets}" + (" --check --diff" if check else "")
         runner = ansible_runner.interface.init_runner(
-            private_data_dir=str(place), playbook="play.json", cmdline=cmdline, quiet=True, event_handler=heard.take, cancel_callback=lambda: False,
+            private_data_dir=str(place),
+            playbook="play.json",
+            cmdline=cmdline,
+            quiet=True,
+            event_handler=heard.take,
+            cancel_callback=lambda: False,
             suppress_env_files=True,
         )
-        runner.runner_mode = "subprocess"  # a terminal of its own costs half a second, and nobody asks anything
+        runner.runner_mode = (
+            "subprocess"  # a terminal of its own costs half a second, and nobody asks anything
+        )
         config = runner.config
         config.suppress_output_file = True
-        config.env = {**programs.environment(), **{k: v for k, v in config.env.items() if k.startswith(("ANSIBLE_", "RUNNER_", "AWX_"))}, **_settings(place, wanted.roles or ROLES)}
-        config.command = [sys.executable, "-P", str(BOUND), str(os.getpid()), str(modules), "playbook", *config.command[1:]]
+        config.env = {
+            **programs.environment(),
+            **{k: v for k, v in config.env.items() if k.startswith(("ANSIBLE_", "RUNNER_", "AWX_"))},
+            **_settings(place, wanted.roles or ROLES),
+        }
+        config.command = [
+            sys.executable,
+            "-P",
+            str(BOUND),
+            str(os.getpid()),
+            str(modules),
+            "playbook",
+            *config.command[1:],
+        ]
         config.subprocess_timeout = wanted.limit
         with Path(os.devnull).open("rb") as nothing:
             config.input_fd = nothing
@@ -124,23 +172,42 @@ def _run(wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: 
         left = [machine.name for machine in there if machine.name not in heard.failed]
         heard.failed.update(dict.fromkeys(left, f"it was not done within {wanted.limit} s"))
     elif not heard.ended:
-        raise BfinfraError(Problem(f"Ansible did not run the role {wanted.role}", why=programs.said("\n".join(heard.words)) or f"it ended with {runner.rc}",
-                                   next="run ansible-playbook --version by hand to see whether it works here"))
+        raise BfinfraError(
+            Problem(
+                f"Ansible did not run the role {wanted.role}",
+                why=programs.said("\n".join(heard.words)) or f"it ended with {runner.rc}",
+                next="run ansible-playbook --version by hand to see whether it works here",
+            )
+        )
 
 
 def _files(wanted: Play, there: Mapping[Machine, Connection]) -> Iterator[tuple[str, str]]:
     """What the run's folder holds; nothing of it is secret."""
-    hosts = {machine.name: {**_variables(machine, connection), **wanted.machines[machine]} for machine, connection in there.items()}
+    hosts = {
+        machine.name: {**_variables(machine, connection), **wanted.machines[machine]}
+        for machine, connection in there.items()
+    }
     yield "inventory/hosts.json", json.dumps({"all": {"hosts": hosts}})
-    tasks = [{"name": wanted.role, "ansible.builtin.import_role": {"name": wanted.role, "tasks_from": wanted.tasks}}]
+    tasks = [
+        {
+            "name": wanted.role,
+            "ansible.builtin.import_role": {"name": wanted.role, "tasks_from": wanted.tasks},
+        }
+    ]
     yield "project/play.json", json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}])
-    yield "ansible.cfg", "[defaults]\ninternal_poll_interval = 0.01\n"  # a thousandth of a second by itself, which keeps a processor busy
+    yield (
+        "ansible.cfg",
+        "[defaults]\ninternal_poll_interval = 0.01\n",
+    )  # a thousandth of a second by itself, which keeps a processor busy
 
 
 def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:
     found = {
-        "ansible_host": DESTINATION, "ansible_user": machine.user, "ansible_ssh_common_args": connection.for_ansible(),
-        "ansible_python_interpreter": machine.python, "ansible_become": machine.root and machine.user != "root",
+        "ansible_host": DESTINATION,
+        "ansible_user": machine.user,
+        "ansible_ssh_common_args": connection.for_ansible(),
+        "ansible_python_interpreter": machine.python,
+        "ansible_become": machine.root and machine.user != "root",
     }
     if machine.sudo_password:
         found["ansible_become_password"] = f"{{{{ bfinfra_sudo[{json.dumps(machine.name)}] }}}}"
@@ -154,11 +221,25 @@ def _secrets(wanted: Play, there: Mapping[Machine, Connection]) -> dict[str, Any
 
 
 def _settings(place: Path, roles: Path) -> dict[str, str]:
-    """Ansible's settings, all of them: nobody's ansible.cfg counts. Modules go through the connection itself and leave no files there."""
+    """Ansible's settings, all of them: nobody's ansible.cfg counts. Modules go through the connection itself
+    and leave no files there.
+    """
     return {
-        "ANSIBLE_CONFIG": str(place / "ansible.cfg"), "ANSIBLE_HOME": str(place / "home"), "ANSIBLE_LOCAL_TEMP": str(place / "tmp"),
-        "ANSIBLE_ROLES_PATH": str(roles), "ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_SSH_ARGS": "", "ANSIBLE_PIPELINING": "True",
-        "ANSIBLE_REMOTE_TEMP": "/tmp", "ANSIBLE_SSH_TRANSFER_METHOD": "piped", "ANSIBLE_FORKS": str(AT_ONCE),  # noqa: S108 - a folder of its own there, 0700
-        "ANSIBLE_RETRY_FILES_ENABLED": "False", "ANSIBLE_NOCOLOR": "True", "ANSIBLE_DEPRECATION_WARNINGS": "False", "ANSIBLE_SSH_RETRIES": "0",
-        "ANSIBLE_NO_TARGET_SYSLOG": "True", "ANSIBLE_GATHERING": "explicit", "ANSIBLE_TIMEOUT": "30",
+        "ANSIBLE_CONFIG": str(place / "ansible.cfg"),
+        "ANSIBLE_HOME": str(place / "home"),
+        "ANSIBLE_LOCAL_TEMP": str(place / "tmp"),
+        "ANSIBLE_ROLES_PATH": str(roles),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_SSH_ARGS": "",
+        "ANSIBLE_PIPELINING": "True",
+        "ANSIBLE_REMOTE_TEMP": "/tmp",  # noqa: S108 - a folder of its own there, 0700
+        "ANSIBLE_SSH_TRANSFER_METHOD": "piped",
+        "ANSIBLE_FORKS": str(AT_ONCE),
+        "ANSIBLE_RETRY_FILES_ENABLED": "False",
+        "ANSIBLE_NOCOLOR": "True",
+        "ANSIBLE_DEPRECATION_WARNINGS": "False",
+        "ANSIBLE_SSH_RETRIES": "0",
+        "ANSIBLE_NO_TARGET_SYSLOG": "True",
+        "ANSIBLE_GATHERING": "explicit",
+        "ANSIBLE_TIMEOUT": "30",
     }

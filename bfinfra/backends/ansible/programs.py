@@ -1,4 +1,6 @@
-"""The programs of OpenSSH: found by name, started without bfinfra's secrets, their words made safe to print."""
+"""The programs of OpenSSH: found by name, started without bfinfra's secrets, their words made safe to
+print.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,13 @@ def find(name: str) -> str:
     """A program's path. BfinfraError where it isn't installed."""
     if found := shutil.which(name):
         return found
-    raise BfinfraError(Problem(f"there is no {name} on this machine", why="Linux machines are reached by OpenSSH's own client",
-                               next="install it: apt-get install openssh-client, or dnf install openssh-clients"))
+    raise BfinfraError(
+        Problem(
+            f"there is no {name} on this machine",
+            why="Linux machines are reached by OpenSSH's own client",
+            next="install it: apt-get install openssh-client, or dnf install openssh-clients",
+        )
+    )
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -27,8 +34,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def said(text: str, longest: int = LONGEST) -> str:
-    """Somebody else's words: without secrets, control characters and more than there is room for; lines joined."""
+    """Somebody else's words: without secrets, control characters and more than there is room for; lines
+    joined.
+    """
     lines = ("".join(c for c in line if c.isprintable()).strip() for line in redact(text).splitlines())
     joined = " | ".join(line for line in lines if line)
     return joined if len(joined) <= longest else f"{joined[: longest - 1]}…"
-

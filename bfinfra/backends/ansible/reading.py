@@ -1,4 +1,6 @@
-"""Many small commands in one go: a script that prints what each says and how it ended, and the way back. No writing command belongs here."""
+"""Many small commands in one go: a script that prints what each says and how it ended, and the way back. No
+writing command belongs here.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ def script(commands: Mapping[str, Sequence[str]]) -> str:
     """A POSIX shell script that runs each; three lines a command."""
     lines = []
     for number, argv in enumerate(commands.values()):
-        lines += [f"printf '\\036%s\\n' {number}", f"{shlex.join(argv)} 2>&1 < /dev/null", "printf '\\035%s\\n' $?"]
+        lines += [
+            f"printf '\\036%s\\n' {number}",
+            f"{shlex.join(argv)} 2>&1 < /dev/null",
+            "printf '\\035%s\\n' $?",
+        ]
     return "\n".join(lines)
 
 
@@ -38,7 +44,10 @@ def answers(commands: Mapping[str, Sequence[str]], output: bytes) -> dict[str, A
     """By the commands' names. ValueError where one is missing."""
     if len(output) > LARGEST:
         raise ValueError(f"it says more than {LARGEST >> 20} MiB")
-    found = {int(number): Answer(text, int(code)) for number, text, code in PIECE.findall(output.decode(errors="replace"))}
+    found = {
+        int(number): Answer(text, int(code))
+        for number, text, code in PIECE.findall(output.decode(errors="replace"))
+    }
     if missing := [name for number, name in enumerate(commands) if number not in found]:
         raise ValueError(f"no answer to {', '.join(missing)}")
     return {name: found[number] for number, name in enumerate(commands)}

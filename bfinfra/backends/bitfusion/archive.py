@@ -1,4 +1,6 @@
-"""The members of a token, from its tar or from the folder it was unpacked to. Nothing is unpacked, no link is followed."""
+"""The members of a token, from its tar or from the folder it was unpacked to. Nothing is unpacked, no link is
+followed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def members(path: Path) -> dict[str, bytes]:
     """`{"ca.crt": …, "client.yaml": …, "servers.conf": …}`. BadToken."""
     found = _checked(_of_folder(path) if path.is_dir() else _of_tar(path))
     if missing := [name for name in FILES if name not in found]:
-        raise BadToken(f"{path} has no {', '.join(missing)}: download the token again from the Bitfusion plug-in")
+        raise BadToken(
+            f"{path} has no {', '.join(missing)}: download the token again from the Bitfusion plug-in"
+        )
     return found
 
 
@@ -103,7 +107,9 @@ def _of_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[tuple[
 def _check_name(name: str) -> None:
     if name not in FILES:
         shown = "".join(c if c.isprintable() else "\ufffd" for c in name)[:80]
-        raise BadToken(f"it holds {shown}, which is no part of a token: a token is {', '.join(FILES)} and nothing else")
+        raise BadToken(
+            f"it holds {shown}, which is no part of a token: a token is {', '.join(FILES)} and nothing else"
+        )
 
 
 def _check_size(name: str, size: int) -> None:

@@ -22,7 +22,9 @@ HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 
 @dataclass(frozen=True)
 class Token:
-    """`servers`: (host, port) each once, reachable ones first. `not_after`: when its CA ends, UTC. `digest`: of all three files."""
+    """`servers`: (host, port) each once, reachable ones first. `not_after`: when its CA ends, UTC. `digest`:
+    of all three files.
+    """
 
     servers: tuple[tuple[str, int], ...]
     not_after: datetime
@@ -40,7 +42,9 @@ class Token:
 def read_token(path: Path) -> Token:
     """The token in a tar or folder. ValueError says what is wrong and what to do, and quotes no content."""
     if not path.exists():
-        raise BadToken(f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path")
+        raise BadToken(
+            f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path"
+        )
     return token_of(members(path))
 
 
@@ -54,8 +58,12 @@ def token_of(found: Mapping[str, bytes]) -> Token:
     for value in client.values():
         hide(str(value))
     return Token(
-        _servers(_yaml("servers.conf", texts["servers.conf"])), _not_after(found["ca.crt"]), digest(found),
-        texts["ca.crt"], texts["client.yaml"], texts["servers.conf"],
+        _servers(_yaml("servers.conf", texts["servers.conf"])),
+        _not_after(found["ca.crt"]),
+        digest(found),
+        texts["ca.crt"],
+        texts["client.yaml"],
+        texts["servers.conf"],
     )
 
 
@@ -107,7 +115,12 @@ def _address(value: Any) -> tuple[str, int]:
     host, colon, port = str(value).rpartition(":") if not _is_ip(str(value)) else (str(value), "", "")
     host = host.removeprefix("[").removesuffix("]") if colon else str(value)
     port = port if colon else str(PORT)
-    if not isinstance(value, str) or not (_is_ip(host) or HOST.fullmatch(host)) or not port.isdigit() or not 0 < int(port) < 65536:
+    if (
+        not isinstance(value, str)
+        or not (_is_ip(host) or HOST.fullmatch(host))
+        or not port.isdigit()
+        or not 0 < int(port) < 65536
+    ):
         raise BadToken("servers.conf: an address is not HOST:PORT")
     return host, int(port)
 

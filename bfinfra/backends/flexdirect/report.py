@@ -1,7 +1,9 @@
-"""What `flexdirect health` prints, as data: a report a server and one of localhost, each with its checks and its totals. Pure. (Guide, steps 2 and 7.)
+"""What `flexdirect health` prints, as data: a report a server and one of localhost, each with its checks and
+its totals. Pure. (Guide, steps 2 and 7.)
 
-A check is a status in brackets and a text that may be wrapped. Printed guides tear both apart, so statuses and texts that stand on lines of their own are paired in
-their order; a report whose totals don't fit what it lists says so, and is never taken for a good one.
+A check is a status in brackets and a text that may be wrapped. Printed guides tear both apart, so statuses
+and texts that stand on lines of their own are paired in their order; a report whose totals don't fit what it
+lists says so, and is never taken for a good one.
 """
 
 from __future__ import annotations
@@ -32,12 +34,16 @@ def parse(text: str) -> Health:
 
 
 def _report(server: str, lines: list[str]) -> tuple[Report, tuple[str, ...]]:
-    totals = {Status(total["status"]): int(total["count"]) for line in lines if (total := TOTAL.fullmatch(line))}
+    totals = {
+        Status(total["status"]): int(total["count"]) for line in lines if (total := TOTAL.fullmatch(line))
+    }
     last = max((number for number, line in enumerate(lines) if TOTAL.fullmatch(line)), default=len(lines))
     body = [line for line in lines[:last] if not TOTAL.fullmatch(line)]
     torn = any((marked := MARKED.fullmatch(line)) and not marked["text"] for line in body)
     checks, loose = (_torn if torn else _whole)(body)
-    return Report(server, checks, totals, (*loose, *_objections(checks, totals))), tuple(line.strip() for line in lines[last + 1 :])
+    return Report(server, checks, totals, (*loose, *_objections(checks, totals))), tuple(
+        line.strip() for line in lines[last + 1 :]
+    )
 
 
 def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
@@ -64,8 +70,12 @@ def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
             texts.append([text])
         elif text:
             texts[-1].append(text)
-    loose = [] if len(statuses) == len(texts) else [f"{len(statuses)} statuses stand beside {len(texts)} checks"]
-    return tuple(Check(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)), loose
+    loose = (
+        [] if len(statuses) == len(texts) else [f"{len(statuses)} statuses stand beside {len(texts)} checks"]
+    )
+    return tuple(
+        Check(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)
+    ), loose
 
 
 def _objections(checks: tuple[Check, ...], totals: dict[Status, int]) -> Iterator[str]:

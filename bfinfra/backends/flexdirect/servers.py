@@ -1,4 +1,6 @@
-"""FlexDirect's lists of servers (servers.conf): one address a line, with its port where that isn't the usual one; `#` begins a comment. Pure. (Guide, step 5.)"""
+"""FlexDirect's lists of servers (servers.conf): one address a line, with its port where that isn't the usual
+one; `#` begins a comment. Pure. (Guide, step 5.)
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ FILE = "servers.conf"
 
 def render(servers: Iterable[str], heading: str = "") -> str:
     """The text of a list of `address:port`; `heading`: a comment above it."""
-    return "".join([*([f"### {heading}\n"] if heading else []), *(f"{each.removesuffix(f':{PORT}')}\n" for each in servers)])
+    return "".join(
+        [
+            *([f"### {heading}\n"] if heading else []),
+            *(f"{each.removesuffix(f':{PORT}')}\n" for each in servers),
+        ]
+    )
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """`address:port` of each server. ValueError names the line that is none: an address cut short leads nowhere."""
+    """`address:port` of each server. ValueError names the line that is none: an address cut short leads
+    nowhere.
+    """
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         written = line.partition("#")[0].strip()
@@ -33,5 +42,8 @@ def _fits(address: str) -> bool:
     try:
         ipaddress.ip_address(address)
     except ValueError:
-        return not all(part.isdecimal() for part in address.split(".")) and address.replace("-", "").replace(".", "").isalnum()
+        return (
+            not all(part.isdecimal() for part in address.split("."))
+            and address.replace("-", "").replace(".", "").isalnum()
+        )
     return True

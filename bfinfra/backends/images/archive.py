@@ -19,7 +19,9 @@ def full_name(name: str) -> str:
 
 
 def contents(path: Path) -> dict[str, str]:
-    """Full name → id (SHA-256 of its configuration) of each image. ValueError says why it is no such archive; OSError."""
+    """Full name → id (SHA-256 of its configuration) of each image. ValueError says why it is no such archive;
+    OSError.
+    """
     try:
         with tarfile.open(path, "r:") as tar:
             manifest = json.loads(_part(tar, "manifest.json"))

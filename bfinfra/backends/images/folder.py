@@ -1,4 +1,6 @@
-"""A rendered build context: the files that bfinfra wrote, their digests, and the mark beside them. Nothing else in the folder is touched."""
+"""A rendered build context: the files that bfinfra wrote, their digests, and the mark beside them. Nothing
+else in the folder is touched.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What stands beside the mark: the files written (name → SHA-256), the folders made, the image built and pushed of them."""
+    """What stands beside the mark: the files written (name → SHA-256), the folders made, the image built and
+    pushed of them.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
@@ -33,7 +37,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Folder:
-    """A build context as it stands. `files`: name → SHA-256 of what is there now, among the names asked for and those written."""
+    """A build context as it stands. `files`: name → SHA-256 of what is there now, among the names asked for
+    and those written.
+    """
 
     path: Path
     mark: Mark | None
@@ -49,7 +55,8 @@ def look(path: Path, names: frozenset[str]) -> Folder | None:
 
 
 def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
-    """Make the folder hold `wanted` (name → content, or the file to copy), the mark first. Files written earlier and wanted no more go.
+    """Make the folder hold `wanted` (name → content, or the file to copy), the mark first. Files written
+    earlier and wanted no more go.
 
     BfinfraError where the disk refuses, or a link leads elsewhere.
     """
@@ -57,8 +64,13 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
         made = [str(folder) for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _, before = _mark(path)
-        digests = {name: _digest(source) if isinstance(source, Path) else hashlib.sha256(source).hexdigest() for name, source in wanted.items()}
-        record = replace(before, files={**before.files, **digests}, folders=tuple(dict.fromkeys((*before.folders, *made))))
+        digests = {
+            name: _digest(source) if isinstance(source, Path) else hashlib.sha256(source).hexdigest()
+            for name, source in wanted.items()
+        }
+        record = replace(
+            before, files={**before.files, **digests}, folders=tuple(dict.fromkeys((*before.folders, *made)))
+        )
         _put_mark(path, mark, record)
         for name, source in wanted.items():
             _make_parent(path, name)
@@ -75,7 +87,9 @@ def note(path: Path, mark: Mark, **changes: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove what was written, and the folders that were made for it if nothing else is in them; the mark last."""
+    """Remove what was written, and the folders that were made for it if nothing else is in them; the mark
+    last.
+    """
     with _said(path):
         _, record = _mark(path)
         for name in record.files:
@@ -96,7 +110,11 @@ def _mark(path: Path) -> tuple[Mark | None, Record]:
         return None, Record()
     except (OSError, ValueError, KeyError, TypeError):
         return None, Record()
-    safe = {name: digest for name, digest in record.files.items() if not Path(name).is_absolute() and ".." not in Path(name).parts}
+    safe = {
+        name: digest
+        for name, digest in record.files.items()
+        if not Path(name).is_absolute() and ".." not in Path(name).parts
+    }
     return Mark.decode(str(data.get("mark"))), replace(record, files=safe)
 
 
@@ -119,7 +137,9 @@ def _digest(path: Path) -> str:
 def _make_parent(path: Path, name: str) -> None:
     parent = (path / name).parent
     if parent.is_symlink():
-        raise BfinfraError(Problem(f"{parent} is a link", next="remove it: bfinfra writes into no folder but its own"))
+        raise BfinfraError(
+            Problem(f"{parent} is a link", next="remove it: bfinfra writes into no folder but its own")
+        )
     parent.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -147,4 +167,10 @@ def _said(path: Path) -> Any:
     try:
         yield
     except OSError as error:
-        raise BfinfraError(Problem(f"{error.filename or path} can't be written", why=error.strerror or "", next="mend that, then run again")) from None
+        raise BfinfraError(
+            Problem(
+                f"{error.filename or path} can't be written",
+                why=error.strerror or "",
+                next="mend that, then run again",
+            )
+        ) from None

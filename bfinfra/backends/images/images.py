@@ -26,7 +26,9 @@ SANDBOX = "the sandbox builds nothing: its registry and base images are not ther
 
 
 class Images:
-    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all; what is written is counted in `tally`."""
+    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all; what is
+    written is counted in `tally`.
+    """
 
     def __init__(self, site: Site, *, real: bool = True, tally: Tally | None = None) -> None:
         self._real, self._tally = real, tally
@@ -46,7 +48,9 @@ class Images:
             return self._found
 
     def known(self) -> dict[str, Path]:
-        """Address → folder, of what this site rendered on this machine. A hint where to look; the mark there decides."""
+        """Address → folder, of what this site rendered on this machine. A hint where to look; the mark there
+        decides.
+        """
         try:
             data = json.loads(self._index.read_text())
             return {str(address): Path(path) for address, path in data.items()}
@@ -58,7 +62,9 @@ class Images:
         return folder.look(path, names)
 
     def package(self, path: Path) -> tuple[str, str]:
-        """SHA-256 of a package, and why it is none ("" where it is one). The digest is computed once as long as the file doesn't change."""
+        """SHA-256 of a package, and why it is none ("" where it is one). The digest is computed once as long
+        as the file doesn't change.
+        """
         try:
             info = path.stat()
             with path.open("rb") as stream:
@@ -72,7 +78,9 @@ class Images:
         except OSError as error:
             return "", f"{path} can't be read: {error.strerror}"
 
-    def render(self, path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
+    def render(
+        self, path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]
+    ) -> None:
         """Write a context; noted in the index first, so that it is found again whatever happens."""
         self._count("render")
         self._note(mark.address, path)
@@ -102,7 +110,9 @@ class Images:
         folder.write(path, mark, {}, {})
 
     def build(self, path: Path, mark: Mark, image: str, content: str, recipe: Recipe | None = None) -> None:
-        """Build `image`, by default of `path` itself; the record there then says that it was built of `content`. Rejected."""
+        """Build `image`, by default of `path` itself; the record there then says that it was built of
+        `content`. Rejected.
+        """
         self._count("build")
         tools.run(self._tool().build(recipe or Recipe(path), image), f"the build of {image}")
         folder.note(path, mark, built=f"{image} {content}")

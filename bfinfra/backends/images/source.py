@@ -1,4 +1,6 @@
-"""The folder that an image is built from, as one digest: what is in it, what it is called, what may run. `.git` is left out."""
+"""The folder that an image is built from, as one digest: what is in it, what it is called, what may run.
+`.git` is left out.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,25 @@ LEFT_OUT = ".git"
 
 
 def digest(folder: Path, dockerfile: str) -> str | Problem:
-    """SHA-256 over everything below, in the order of names; or why it can't be built from. Links count by where they point."""
+    """SHA-256 over everything below, in the order of names; or why it can't be built from. Links count by
+    where they point.
+    """
     if not folder.is_dir():
         return Problem(f"{folder} is no folder", next="clone the sources there, or correct the path")
     if not (folder / dockerfile).is_file():
-        return Problem(f"{folder} has no {dockerfile}", next="say in dockerfile where it is, relative to source")
+        return Problem(
+            f"{folder} has no {dockerfile}", next="say in dockerfile where it is, relative to source"
+        )
     whole, size = hashlib.sha256(), 0
     try:
         for count, path in enumerate(_below(folder), 1):
             info = path.lstat()
             size += info.st_size
             if count > MOST or size > LARGEST:
-                return Problem(f"{folder} holds more than {MOST:,} files or {LARGEST >> 30} GiB", next="name the folder that the Dockerfile needs, or leave out what it doesn't")
+                return Problem(
+                    f"{folder} holds more than {MOST:,} files or {LARGEST >> 30} GiB",
+                    next="name the folder that the Dockerfile needs, or leave out what it doesn't",
+                )
             whole.update(f"{path.relative_to(folder)}\0{_of(path, info)}\0".encode(errors="surrogateescape"))
     except OSError as error:
         return Problem(f"{error.filename or folder} can't be read", why=error.strerror or "")
@@ -51,4 +60,7 @@ def _of(path: Path, info: os.stat_result) -> str:
     if not stat.S_ISREG(info.st_mode):
         return "special"
     with path.open("rb") as stream:
-        return f"{'run' if info.st_mode & stat.S_IXUSR else 'file'} {hashlib.file_digest(stream, 'sha256').hexdigest()}"
+        return (
+            f"{'run' if info.st_mode & stat.S_IXUSR else 'file'} "
+            f"{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+        )

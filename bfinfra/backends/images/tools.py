@@ -1,4 +1,6 @@
-"""docker, podman or buildah, whichever works here: found, asked to build, asked to push. Arguments only, never a shell."""
+"""docker, podman or buildah, whichever works here: found, asked to build, asked to push. Arguments only,
+never a shell.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ LONGEST = 300  # characters of a line
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an image is built of: a folder, the Dockerfile in it ("" for the one of that name), and build arguments."""
+    """What an image is built of: a folder, the Dockerfile in it ("" for the one of that name), and build
+    arguments.
+    """
 
     context: Path
     dockerfile: str = ""
@@ -40,7 +44,13 @@ class Recipe:
     def options(self, image: str) -> tuple[str, ...]:
         """What `docker build` takes."""
         of = ("--file", str(self.context / self.dockerfile)) if self.dockerfile else ()
-        return ("--tag", image, *of, *(word for name, value in self.arguments.items() for word in ("--build-arg", f"{name}={value}")), str(self.context))
+        return (
+            "--tag",
+            image,
+            *of,
+            *(word for name, value in self.arguments.items() for word in ("--build-arg", f"{name}={value}")),
+            str(self.context),
+        )
 
     def by_hand(self, image: str, *, push: bool) -> str:
         """The commands for a person."""
@@ -85,11 +95,17 @@ def find() -> tuple[Tool | None, str]:
 def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
     """Run to the end. Rejected where it fails, with the last lines that it printed.
 
-    In a session of its own: the first SIGINT on the terminal asks bfinfra to finish what runs, so it must not end the build.
+    In a session of its own: the first SIGINT on the terminal asks bfinfra to finish what runs, so it must not
+    end the build.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - found by name, no shell
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=environment(),
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment(),
         )
     except OSError as error:
         raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
@@ -98,9 +114,17 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
         tail = collections.deque(filter(None, map(_printable, process.stdout)), maxlen=KEPT)
         code = process.wait()
     if overdue.is_set():
-        raise Rejected(f"{what} took more than {limit:.0f} s and was stopped", why=" | ".join(tail), next="see whether its registry answers")
+        raise Rejected(
+            f"{what} took more than {limit:.0f} s and was stopped",
+            why=" | ".join(tail),
+            next="see whether its registry answers",
+        )
     if code:
-        raise Rejected(f"{what} failed", why=f"{Path(argv[0]).name} ended with {code}: {' | '.join(tail)}", next=f"run it by hand: {' '.join(argv)}")
+        raise Rejected(
+            f"{what} failed",
+            why=f"{Path(argv[0]).name} ended with {code}: {' | '.join(tail)}",
+            next=f"run it by hand: {' '.join(argv)}",
+        )
 
 
 @contextmanager
@@ -129,7 +153,14 @@ def _printable(line: bytes) -> str:
 def _probe(argv: Sequence[str]) -> str:
     """Why a tool doesn't work, or ""."""
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBING, check=False, env=environment())  # noqa: S603 - the same
+        done = subprocess.run(  # noqa: S603 - the same
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBING,
+            check=False,
+            env=environment(),
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"it did not answer ({type(error).__name__})"
     if done.returncode == 0 and done.stdout.strip():

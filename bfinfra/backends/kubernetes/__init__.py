@@ -1,4 +1,6 @@
-"""Kubernetes APIs: supervisors, guest clusters, any cluster by kubeconfig; plain manifests in, plain manifests out."""
+"""Kubernetes APIs: supervisors, guest clusters, any cluster by kubeconfig; plain manifests in, plain
+manifests out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How one Kubernetes API is entered: address, whom to trust, and the token or certificate that says who we are."""
+"""How one Kubernetes API is entered: address, whom to trust, and the token or certificate that says who we
+are.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ MARGIN = 60  # seconds before its end at which a token counts as spent
 
 @dataclass(frozen=True)
 class Access:
-    """`token` or `identity` (certificate and key, PEM) says who we are; neither is ever printed. `expires`: epoch seconds."""
+    """`token` or `identity` (certificate and key, PEM) says who we are; neither is ever printed. `expires`:
+    epoch seconds.
+    """
 
     url: str
     trust: Trust
@@ -32,7 +36,9 @@ class Access:
 
 
 def expiry(token: str) -> float | None:
-    """The `exp` of a JSON Web Token in epoch seconds, unverified: only to know when to log in again. None where it says nothing."""
+    """The `exp` of a JSON Web Token in epoch seconds, unverified: only to know when to log in again. None
+    where it says nothing.
+    """
     parts = token.split(".")
     if len(parts) != 3:
         return None

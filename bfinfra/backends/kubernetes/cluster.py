@@ -1,4 +1,6 @@
-"""One Kubernetes API: list, get, create, apply, patch, delete, logs. Manifests go in and come out as plain dictionaries."""
+"""One Kubernetes API: list, get, create, apply, patch, delete, logs. Manifests go in and come out as plain
+dictionaries.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
 class Cluster:
-    """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in several threads."""
+    """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in
+    several threads.
+    """
 
     def __init__(self, seam: Seam, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
         self.name = name
@@ -49,11 +53,25 @@ class Cluster:
         """Where it was entered, https://host:port; "" as long as nothing was asked."""
         return self._link.access.url if self._link else ""
 
-    def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "", *, name: str = "") -> list[Object]:
-        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector (`a=b,c`), `name`: those of this name alone."""
+    def list(
+        self, api_version: str, kind: str, namespace: str = "", labels: str = "", *, name: str = ""
+    ) -> list[Object]:
+        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector
+        (`a=b,c`), `name`: those of this name alone.
+        """
         resource = self._resource(api_version, kind)
         scope = {"namespace": namespace or "*"} if resource.namespaced else {}
-        found = self._do(lambda link: [*link.objects.list(_class(resource), labels=_pairs(labels), fields={"metadata.name": name} if name else None, chunk_size=PAGE, **scope)])
+        found = self._do(
+            lambda link: [
+                *link.objects.list(
+                    _class(resource),
+                    labels=_pairs(labels),
+                    fields={"metadata.name": name} if name else None,
+                    chunk_size=PAGE,
+                    **scope,
+                )
+            ]
+        )
         return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
@@ -61,14 +79,19 @@ class Cluster:
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         try:
-            return dict(self._do(lambda link: link.objects.get(_class(resource), name, **_scope(resource, namespace))))
+            return dict(
+                self._do(lambda link: link.objects.get(_class(resource), name, **_scope(resource, namespace)))
+            )
         except errors.NotServed:
             raise
         except Missing:
             return None
 
-    def find(self, api_version: str, kind: str, places: Iterable[tuple[str, str]], namespace: str = "") -> tuple[Object, ...]:
-        """The objects that stand at these places, (namespace, name) each, all within `namespace` as for `list`.
+    def find(
+        self, api_version: str, kind: str, places: Iterable[tuple[str, str]], namespace: str = ""
+    ) -> tuple[Object, ...]:
+        """The objects that stand at these places, (namespace, name) each, all within `namespace` as for
+        `list`.
 
         Of many places only those are looked into whose names a list has; it carries no contents.
         """
@@ -83,12 +106,24 @@ class Cluster:
         """Make the object. Exists where the name is taken: making is exclusive, applying isn't."""
         cls, scope = self._of(manifest)
         made = dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
-        return made if made["metadata"].get("managedFields") or not made["metadata"].get("uid") else self._claimed(cls, scope, known(manifest, made), made)
+        return (
+            made
+            if made["metadata"].get("managedFields") or not made["metadata"].get("uid")
+            else self._claimed(cls, scope, known(manifest, made), made)
+        )
 
     def _claimed(self, cls: Any, scope: dict[str, str], manifest: Mapping[str, Any], made: Object) -> Object:
-        """A new object of a server that notes writers from the first apply on only: what we made is ours to take away later."""
+        """A new object of a server that notes writers from the first apply on only: what we made is ours to
+        take away later.
+        """
         name = str(made["metadata"]["name"])
-        applied = dict(self._do(lambda link: link.objects.apply(cls({**manifest, "metadata": {**manifest["metadata"], "name": name}}), **scope)))
+        applied = dict(
+            self._do(
+                lambda link: link.objects.apply(
+                    cls({**manifest, "metadata": {**manifest["metadata"], "name": name}}), **scope
+                )
+            )
+        )
         for left in reversed(range(CLAIMS)):
             if not (fields := claimed(applied)):
                 break
@@ -100,14 +135,28 @@ class Cluster:
                 applied = dict(self._do(lambda link: link.objects.get(cls, name, **scope)))
         return applied
 
-    def _owned_as(self, cls: Any, name: str, scope: dict[str, str], live: Object, fields: Sequence[Object]) -> Object:
-        return self._patch(cls, name, scope, "json", [
-            {"op": "replace", "path": "/metadata/managedFields", "value": fields},
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
-        ])
+    def _owned_as(
+        self, cls: Any, name: str, scope: dict[str, str], live: Object, fields: Sequence[Object]
+    ) -> Object:
+        return self._patch(
+            cls,
+            name,
+            scope,
+            "json",
+            [
+                {"op": "replace", "path": "/metadata/managedFields", "value": fields},
+                {
+                    "op": "replace",
+                    "path": "/metadata/resourceVersion",
+                    "value": live["metadata"]["resourceVersion"],
+                },
+            ],
+        )
 
     def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
-        """Server-side apply: our fields become these and no others. Conflict where another writer owns one, unless `force`."""
+        """Server-side apply: our fields become these and no others. Conflict where another writer owns one,
+        unless `force`.
+        """
         cls, scope = self._of(manifest)
         name = manifest["metadata"]["name"]
         live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
@@ -115,32 +164,57 @@ class Cluster:
             self._owned_as(cls, name, scope, live, fields)
         return dict(self._do(lambda link: link.objects.apply(cls(manifest), force=force, **scope)))
 
-    def patch(self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = "") -> Object:
-        """Merge patch: given fields change, null removes. Put `metadata.resourceVersion` into it to write only what was seen."""
+    def patch(
+        self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = ""
+    ) -> Object:
+        """Merge patch: given fields change, null removes. Put `metadata.resourceVersion` into it to write
+        only what was seen.
+        """
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
 
-    def patch_status(self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = "") -> Object:
+    def patch_status(
+        self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = ""
+    ) -> Object:
         """Merge patch of an object's status alone."""
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
         path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}/status"
         headers = {"Content-Type": "application/merge-patch+json"}
-        return dict(self._do(lambda link: link.raw.patch(path, json={"status": dict(status)}, headers=headers).json()))
+        return dict(
+            self._do(lambda link: link.raw.patch(path, json={"status": dict(status)}, headers=headers).json())
+        )
 
     def delete(  # noqa: PLR0913 - an object's address, and how it goes
-        self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: Propagation = "Background", seen: Mapping[str, str] | None = None
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        namespace: str = "",
+        *,
+        propagation: Propagation = "Background",
+        seen: Mapping[str, str] | None = None,
     ) -> Object | None:
-        """Delete the object; gone already is done too. None: it is gone; else the object, which is on its way out.
+        """Delete the object; gone already is done too. None: it is gone; else the object, which is on its way
+        out.
 
         `seen`: `uid` and `resourceVersion`; Conflict where it is another by now, or was changed.
         """
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, "preconditions": dict(seen)} if seen else None
+        body = (
+            {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "propagationPolicy": propagation,
+                "preconditions": dict(seen),
+            }
+            if seen
+            else None
+        )
         params = None if body else {"propagationPolicy": propagation}  # a server reads either
         path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}"
         try:
@@ -156,16 +230,33 @@ class Cluster:
         _segment(pod, self.name)
         asked = {"container": container, "limitBytes": LOG_BYTES, "tailLines": tail}
         params = {name: str(value) for name, value in asked.items() if value}
-        return self._do(lambda link: link.raw.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params=params).text)
+        return self._do(
+            lambda link: link.raw.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params=params).text
+        )
 
     def can(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
-        """Whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the namespace ("" = everywhere); `name`: that object alone."""
+        """Whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the namespace
+        ("" = everywhere); `name`: that object alone.
+        """
         whole, _, group = resource.partition(".")
         plural, _, part = whole.partition("/")
-        asked = {"verb": verb, "resource": plural, "subresource": part, "group": group, "namespace": namespace, "name": name}
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
+        asked = {
+            "verb": verb,
+            "resource": plural,
+            "subresource": part,
+            "group": group,
+            "namespace": namespace,
+            "name": name,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": asked},
+        }
         cls, _ = self._of(review)
-        return bool((self._do(lambda link: link.objects.create(cls(review))).get("status") or {}).get("allowed"))
+        return bool(
+            (self._do(lambda link: link.objects.create(cls(review))).get("status") or {}).get("allowed")
+        )
 
     def version(self) -> str:
         """The server's version, such as `v1.20.2+vmware.1`."""
@@ -177,7 +268,9 @@ class Cluster:
     def serves(self, api_version: str, kind: str) -> bool:
         """Whether the cluster knows this kind of object in this version."""
         try:
-            return (api_version, kind) in resources.discovered(api_version, self._json(resources.path(api_version)))
+            return (api_version, kind) in resources.discovered(
+                api_version, self._json(resources.path(api_version))
+            )
         except Missing:
             return False
 
@@ -188,7 +281,9 @@ class Cluster:
         except Missing:
             return ()
         listed = answer.get("versions") if isinstance(answer, dict) else None
-        return tuple(str(each["version"]) for each in listed or () if isinstance(each, dict) and "version" in each)
+        return tuple(
+            str(each["version"]) for each in listed or () if isinstance(each, dict) and "version" in each
+        )
 
     def now(self) -> datetime | None:
         """The server's own time, to the second, UTC; None where it doesn't say."""
@@ -199,7 +294,9 @@ class Cluster:
             return None
 
     def strangers(self, site: str, namespace: str = "") -> tuple[str, ...]:
-        """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own, else all but the system's."""
+        """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own,
+        else all but the system's.
+        """
         return strangers(self, namespace or self._namespace, site)
 
     def close(self) -> None:
@@ -222,7 +319,9 @@ class Cluster:
             return self._link
 
     def _do(self, call: Callable[[Link], T]) -> T:
-        """A call; where the server refused the login itself, once more with a new one: nothing was done yet."""
+        """A call; where the server refused the login itself, once more with a new one: nothing was done
+        yet.
+        """
         link = self._linked()
         try:
             return _sensible(call, link, self.name)
@@ -234,14 +333,21 @@ class Cluster:
         try:
             return _sensible(call, self._linked(), self.name)
         except Expired as error:
-            raise Denied("the login is not accepted", server=self.name, why=error.problems[0].why, next="check the account, or make the kubeconfig anew") from None
+            raise Denied(
+                "the login is not accepted",
+                server=self.name,
+                why=error.problems[0].why,
+                next="check the account, or make the kubeconfig anew",
+            ) from None
 
     def _forget(self, link: Link) -> None:
         with self._lock:
             if self._link is link:
                 self._link = None
 
-    def _json(self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json") -> Any:
+    def _json(
+        self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json"
+    ) -> Any:
         return self._do(lambda link: link.raw.get(path, params=params, headers={"Accept": accept}).json())
 
     def _names(self, api_version: str, kind: str, namespace: str) -> set[tuple[str, str]]:
@@ -252,10 +358,15 @@ class Cluster:
             params = {"limit": str(PAGE), **({"continue": token} if token else {})}
             page = self._json(f"{resources.path(api_version)}{space}/{resource.plural}", params, METADATA)
             try:
-                found |= {(item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in page["items"] or ()}
+                found |= {
+                    (item["metadata"].get("namespace", ""), item["metadata"]["name"])
+                    for item in page["items"] or ()
+                }
                 token = str((page.get("metadata") or {}).get("continue") or "")
             except (KeyError, TypeError, AttributeError):
-                raise errors.malformed(f"list {resource.plural}", self.name, "no list of objects with names") from None
+                raise errors.malformed(
+                    f"list {resource.plural}", self.name, "no list of objects with names"
+                ) from None
             if not token:
                 return found
 
@@ -275,7 +386,9 @@ class Cluster:
             return found
         self._discovered |= resources.discovered(api_version, self._json(resources.path(api_version)))
         if key not in self._discovered:
-            raise errors.NotServed(f"{self.name} has no {kind}", server=self.name, why=f"{api_version} does not list it")
+            raise errors.NotServed(
+                f"{self.name} has no {kind}", server=self.name, why=f"{api_version} does not list it"
+            )
         return self._discovered[key]
 
 

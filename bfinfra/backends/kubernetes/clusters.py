@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 
 class Clusters:
-    """`settings`: the account for supervisors and their guests; `roots()`: vCenter's own authorities as PEM, asked when needed."""
+    """`settings`: the account for supervisors and their guests; `roots()`: vCenter's own authorities as PEM,
+    asked when needed.
+    """
 
-    def __init__(self, seam: Seam, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self, seam: Seam, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: ""
+    ) -> None:
         self._seam = seam
         self._settings = settings
         self._roots = roots
@@ -38,25 +42,34 @@ class Clusters:
         with self._lock:
             if endpoint not in self._made:
                 namespace = "" if endpoint.guest else endpoint.namespace
-                self._made[endpoint] = Cluster(self._seam, str(endpoint), lambda: self._enter(endpoint), namespace)
+                self._made[endpoint] = Cluster(
+                    self._seam, str(endpoint), lambda: self._enter(endpoint), namespace
+                )
             return self._made[endpoint]
 
     def kubeconfig(self, endpoint: Endpoint) -> str:
-        """A kubeconfig with a token of a login of its own, contexts named as `kubectl vsphere login` names them."""
+        """A kubeconfig with a token of a login of its own, contexts named as `kubectl vsphere login` names
+        them.
+        """
         if endpoint.kubeconfig is not None:
             return self._reachable(endpoint.kubeconfig.reveal())
         access = self._enter(endpoint)
         return self._reachable(_kubeconfig(endpoint, access, self._username()))
 
     def _reachable(self, kubeconfig: str) -> str:
-        """The same with the addresses that are really called, for clients that don't know where the sandbox listens."""
+        """The same with the addresses that are really called, for clients that don't know where the sandbox
+        listens.
+        """
         if not self._seam.routed:
             return kubeconfig
         config = yaml.safe_load(kubeconfig)
         for each in config["clusters"]:
             server = urlsplit(each["cluster"]["server"])
             host, port = self._seam.where(server.hostname or "", server.port or 443)
-            each["cluster"] |= {"server": f"https://{host}:{port}{server.path}", "tls-server-name": server.hostname}
+            each["cluster"] |= {
+                "server": f"https://{host}:{port}{server.path}",
+                "tls-server-name": server.hostname,
+            }
         return yaml.safe_dump(config, sort_keys=False)
 
     def close(self) -> None:
@@ -72,7 +85,12 @@ class Clusters:
         if endpoint.kubeconfig is not None:
             return kubeconfig.read(endpoint.kubeconfig, endpoint.context)
         if self._settings is None:
-            raise BfinfraError(Problem(f"no account to log in to {endpoint} with", next="write vcenter: with its server and account"))
+            raise BfinfraError(
+                Problem(
+                    f"no account to log in to {endpoint} with",
+                    next="write vcenter: with its server and account",
+                )
+            )
         return login.enter(self._seam, self._settings, self._roots, endpoint)
 
     def _username(self) -> str:
@@ -85,15 +103,25 @@ class Clusters:
 def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
     host = access.url.removeprefix("https://").rpartition(":")[0]
     if access.trust.sha256:
-        raise Refusal(f"no kubeconfig for {endpoint}", why="a kubeconfig can't carry a pinned fingerprint",
-                      next="give the supervisor's authority as supervisor_trust: {ca_file: …}")
-    pem = small(access.trust.ca_file.path) if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
+        raise Refusal(
+            f"no kubeconfig for {endpoint}",
+            why="a kubeconfig can't carry a pinned fingerprint",
+            next="give the supervisor's authority as supervisor_trust: {ca_file: …}",
+        )
+    pem = (
+        small(access.trust.ca_file.path) if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
+    )
     authority = {"certificate-authority-data": base64.b64encode(pem.encode()).decode()} if pem else {}
     name, user = endpoint.guest or endpoint.namespace or host, f"wcp:{host}:{username}"
     space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}
-    return yaml.safe_dump({
-        "apiVersion": "v1", "kind": "Config", "current-context": name,
-        "clusters": [{"name": host, "cluster": {"server": access.url, **authority}}],
-        "contexts": [{"name": name, "context": {"cluster": host, "user": user, **space}}],
-        "users": [{"name": user, "user": {"token": access.token}}],
-    }, sort_keys=False)
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "clusters": [{"name": host, "cluster": {"server": access.url, **authority}}],
+            "contexts": [{"name": name, "context": {"cluster": host, "user": user, **space}}],
+            "users": [{"name": user, "user": {"token": access.token}}],
+        },
+        sort_keys=False,
+    )

@@ -14,33 +14,58 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.cluster import Cluster
 
 KINDS = (
-    ("v1", "Pod"), ("v1", "PersistentVolumeClaim"), ("v1", "Service"), ("v1", "ConfigMap"), ("v1", "Secret"),
-    ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"),
-    ("batch/v1", "Job"), ("batch/v1", "CronJob"),
-    ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"), ("cluster.x-k8s.io/v1beta1", "Cluster"), ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
-)  # fmt: skip
-LISTED = "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps daemonsets.apps jobs.batch cronjobs.batch"
+    ("v1", "Pod"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "Service"),
+    ("v1", "ConfigMap"),
+    ("v1", "Secret"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("batch/v1", "Job"),
+    ("batch/v1", "CronJob"),
+    ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"),
+    ("cluster.x-k8s.io/v1beta1", "Cluster"),
+    ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
+)
+LISTED = (
+    "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps "
+    "daemonsets.apps jobs.batch cronjobs.batch"
+)
 """The same as RBAC names them."""
-LISTED_ON_SUPERVISORS = "tanzukubernetesclusters.run.tanzu.vmware.com clusters.cluster.x-k8s.io virtualmachines.vmoperator.vmware.com"
+LISTED_ON_SUPERVISORS = (
+    "tanzukubernetesclusters.run.tanzu.vmware.com clusters.cluster.x-k8s.io "
+    "virtualmachines.vmoperator.vmware.com"
+)
 SYSTEM = re.compile(r"kube-(system|public|node-lease)|vmware-system-.*|tanzu-.*|tkg-system.*|pks-system")
-OWN_FURNITURE = {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "istio-ca-root-cert"), ("Service", "kubernetes"), ("Service", "supervisor")}
+OWN_FURNITURE = {
+    ("ConfigMap", "kube-root-ca.crt"),
+    ("ConfigMap", "istio-ca-root-cert"),
+    ("Service", "kubernetes"),
+    ("Service", "supervisor"),
+}
 MOST = 50  # names told
 TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 
 
 def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
-    """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be listed."""
+    """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be
+    listed.
+    """
     listed = [(kind, obj) for api, kind in KINDS for obj in _where_served(cluster, api, kind, namespace)]
     found = [
         f"{kind} {safe(obj['metadata'].get('namespace'), 63)}/{safe(obj['metadata'].get('name'), 253)}"
-        for kind, obj in listed if _counts(kind, obj, site)
+        for kind, obj in listed
+        if _counts(kind, obj, site)
     ]
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()
     return (*found[:MOST], *more)
 
 
 def _where_served(cluster: Cluster, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside supervisors."""
+    """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside
+    supervisors.
+    """
     try:
         return cluster.list(api, kind, namespace)
     except errors.NotServed:

@@ -1,4 +1,6 @@
-"""What a Kubernetes API says went wrong → bfinfra's errors. Its words are made safe to print; those about Secrets are left out."""
+"""What a Kubernetes API says went wrong → bfinfra's errors. Its words are made safe to print; those about
+Secrets are left out.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +9,48 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.words import LONGEST, safe
-from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+from bfinfra.model.errors import (
+    Busy,
+    Conflict,
+    Denied,
+    Exists,
+    Expired,
+    Malformed,
+    Missing,
+    Rejected,
+    RemoteError,
+    Unanswered,
+)
 
 if TYPE_CHECKING:
     import httpx2
 
-NOT_OURS = ("admission webhook", "exceeded quota", "violates PodSecurity", "is forbidden by", "ValidatingAdmissionPolicy")
+NOT_OURS = (
+    "admission webhook",
+    "exceeded quota",
+    "violates PodSecurity",
+    "is forbidden by",
+    "ValidatingAdmissionPolicy",
+)
 """Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
 GIVING = "attempting to grant RBAC permissions not currently held"
 """Words of a 403 where somebody gives rights that they don't have."""
-GIVEN = re.compile(r"^\{(?:APIGroups:\[.*?\], Resources:\[(.*?)\](?:, ResourceNames:\[(.*?)\])?|NonResourceURLs:\[(.*?)\]), Verbs:\[(.*?)\]\}", re.MULTILINE)
+GIVEN = re.compile(
+    (
+        r"^\{(?:APIGroups:\[.*?\], Resources:\[(.*?)\](?:, "
+        r"ResourceNames:\[(.*?)\])?|NonResourceURLs:\[(.*?)\]), Verbs:\[(.*?)\]\}"
+    ),
+    re.MULTILINE,
+)
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 YOUNG = '/default: serviceaccount "default" not found'
 """Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
 
 
 def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, server: str) -> RemoteError:
-    """An answer that isn't a success; its body has been read. Missing carries the server's own Status where it sent one."""
+    """An answer that isn't a success; its body has been read. Missing carries the server's own Status where
+    it sent one.
+    """
     status = _status(response)
     error, code = _class(response.status_code, status, request), response.status_code
     why = f"{_words(status, request) or safe(response.text, 200)} ({code})".strip()
@@ -33,12 +60,26 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
         right, message = _right(request), str(status.get("message", ""))
         if GIVING in message:
             right = _giving(request)
-            why = f"the right to {right} is missing, or else all that the role gives, of which the account lacks {_lacking(message)}"
+            why = (
+                f"the right to {right} is missing, or else all that the role gives, of which the account "
+                f"lacks {_lacking(message)}"
+            )
         else:
             why = "; ".join(filter(None, (right and f"the right to {right} is missing", why)))
-        return Denied(what, server=server, why=why, next="give it to the account; all that it needs: bfinfra privileges SITE", privilege=right)
+        return Denied(
+            what,
+            server=server,
+            why=why,
+            next="give it to the account; all that it needs: bfinfra privileges SITE",
+            privilege=right,
+        )
     if error is Missing and not status:
-        return NotServed(what, server=server, why=why, next="the cluster does not know this kind of object, or it is no Kubernetes API")
+        return NotServed(
+            what,
+            server=server,
+            why=why,
+            next="the cluster does not know this kind of object, or it is no Kubernetes API",
+        )
     return error(what, server=server, why=why)
 
 
@@ -52,26 +93,39 @@ def malformed(what: str, server: str, why: object) -> Malformed:
 
 
 def _right(request: httpx2.Request) -> str:
-    """What was asked for as RBAC names it: `create secrets in namespace default`; "" for what is no resource."""
+    """What was asked for as RBAC names it: `create secrets in namespace default`; "" for what is no
+    resource.
+    """
     rest = PATH.sub("", request.url.path).strip("/").split("/")
     space, rest = (rest[1], rest[2:]) if rest[0] == "namespaces" and len(rest) > 2 else ("", rest)
     reading = "get" if len(rest) > 1 else "list"
-    verb = {"GET": reading, "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(request.method, "")
+    verb = {"GET": reading, "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(
+        request.method, ""
+    )
     if not verb or not rest[0] or not PATH.match(request.url.path):
         return ""
-    return safe(f"{verb} {'/'.join(rest[0:1] + rest[2:3])}" + (f" in namespace {space}" if space else ""), 300)
+    return safe(
+        f"{verb} {'/'.join(rest[0:1] + rest[2:3])}" + (f" in namespace {space}" if space else ""), 300
+    )
 
 
 def _giving(request: httpx2.Request) -> str:
     """The verb that lets an account give what it doesn't have."""
     binding = "bindings" in PATH.sub("", request.url.path)
     plural = "clusterroles" if "/cluster" in request.url.path else "roles"
-    return f"bind {plural}, or clusterroles," if binding and plural == "roles" else f"{'bind' if binding else 'escalate'} {plural}"
+    return (
+        f"bind {plural}, or clusterroles,"
+        if binding and plural == "roles"
+        else f"{'bind' if binding else 'escalate'} {plural}"
+    )
 
 
 def _lacking(message: str) -> str:
     """The rights that a role would give, as kubectl names them."""
-    found = (f"{verbs.replace(' ', ',')} {things or urls} {names}".rstrip() for things, names, urls, verbs in GIVEN.findall(message[: 64 * LONGEST]))
+    found = (
+        f"{verbs.replace(' ', ',')} {things or urls} {names}".rstrip()
+        for things, names, urls, verbs in GIVEN.findall(message[: 64 * LONGEST])
+    )
     return safe("; ".join(found).replace('"', "") or "some")
 
 
@@ -98,7 +152,9 @@ def _terminating(status: dict[str, Any]) -> bool:
 
 
 def _words(status: dict[str, Any], request: httpx2.Request) -> str:
-    """The message; of an answer about Secrets only the reason and the fields, for the message may quote a value."""
+    """The message; of an answer about Secrets only the reason and the fields, for the message may quote a
+    value.
+    """
     if "/secrets" not in request.url.path:
         return safe(status.get("message", ""))
     causes = (status.get("details") or {}).get("causes") or []
@@ -117,5 +173,7 @@ def _status(response: httpx2.Response) -> dict[str, Any]:
 
 
 def _retry_after(response: httpx2.Response, status: dict[str, Any]) -> float | None:
-    text = response.headers.get("retry-after", "") or str((status.get("details") or {}).get("retryAfterSeconds", ""))
+    text = response.headers.get("retry-after", "") or str(
+        (status.get("details") or {}).get("retryAfterSeconds", "")
+    )
     return float(text) if re.fullmatch(r"\d{1,5}", text) else None

@@ -1,4 +1,6 @@
-"""The API of the cluster that this process itself runs in: where it is and who a pod is there, as its service account's folder says."""
+"""The API of the cluster that this process itself runs in: where it is and who a pod is there, as its service
+account's folder says.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,23 @@ FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def enter(folder: Path = FOLDER, env: Mapping[str, str] = os.environ) -> Access:
-    """Read anew each time: the kubelet puts another token there before one ends. Refusal where this is no pod, or one without an account."""
+    """Read anew each time: the kubelet puts another token there before one ends. Refusal where this is no
+    pod, or one without an account.
+    """
     host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise Refusal("this does not run in a cluster", why="KUBERNETES_SERVICE_HOST is not set", next="name a kubeconfig with --kubeconfig FILE")
+        raise Refusal(
+            "this does not run in a cluster",
+            why="KUBERNETES_SERVICE_HOST is not set",
+            next="name a kubeconfig with --kubeconfig FILE",
+        )
     token = hide(_text(folder / "token").strip())
-    return Access(f"https://{f'[{host}]' if ':' in host else host}:{port}", Trust(ca_pem=_text(folder / "ca.crt")), token=token, expires=expiry(token))
+    return Access(
+        f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        Trust(ca_pem=_text(folder / "ca.crt")),
+        token=token,
+        expires=expiry(token),
+    )
 
 
 def namespace(folder: Path = FOLDER) -> str:
@@ -36,4 +49,8 @@ def _text(path: Path) -> str:
     try:
         return small(path)
     except OSError as error:
-        raise Refusal("the pod's service account can't be read", why=f"{path}: {error.strerror}", next="let automountServiceAccountToken be true for it") from None
+        raise Refusal(
+            "the pod's service account can't be read",
+            why=f"{path}: {error.strerror}",
+            next="let automountServiceAccountToken be true for it",
+        ) from None

@@ -1,4 +1,6 @@
-"""A kubeconfig, read by ourselves: nothing in it is executed, verification can't be switched off, the file is never written."""
+"""A kubeconfig, read by ourselves: nothing in it is executed, verification can't be switched off, the file is
+never written.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,29 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import expanded, small
 from bfinfra.model.trust import Trust
 
-SERVER = re.compile(r"https://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,1000})?")
+SERVER = re.compile(
+    r"https://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,1000})?"
+)
 TOKEN = re.compile(r"[!-~]*")
-CLUSTER_KEYS = {"insecure-skip-tls-verify": "it would switch verification off", "proxy-url": "", "tls-server-name": ""}
+CLUSTER_KEYS = {
+    "insecure-skip-tls-verify": "it would switch verification off",
+    "proxy-url": "",
+    "tls-server-name": "",
+}
 USER_KEYS = {
-    "exec": "it would run a program that the file names", "auth-provider": "it would run a plug-in", "as": "", "as-groups": "",
-    "username": "Kubernetes knows no passwords since 1.19", "password": "Kubernetes knows no passwords since 1.19",
-}  # fmt: skip
+    "exec": "it would run a program that the file names",
+    "auth-provider": "it would run a plug-in",
+    "as": "",
+    "as-groups": "",
+    "username": "Kubernetes knows no passwords since 1.19",
+    "password": "Kubernetes knows no passwords since 1.19",
+}
 
 
 def read(secret: Secret, context: str = "") -> Access:
-    """The access that a kubeconfig grants in `context` ("" = its current one). Refusal says what in it can't be used; SecretMissing."""
+    """The access that a kubeconfig grants in `context` ("" = its current one). Refusal says what in it can't
+    be used; SecretMissing.
+    """
     folder = secret.sources.path(str(secret.target)).parent if secret.way == "file" else None
     config = _parse(secret.reveal(), secret)
     name = context or config.get("current-context")
@@ -40,9 +54,16 @@ def read(secret: Secret, context: str = "") -> Access:
     _check(user, USER_KEYS, secret)
     ca = _material(cluster, "certificate-authority", folder, secret)
     token = _token(user, folder, secret)
-    identity = (_material(user, "client-certificate", folder, secret), hide(_material(user, "client-key", folder, secret)))
+    identity = (
+        _material(user, "client-certificate", folder, secret),
+        hide(_material(user, "client-key", folder, secret)),
+    )
     if not token and not all(identity):
-        raise _refusal(secret, "its user has neither a token nor a client certificate with its key", "use a kubeconfig with a token")
+        raise _refusal(
+            secret,
+            "its user has neither a token nor a client certificate with its key",
+            "use a kubeconfig with a token",
+        )
     url, trust = _url(cluster, secret), Trust(ca_pem=ca) if ca else Trust()
     return Access(url, trust, token=token, identity=None if token else identity, expires=expiry(token))
 
@@ -57,8 +78,14 @@ def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
     return config
 
 
-def _named(config: Mapping[str, Any], section: str, field: str, name: Any, secret: Secret) -> Mapping[str, Any]:
-    entries = [e for e in config.get(section) or () if isinstance(e, dict)] if isinstance(config.get(section), list) else []
+def _named(
+    config: Mapping[str, Any], section: str, field: str, name: Any, secret: Secret
+) -> Mapping[str, Any]:
+    entries = (
+        [e for e in config.get(section) or () if isinstance(e, dict)]
+        if isinstance(config.get(section), list)
+        else []
+    )
     found = next((e.get(field) for e in entries if e.get("name") == name), None)
     if not isinstance(found, dict):
         known = ", ".join(sorted(str(e.get("name")) for e in entries)) or "none"
@@ -69,7 +96,11 @@ def _named(config: Mapping[str, Any], section: str, field: str, name: Any, secre
 def _check(entry: Mapping[str, Any], refused: Mapping[str, str], secret: Secret) -> None:
     for key, why in refused.items():
         if entry.get(key):
-            raise _refusal(secret, f"it uses {key}" + (f": {why}" if why else ""), "use a kubeconfig with a CA and a token or client certificate")
+            raise _refusal(
+                secret,
+                f"it uses {key}" + (f": {why}" if why else ""),
+                "use a kubeconfig with a CA and a token or client certificate",
+            )
 
 
 def _url(cluster: Mapping[str, Any], secret: Secret) -> str:
@@ -103,12 +134,18 @@ def _file(name: Any, folder: Path | None, secret: Secret) -> str:
     path = expanded(str(name))
     if not path.is_absolute():
         if folder is None:
-            raise _refusal(secret, f"it names the relative file {path}", "embed the content, or give an absolute path")
+            raise _refusal(
+                secret, f"it names the relative file {path}", "embed the content, or give an absolute path"
+            )
         path = folder / path
     try:
         return small(path)
     except (OSError, ValueError) as error:
-        raise _refusal(secret, f"the file {path} that it names can't be read: {getattr(error, 'strerror', None) or error}", "check the path") from None
+        raise _refusal(
+            secret,
+            f"the file {path} that it names can't be read: {getattr(error, 'strerror', None) or error}",
+            "check the path",
+        ) from None
 
 
 def _refusal(secret: Secret, why: str, remedy: str) -> Refusal:

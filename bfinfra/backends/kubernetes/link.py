@@ -1,4 +1,6 @@
-"""The wire of one Kubernetes API: our seam under lightkube, the token put on, every failure turned into bfinfra's errors."""
+"""The wire of one Kubernetes API: our seam under lightkube, the token put on, every failure turned into
+bfinfra's errors.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.kubernetes.resources import Resource
 from bfinfra.backends.transport import Seam
 
-ObjectMeta.from_dict({})  # msgspec looks into a class at its first use, and two threads that do so at once end the process (SIGSEGV)
+ObjectMeta.from_dict(
+    {}
+)  # msgspec looks into a class at its first use, and two threads that do so at once end the process (SIGSEGV)
 
 
 class Link:
@@ -27,9 +31,21 @@ class Link:
 
     def __init__(self, seam: Seam, access: Access, server: str) -> None:
         self.access = access
-        self._wire = _Wire(seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity), access.token, server)
-        self.raw = httpx2.Client(base_url=access.url, transport=self._wire, trust_env=False, timeout=seam.timeout)
-        self.objects: Any = Client(config=_config(access.url), transport=self._wire, trust_env=False, timeout=seam.timeout, field_manager=MANAGER)
+        self._wire = _Wire(
+            seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity),
+            access.token,
+            server,
+        )
+        self.raw = httpx2.Client(
+            base_url=access.url, transport=self._wire, trust_env=False, timeout=seam.timeout
+        )
+        self.objects: Any = Client(
+            config=_config(access.url),
+            transport=self._wire,
+            trust_env=False,
+            timeout=seam.timeout,
+            field_manager=MANAGER,
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -47,7 +63,9 @@ def resource_class(resource: Resource) -> Any:
 def _config(url: str) -> SingleConfig:
     # The transport brings its own verification; this only keeps lightkube from building a second, unused one.
     cluster = ClusterModel(server=url, insecure=True)
-    return SingleConfig(context_name="bfinfra", context=Context(cluster="bfinfra"), cluster=cluster, user=User())
+    return SingleConfig(
+        context_name="bfinfra", context=Context(cluster="bfinfra"), cluster=cluster, user=User()
+    )
 
 
 class _Wire(httpx2.BaseTransport):

@@ -1,4 +1,6 @@
-"""What `kubectl vsphere login` does: POST /wcp/login with the vCenter account, a token back; for guests their address and CA too."""
+"""What `kubectl vsphere login` does: POST /wcp/login with the vCenter account, a token back; for guests their
+address and CA too.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +30,40 @@ NO_REMEDY = "check vcenter.username and vcenter.password, and that the account h
 
 
 def enter(seam: Seam, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint) -> Access:
-    """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing, Malformed, Untrusted."""
+    """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing,
+    Malformed, Untrusted.
+    """
     host = endpoint.server.rpartition(":")[0] or endpoint.server
     trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
-    wish = {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace} if endpoint.guest else {}
+    wish = (
+        {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace}
+        if endpoint.guest
+        else {}
+    )
     with seam.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
         answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
     token = hide(_text(answer, "session_id", endpoint))
     if not endpoint.guest:
         return Access(f"https://{host}:{PORT}", trust, pem, token, expires=expiry(token))
-    return Access(_guest_url(answer, endpoint), Trust(ca_pem=_authority(answer, endpoint)), token=token, expires=expiry(token))
+    return Access(
+        _guest_url(answer, endpoint),
+        Trust(ca_pem=_authority(answer, endpoint)),
+        token=token,
+        expires=expiry(token),
+    )
 
 
-def _post(client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoint: Endpoint) -> dict[str, Any]:
+def _post(
+    client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoint: Endpoint
+) -> dict[str, Any]:
     what = f"log in to {endpoint}"
     basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
     response = client.post("/wcp/login", content=json.dumps(wish), headers=headers)
     if response.status_code == 401:
-        raise Denied(what, server=endpoint.server, why="the account or its password is not accepted", next=NO_REMEDY)
+        raise Denied(
+            what, server=endpoint.server, why="the account or its password is not accepted", next=NO_REMEDY
+        )
     if response.status_code != 200:
         raise errors.of_answer(response, response.request, what, endpoint.server)
     try:
@@ -68,7 +85,11 @@ def _text(answer: dict[str, Any], name: str, endpoint: Endpoint) -> str:
 def _guest_url(answer: dict[str, Any], endpoint: Endpoint) -> str:
     server = answer.get("guest_cluster_server")
     if not server:  # how a supervisor says that it knows no such cluster, or that it isn't up yet
-        raise Missing(f"log in to {endpoint}", server=endpoint.server, why="the supervisor knows no running cluster of that name")
+        raise Missing(
+            f"log in to {endpoint}",
+            server=endpoint.server,
+            why="the supervisor knows no running cluster of that name",
+        )
     if not isinstance(server, str) or not HOST.fullmatch(server):
         raise errors.malformed(f"log in to {endpoint}", endpoint.server, "guest_cluster_server is not a host")
     return f"https://{f'[{server}]' if ':' in server and server[0] != '[' else server}:{PORT}"
@@ -78,4 +99,6 @@ def _authority(answer: dict[str, Any], endpoint: Endpoint) -> str:
     try:
         return base64.b64decode(_text(answer, "guest_cluster_ca", endpoint), validate=True).decode()
     except (binascii.Error, ValueError):
-        raise errors.malformed(f"log in to {endpoint}", endpoint.server, "guest_cluster_ca is not base64 of PEM") from None
+        raise errors.malformed(
+            f"log in to {endpoint}", endpoint.server, "guest_cluster_ca is not base64 of PEM"
+        ) from None

@@ -1,4 +1,6 @@
-"""The mark on Kubernetes objects: a label to select by, an annotation that says whose it is and what was applied."""
+"""The mark on Kubernetes objects: a label to select by, an annotation that says whose it is and what was
+applied.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,17 @@ def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
     """A copy of the manifest that carries the mark."""
     metadata = dict(manifest.get("metadata") or {})
     metadata["labels"] = {**(metadata.get("labels") or {}), SITE: mark.site}
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), MARK: mark.on(_place(metadata)).encode()}
+    metadata["annotations"] = {
+        **(metadata.get("annotations") or {}),
+        MARK: mark.on(_place(metadata)).encode(),
+    }
     return {**manifest, "metadata": metadata}
 
 
 def mark_of(obj: Manifest) -> Mark | None:
-    """The mark on an object, or None; one that was copied from an object elsewhere, or of another name, is no mark."""
+    """The mark on an object, or None; one that was copied from an object elsewhere, or of another name, is no
+    mark.
+    """
     found = Mark.decode(notes(obj).get(MARK))
     return found.where(_place(obj.get("metadata") or {})) if found else None
 
@@ -43,6 +50,8 @@ def selector(site: str) -> str:
 
 
 def ours(obj: Manifest, site: str) -> bool:
-    """Whether the site made the object, or an object that the site made did; not what was copied with its mark."""
+    """Whether the site made the object, or an object that the site made did; not what was copied with its
+    mark.
+    """
     labelled = ((obj.get("metadata") or {}).get("labels") or {}).get(SITE) == site
     return labelled and (MARK not in notes(obj) or mark_of(obj) is not None)

@@ -12,11 +12,15 @@ from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.words import safe
 
 BEFORE = "before-first-apply"
-"""The server's name for whoever made an object of which no writers are noted: any that Kubernetes 1.16 or 1.17 made by POST."""
+"""The server's name for whoever made an object of which no writers are noted: any that Kubernetes 1.16 or
+1.17 made by POST.
+"""
 
 
 def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
-    """The fields of `obj` that `manager` owns, with their values; lists hold the owned items only, in the object's order."""
+    """The fields of `obj` that `manager` owns, with their values; lists hold the owned items only, in the
+    object's order.
+    """
     found: dict[str, Any] = {}
     for entry in _entries(obj, manager):
         part = _pick(obj, entry.get("fieldsV1") or {})
@@ -27,7 +31,8 @@ def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
 def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
     """What `managedFields` must become so that what `manager` made is its to apply; None where it is.
 
-    An object made by POST counts its maker as an updater: an apply by the same name conflicts with it and never removes its fields.
+    An object made by POST counts its maker as an updater: an apply by the same name conflicts with it and
+    never removes its fields.
     """
     own = _entries(obj, manager)
     if not any(entry.get("operation") == "Update" for entry in own):
@@ -40,7 +45,9 @@ def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str
 
 
 def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
-    """What `managedFields` must become so that all that stood there before the first apply is the applier's, too; None where it is."""
+    """What `managedFields` must become so that all that stood there before the first apply is the applier's,
+    too; None where it is.
+    """
     first = [entry for entry in _entries(obj, BEFORE) if entry.get("operation") == "Update"]
     own = [entry for entry in _entries(obj, manager) if entry.get("operation") == "Apply"]
     fields: dict[str, Any] = {}
@@ -48,11 +55,16 @@ def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, An
         fields = _merge(fields, entry.get("fieldsV1") or {})
     if not own or not first:
         return None
-    return [*(entry for entry in obj["metadata"]["managedFields"] if entry not in (*own, *first)), {**own[0], "fieldsV1": fields}]
+    return [
+        *(entry for entry in obj["metadata"]["managedFields"] if entry not in (*own, *first)),
+        {**own[0], "fieldsV1": fields},
+    ]
 
 
 def known(manifest: Any, live: Any) -> Any:
-    """Of a manifest what the server kept: one that is too old for a field drops it in silence, and refuses to apply it."""
+    """Of a manifest what the server kept: one that is too old for a field drops it in silence, and refuses to
+    apply it.
+    """
     if isinstance(manifest, Mapping) and isinstance(live, Mapping):
         return {name: known(value, live[name]) for name, value in manifest.items() if name in live}
     if isinstance(manifest, list) and isinstance(live, list) and len(manifest) == len(live):
@@ -60,10 +72,20 @@ def known(manifest: Any, live: Any) -> Any:
     return manifest
 
 
-def writer(obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER) -> tuple[str, float | None] | None:
-    """Who else wrote a field, or anything below it, last: the manager's name, and when (seconds since the epoch). None where nobody else owns it."""
+def writer(
+    obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER
+) -> tuple[str, float | None] | None:
+    """Who else wrote a field, or anything below it, last: the manager's name, and when (seconds since the
+    epoch). None where nobody else owns it.
+    """
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
-    theirs = [entry for entry in entries if entry.get("manager") != but and not entry.get("subresource") and _names(entry.get("fieldsV1") or {}, path)]
+    theirs = [
+        entry
+        for entry in entries
+        if entry.get("manager") != but
+        and not entry.get("subresource")
+        and _names(entry.get("fieldsV1") or {}, path)
+    ]
     found = [(safe(str(entry.get("manager") or ""), 80), _seconds(entry.get("time"))) for entry in theirs]
     return max(found, key=lambda each: each[1] or 0, default=None)
 
@@ -92,9 +114,18 @@ def _pick(value: Any, fields: Mapping[str, Any]) -> Any:
     if not inner:
         return copy.deepcopy(value)
     if isinstance(value, Mapping):
-        return {name[2:]: _pick(value[name[2:]], sub) for name, sub in inner.items() if name.startswith("f:") and name[2:] in value}
+        return {
+            name[2:]: _pick(value[name[2:]], sub)
+            for name, sub in inner.items()
+            if name.startswith("f:") and name[2:] in value
+        }
     if isinstance(value, list):
-        return [_pick(item, sub) for index, item in enumerate(value) for name, sub in inner.items() if _selects(name, item, index)]
+        return [
+            _pick(item, sub)
+            for index, item in enumerate(value)
+            for name, sub in inner.items()
+            if _selects(name, item, index)
+        ]
     return value
 
 
@@ -105,12 +136,18 @@ def _selects(name: str, item: Any, index: int) -> bool:
     if kind == "v":
         return bool(json.loads(text) == item)
     keys = json.loads(text) if kind == "k" else None
-    return isinstance(keys, dict) and isinstance(item, Mapping) and all(item.get(k) == v for k, v in keys.items())
+    return (
+        isinstance(keys, dict)
+        and isinstance(item, Mapping)
+        and all(item.get(k) == v for k, v in keys.items())
+    )
 
 
 def _merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(first)
     for name, value in second.items():
         before = merged.get(name)
-        merged[name] = _merge(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+        merged[name] = (
+            _merge(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+        )
     return merged

@@ -28,7 +28,9 @@ class Resource(NamedTuple):
 
 def _table() -> dict[tuple[str, str], Resource]:
     namespaced = {
-        "v1": "Pod Secret ConfigMap Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange Event",
+        "v1": (
+            "Pod Secret ConfigMap Service ServiceAccount PersistentVolumeClaim ResourceQuota LimitRange Event"
+        ),
         "apps/v1": "Deployment StatefulSet DaemonSet ReplicaSet",
         "batch/v1": "Job CronJob",
         "rbac.authorization.k8s.io/v1": "Role RoleBinding",
@@ -50,7 +52,9 @@ def _table() -> dict[tuple[str, str], Resource]:
     rows = [(api, kind, True) for api, kinds in namespaced.items() for kind in kinds.split()]
     rows += [(api, kind, False) for api, kinds in everywhere.items() for kind in kinds.split()]
     found = {(api, kind): Resource(api, kind, f"{kind.lower()}s", scoped) for api, kind, scoped in rows}
-    found["storage.k8s.io/v1", "StorageClass"] = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
+    found["storage.k8s.io/v1", "StorageClass"] = Resource(
+        "storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False
+    )
     return found
 
 
@@ -61,8 +65,11 @@ def discovered(api_version: str, answer: Any) -> dict[tuple[str, str], Resource]
     """The resources in an APIResourceList; subresources are left out."""
     entries = answer.get("resources") if isinstance(answer, dict) else None
     return {
-        (api_version, str(e["kind"])): Resource(api_version, str(e["kind"]), str(e["name"]), bool(e.get("namespaced")))
-        for e in entries or () if isinstance(e, dict) and "kind" in e and "name" in e and "/" not in str(e["name"])
+        (api_version, str(e["kind"])): Resource(
+            api_version, str(e["kind"]), str(e["name"]), bool(e.get("namespaced"))
+        )
+        for e in entries or ()
+        if isinstance(e, dict) and "kind" in e and "name" in e and "/" not in str(e["name"])
     }
 
 

@@ -1,4 +1,6 @@
-"""OVA files: what is in them, whether it is whole, and streams of their disks. Hostile files are refused before they are read whole."""
+"""OVA files: what is in them, whether it is whole, and streams of their disks. Hostile files are refused
+before they are read whole.
+"""
 
 from __future__ import annotations
 
@@ -10,4 +12,21 @@ from bfinfra.backends.ova.source import LocalSource, Source
 from bfinfra.backends.ova.values import check
 from bfinfra.backends.ova.verify import verify
 
-__all__ = ["Disk", "Hardware", "LocalSource", "Member", "Network", "Option", "Ova", "Product", "Property", "RemoteSource", "Source", "check", "inspect", "read", "read_from", "verify"]
+__all__ = [
+    "Disk",
+    "Hardware",
+    "LocalSource",
+    "Member",
+    "Network",
+    "Option",
+    "Ova",
+    "Product",
+    "Property",
+    "RemoteSource",
+    "Source",
+    "check",
+    "inspect",
+    "read",
+    "read_from",
+    "verify",
+]

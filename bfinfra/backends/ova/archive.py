@@ -1,6 +1,8 @@
-"""The archive of an OVA: its members' names, places and sizes, from the tar headers alone; a few hundred bytes are read a member.
+"""The archive of an OVA: its members' names, places and sizes, from the tar headers alone; a few hundred
+bytes are read a member.
 
-The standard library's tarfile follows links, sparse maps and extended headers of any length; an OVA has none of them.
+The standard library's tarfile follows links, sparse maps and extended headers of any length; an OVA has none
+of them.
 """
 
 from __future__ import annotations
@@ -17,12 +19,21 @@ MOST = 256  # members
 LONGEST = 1 << 16  # bytes of an extended header
 PLAIN = frozenset({tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE})
 EXTENDED = frozenset({tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE})
-NAMES = {tarfile.SYMTYPE: "a symbolic link", tarfile.LNKTYPE: "a hard link", tarfile.CHRTYPE: "a device", tarfile.BLKTYPE: "a device",
-         tarfile.FIFOTYPE: "a pipe", tarfile.DIRTYPE: "a folder", tarfile.GNUTYPE_SPARSE: "a sparse file"}
+NAMES = {
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+    tarfile.DIRTYPE: "a folder",
+    tarfile.GNUTYPE_SPARSE: "a sparse file",
+}
 
 
 def members(path: PurePath, stream: BinaryIO, size: int) -> dict[str, Member]:
-    """Name → member, in the order of the archive. Refusal: no tar, cut short, or something in it that no OVA holds."""
+    """Name → member, in the order of the archive. Refusal: no tar, cut short, or something in it that no OVA
+    holds.
+    """
     found: dict[str, Member] = {}
     for member in _walk(path, stream, size):
         _check_name(path, member.name)
@@ -42,17 +53,29 @@ def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
     while (info := _header(path, stream, position)) is not None:
         begin, end = position + BLOCK, position + BLOCK + info.size
         if end > size:
-            raise refusal(path, f"it is cut short: {shown(info.name)} should end at byte {end}, and the file has {size}")
+            raise refusal(
+                path, f"it is cut short: {shown(info.name)} should end at byte {end}, and the file has {size}"
+            )
         if info.type in EXTENDED or info.type == tarfile.GNUTYPE_LONGNAME:
             said |= _extended(path, stream, info)
         elif info.type in PLAIN:
             length = int(said["size"]) if said.get("size", "").isdigit() else info.size
             if begin + length > size:
-                raise refusal(path, f"it is cut short: {shown(info.name)} should end at byte {begin + length}, and the file has {size}")
+                raise refusal(
+                    path,
+                    (
+                        f"it is cut short: {shown(info.name)} should end at byte {begin + length}, and the "
+                        f"file has {size}"
+                    ),
+                )
             yield Member(said.get("path", info.name), begin, length)
             end, said = begin + length, {}
         else:
-            raise refusal(path, f"it holds {NAMES.get(info.type, 'something that is no file')}: {shown(info.name)}", "an OVA holds plain files only")
+            raise refusal(
+                path,
+                f"it holds {NAMES.get(info.type, 'something that is no file')}: {shown(info.name)}",
+                "an OVA holds plain files only",
+            )
         position = -(-end // BLOCK) * BLOCK
 
 
@@ -65,7 +88,12 @@ def _header(path: PurePath, stream: BinaryIO, position: int) -> tarfile.TarInfo 
         info = tarfile.TarInfo.frombuf(data, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
         if position == 0:
-            raise refusal(path, "it is no OVA", "an OVA is a tar archive", "name the .ova file itself, unpacked from any .zip or .gz") from None
+            raise refusal(
+                path,
+                "it is no OVA",
+                "an OVA is a tar archive",
+                "name the .ova file itself, unpacked from any .zip or .gz",
+            ) from None
         where = "no end mark" if len(data) < BLOCK else f"damaged at byte {position}"
         raise refusal(path, f"it is cut short or damaged: {where}") from None
     if info.size < 0:
@@ -90,8 +118,19 @@ def _extended(path: PurePath, stream: BinaryIO, info: tarfile.TarInfo) -> dict[s
 
 
 def _check_name(path: PurePath, name: str) -> None:
-    if not name or name.startswith(".") or not name.isprintable() or any(c in name for c in "/\\:") or len(name) > 255:
-        raise refusal(path, f"it holds a file called {shown(name)!r}", "the files of an OVA lie side by side, under plain names", "do not use it")
+    if (
+        not name
+        or name.startswith(".")
+        or not name.isprintable()
+        or any(c in name for c in "/\\:")
+        or len(name) > 255
+    ):
+        raise refusal(
+            path,
+            f"it holds a file called {shown(name)!r}",
+            "the files of an OVA lie side by side, under plain names",
+            "do not use it",
+        )
 
 
 def shown(text: str) -> str:

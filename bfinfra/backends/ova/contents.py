@@ -16,7 +16,18 @@ from bfinfra.model.records import dataclass
 if TYPE_CHECKING:
     from bfinfra.backends.ova.signature import Signature
 
-__all__ = ["AGAIN", "Disk", "Hardware", "Member", "Network", "Option", "Ova", "Product", "Property", "refusal"]
+__all__ = [
+    "AGAIN",
+    "Disk",
+    "Hardware",
+    "Member",
+    "Network",
+    "Option",
+    "Ova",
+    "Product",
+    "Property",
+    "refusal",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk. `href`: its file, "" for an empty disk; `size`: bytes of that file; `capacity`: bytes that the guest sees."""
+    """A disk. `href`: its file, "" for an empty disk; `size`: bytes of that file; `capacity`: bytes that the
+    guest sees.
+    """
 
     id: str
     href: str
@@ -88,7 +101,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What the descriptor asks for. `memory` in bytes; `version` such as vmx-17; `adapters`: the network of each, in order."""
+    """What the descriptor asks for. `memory` in bytes; `version` such as vmx-17; `adapters`: the network of
+    each, in order.
+    """
 
     cpus: int = 0
     memory: int = 0
@@ -99,9 +114,11 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Ova:
-    """An OVA that was looked into. `manifest`: file name → (algorithm, hexadecimal digest), empty where there is none.
+    """An OVA that was looked into. `manifest`: file name → (algorithm, hexadecimal digest), empty where there
+    is none.
 
-    `files`: the referenced files in the order of the descriptor, href → bytes. `signature`: whose the manifest is; it is right.
+    `files`: the referenced files in the order of the descriptor, href → bytes. `signature`: whose the
+    manifest is; it is right.
     """
 
     source: Source
@@ -139,10 +156,14 @@ class Ova:
         return self.source.size
 
     def open(self, href: str) -> BinaryIO:
-        """A stream of one file, for use from one thread. Refusal where the OVA was changed since it was read."""
+        """A stream of one file, for use from one thread. Refusal where the OVA was changed since it was
+        read.
+        """
         member = self.members[href]
         stream = self.source.part(member.offset, member.size)
         algorithm, wanted = self.manifest.get(href, ("", ""))
         if not (self.source.far and algorithm):
             return stream
-        return io.BufferedReader(Checked(self.path, stream, hashlib.new(algorithm.lower(), usedforsecurity=False), wanted), BUFFER)
+        return io.BufferedReader(
+            Checked(self.path, stream, hashlib.new(algorithm.lower(), usedforsecurity=False), wanted), BUFFER
+        )

@@ -36,7 +36,11 @@ def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> De
     """Read the Envelope; every file that it refers to must be a member of the size that it says. Refusal."""
     systems = list(children(root, "VirtualSystem"))
     if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
-        raise refusal(path, "its descriptor does not hold exactly one virtual machine", next="bfinfra deploys appliances of one machine")
+        raise refusal(
+            path,
+            "its descriptor does not hold exactly one virtual machine",
+            next="bfinfra deploys appliances of one machine",
+        )
     system, words = systems[0], _words(root)
     options = tuple(_options(root, words))
     chosen = _chosen(options)
@@ -45,24 +49,36 @@ def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> De
     properties = _properties(path, products, words, chosen)
     return Descriptor(
         _product(next((p for p in products if text(p, "Product")), products[0] if products else None)),
-        properties, tuple(_networks(root)), tuple(_disks(path, root, references, properties)),
+        properties,
+        tuple(_networks(root)),
+        tuple(_disks(path, root, references, properties)),
         _hardware(path, first(system, "VirtualHardwareSection"), chosen),
-        options, tuple(_licences(system, words)), dict(references.values()),
+        options,
+        tuple(_licences(system, words)),
+        dict(references.values()),
     )
 
 
 def _chosen(options: Sequence[Option]) -> str:
-    """The deployment option that an import takes where none is named: the default, else the first; "" where there are none."""
+    """The deployment option that an import takes where none is named: the default, else the first; "" where
+    there are none.
+    """
     return next((option.id for option in options if option.default), options[0].id if options else "")
 
 
-def _references(path: PurePath, root: Element, members: Mapping[str, Member]) -> Iterator[tuple[str, tuple[str, int]]]:
+def _references(
+    path: PurePath, root: Element, members: Mapping[str, Member]
+) -> Iterator[tuple[str, tuple[str, int]]]:
     """File id → (href, bytes)."""
     section = first(root, "References")
     for file in children(section, "File") if section is not None else ():
         href = raw(file, "href") or ""
         if raw(file, "chunkSize"):
-            raise refusal(path, f"{shown(href)} is split into chunks", next="repack it in one piece, for instance with ovftool")
+            raise refusal(
+                path,
+                f"{shown(href)} is split into chunks",
+                next="repack it in one piece, for instance with ovftool",
+            )
         if href not in members:
             raise refusal(path, f"its descriptor refers to {shown(href)}, which it does not hold")
         size, said = members[href].size, raw(file, "size")
@@ -78,7 +94,13 @@ def _disks(
     for disk in children(section, "Disk") if section is not None else ():
         name, file = attribute(disk, "diskId"), attribute(disk, "fileRef")
         if file and file not in references:
-            raise refusal(path, f"its disk {shown(name)} refers to the file {shown(file)}, which its descriptor does not list")
+            raise refusal(
+                path,
+                (
+                    f"its disk {shown(name)} refers to the file {shown(file)}, which its descriptor does "
+                    "not list"
+                ),
+            )
         href, size = references[file] if file else ("", 0)
         unit = bytes_in(path, attribute(disk, "capacityAllocationUnits", "byte"), "disks")
         capacity = number(path, _capacity(path, disk, properties), f"the capacity of {shown(name)}")
@@ -95,7 +117,9 @@ def _capacity(path: PurePath, disk: Element, properties: Sequence[Property]) -> 
         if each.key == reference[1]:
             return each.default or "0"
     name = shown(attribute(disk, "diskId"))
-    raise refusal(path, f"the capacity of its disk {name} is the property {shown(reference[1])}, which it does not have")
+    raise refusal(
+        path, f"the capacity of its disk {name} is the property {shown(reference[1])}, which it does not have"
+    )
 
 
 def _networks(root: Element) -> Iterator[Network]:
@@ -105,7 +129,12 @@ def _networks(root: Element) -> Iterator[Network]:
 
 
 def _product(section: Element | None) -> Product:
-    return Product(text(section, "Product"), text(section, "Vendor"), text(section, "Version"), text(section, "FullVersion"))
+    return Product(
+        text(section, "Product"),
+        text(section, "Vendor"),
+        text(section, "Version"),
+        text(section, "FullVersion"),
+    )
 
 
 def _properties(
@@ -125,21 +154,40 @@ def _properties(
     return tuple(found.values())
 
 
-def _property(section: Element, element: Element, category: str, words: Mapping[str, str], chosen: str) -> Property:
+def _property(
+    section: Element, element: Element, category: str, words: Mapping[str, str], chosen: str
+) -> Property:
     parts = (attribute(section, "class"), attribute(element, "key"), attribute(section, "instance"))
     kind, qualifiers = attribute(element, "type", "string"), attribute(element, "qualifiers")
     value = _value(element, chosen)
-    mine, never_empty = attribute(element, "userConfigurable").lower() == "true", attribute(element, "required").lower() == "true"
-    needs = never_empty or bool(re.search(r"MinLen\(\s*[1-9]", qualifiers, re.IGNORECASE)) or bool(re.fullmatch(r"[us]?int\d*|real\d*", kind, re.IGNORECASE))
+    mine, never_empty = (
+        attribute(element, "userConfigurable").lower() == "true",
+        attribute(element, "required").lower() == "true",
+    )
+    needs = (
+        never_empty
+        or bool(re.search(r"MinLen\(\s*[1-9]", qualifiers, re.IGNORECASE))
+        or bool(re.fullmatch(r"[us]?int\d*|real\d*", kind, re.IGNORECASE))
+    )
     return Property(
-        ".".join(part for part in parts if part), kind, needs and mine and not value, mine, _hidden(element, kind),
-        safe(value), _worded(first(element, "Label"), words), _worded(first(element, "Description"), words), category, qualifiers,
+        ".".join(part for part in parts if part),
+        kind,
+        needs and mine and not value,
+        mine,
+        _hidden(element, kind),
+        safe(value),
+        _worded(first(element, "Label"), words),
+        _worded(first(element, "Description"), words),
+        category,
+        qualifiers,
     )
 
 
 def _value(element: Element, chosen: str) -> str:
     """What it is by default; the value that the deployment option gives it counts before its own."""
-    values = {raw(value, "configuration") or "": raw(value, "value") or "" for value in children(element, "Value")}
+    values = {
+        raw(value, "configuration") or "": raw(value, "value") or "" for value in children(element, "Value")
+    }
     own = raw(element, "value")
     return values.get(chosen, values.get("", "") if own is None else own)
 
@@ -162,16 +210,26 @@ def _hardware(path: PurePath, section: Element | None, chosen: str) -> Hardware:
             memory = number(path, text(item, "VirtualQuantity") or "0", "the memory") * units
         elif kind == ETHERNET:
             adapters.append(text(item, "Connection"))
-    firmware = next((attribute(c, "value") for c in children(section, "Config") if attribute(c, "key") == "firmware"), "bios")
-    return Hardware(cpus, memory, text(first(section, "System"), "VirtualSystemType"), firmware, tuple(adapters))
+    firmware = next(
+        (attribute(c, "value") for c in children(section, "Config") if attribute(c, "key") == "firmware"),
+        "bios",
+    )
+    return Hardware(
+        cpus, memory, text(first(section, "System"), "VirtualSystemType"), firmware, tuple(adapters)
+    )
 
 
 def _items(section: Element, chosen: str) -> Iterator[Element]:
-    """The hardware of a deployment option: what all options have, but where the option has its own with the same id.
+    """The hardware of a deployment option: what all options have, but where the option has its own with the
+    same id.
 
     An item with a bound says what is allowed, not what is had.
     """
-    items = [item for item in children(section, "Item", "EthernetPortItem") if (raw(item, "bound") or "normal") == "normal"]
+    items = [
+        item
+        for item in children(section, "Item", "EthernetPortItem")
+        if (raw(item, "bound") or "normal") == "normal"
+    ]
     own = {text(item, "InstanceID") for item in items if chosen in attribute(item, "configuration").split()}
     for item in items:
         options = attribute(item, "configuration").split()
@@ -182,7 +240,11 @@ def _items(section: Element, chosen: str) -> Iterator[Element]:
 def _options(root: Element, words: Mapping[str, str]) -> Iterator[Option]:
     section = first(root, "DeploymentOptionSection")
     for option in children(section, "Configuration") if section is not None else ():
-        yield Option(attribute(option, "id"), _worded(first(option, "Label"), words), attribute(option, "default").lower() == "true")
+        yield Option(
+            attribute(option, "id"),
+            _worded(first(option, "Label"), words),
+            attribute(option, "default").lower() == "true",
+        )
 
 
 def _licences(system: Element, words: Mapping[str, str]) -> Iterator[str]:
@@ -193,7 +255,9 @@ def _licences(system: Element, words: Mapping[str, str]) -> Iterator[str]:
 
 def _words(root: Element) -> dict[str, str]:
     """Message id → text, English first."""
-    bundles = sorted(children(root, "Strings"), key=lambda s: not attribute(s, "lang").lower().startswith("en"))
+    bundles = sorted(
+        children(root, "Strings"), key=lambda s: not attribute(s, "lang").lower().startswith("en")
+    )
     found: dict[str, str] = {}
     for bundle in bundles:
         for message in children(bundle, "Msg"):

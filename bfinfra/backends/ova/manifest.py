@@ -22,7 +22,11 @@ def parse(path: PurePath, data: bytes, names: Iterable[str]) -> dict[str, tuple[
         match = LINE.fullmatch(line.strip())
         algorithm = match["algorithm"].replace("-", "") if match else ""
         if not match or HEX.get(algorithm) != len(match["digest"]):
-            raise refusal(path, f"line {number} of its manifest can't be understood: {shown(line)}", f"known: {', '.join(HEX)}")
+            raise refusal(
+                path,
+                f"line {number} of its manifest can't be understood: {shown(line)}",
+                f"known: {', '.join(HEX)}",
+            )
         if match["name"] in found:
             raise refusal(path, f"its manifest names {shown(match['name'])} twice")
         found[match["name"]] = (algorithm, match["digest"].lower())

@@ -23,15 +23,25 @@ STEP = 1 << 16  # bytes that are asked for at a time of what is far
 
 
 def read(path: Path) -> Ova:
-    """What an OVA holds. Reads a few megabytes at most, whatever its size. Refusal says what is wrong and what to do."""
+    """What an OVA holds. Reads a few megabytes at most, whatever its size. Refusal says what is wrong and
+    what to do.
+    """
     try:
         with path.open("rb") as stream:
             return _read(LocalSource.of(path), stream)
     except FileNotFoundError:
-        there = [p.name for p in path.parent.iterdir() if p.suffix.lower() == ".ova"] if path.parent.is_dir() else []
-        raise refusal(path, f"there is no {path}", next=nearest(path.name, there) or "download it, or correct the path") from None
+        there = (
+            [p.name for p in path.parent.iterdir() if p.suffix.lower() == ".ova"]
+            if path.parent.is_dir()
+            else []
+        )
+        raise refusal(
+            path, f"there is no {path}", next=nearest(path.name, there) or "download it, or correct the path"
+        ) from None
     except OSError as error:
-        raise refusal(path, "it can't be read", error.strerror or "", "give bfinfra the right to read it") from None
+        raise refusal(
+            path, "it can't be read", error.strerror or "", "give bfinfra the right to read it"
+        ) from None
 
 
 def read_from(source: Source) -> Ova:
@@ -44,26 +54,53 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
     members = archive.members(path, stream, source.size)
     descriptors = [member for member in members.values() if member.name.lower().endswith(".ovf")]
     if len(descriptors) != 1:
-        raise refusal(path, f"it holds {len(descriptors) or 'no'} OVF descriptors" if descriptors else "it holds no OVF descriptor",
-                      next="make sure that it is an OVA")
+        raise refusal(
+            path,
+            f"it holds {len(descriptors) or 'no'} OVF descriptors"
+            if descriptors
+            else "it holds no OVF descriptor",
+            next="make sure that it is an OVA",
+        )
     if next(iter(members)) != descriptors[0].name:
-        raise refusal(path, "its OVF descriptor is not its first file", "OVF demands that it comes first", "repack it, for instance with ovftool")
+        raise refusal(
+            path,
+            "its OVF descriptor is not its first file",
+            "OVF demands that it comes first",
+            "repack it, for instance with ovftool",
+        )
     root, text = xml.parse(path, _content(source, stream, descriptors[0], ".ovf"))
     found = describe(path, root, members)
     digests, signed = _vouched(source, stream, descriptors[0].name[:-4], members)
     return Ova(
-        source=source, descriptor=text, product=found.product, properties=found.properties, networks=found.networks, disks=found.disks,
-        hardware=found.hardware, options=found.options, eula=found.eula, files=found.files, manifest=digests, members=members, signature=signed,
+        source=source,
+        descriptor=text,
+        product=found.product,
+        properties=found.properties,
+        networks=found.networks,
+        disks=found.disks,
+        hardware=found.hardware,
+        options=found.options,
+        eula=found.eula,
+        files=found.files,
+        manifest=digests,
+        members=members,
+        signature=signed,
     )
 
 
-def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]) -> tuple[dict[str, tuple[str, str]], Signature | None]:
+def _vouched(
+    source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]
+) -> tuple[dict[str, tuple[str, str]], Signature | None]:
     """The manifest, and whose it is."""
     path, listed, signed = source.name, members.get(f"{stem}.mf"), members.get(f"{stem}.cert")
     for ending, wanted in ((".mf", listed), (".cert", signed)):
         if wanted is None and any(name.lower().endswith(ending) for name in members):
             what = "manifest" if ending == ".mf" else "certificate"
-            raise refusal(path, f"its {what} is not called {archive.shown(stem)}{ending}", "so vSphere would not look at it")
+            raise refusal(
+                path,
+                f"its {what} is not called {archive.shown(stem)}{ending}",
+                "so vSphere would not look at it",
+            )
     if listed is None:
         if signed is not None:
             raise refusal(path, "it holds a certificate and no manifest", "so nothing is signed")
@@ -80,7 +117,12 @@ def _vouched(source: Source, stream: BinaryIO, stem: str, members: Mapping[str, 
 
 def _content(source: Source, stream: BinaryIO, member: Member, ending: str) -> bytes:
     if member.size > LARGEST[ending]:
-        raise refusal(source.name, f"{member.name} has {member.size} bytes", f"more than {LARGEST[ending] >> 20} MiB are not read", "make sure that it is an OVA")
+        raise refusal(
+            source.name,
+            f"{member.name} has {member.size} bytes",
+            f"more than {LARGEST[ending] >> 20} MiB are not read",
+            "make sure that it is an OVA",
+        )
     stream.seek(member.offset)
     return stream.read(member.size)
 

@@ -1,6 +1,8 @@
-"""An OVA behind an HTTP(S) address: parts of it are asked for by range, nothing of it is kept, and a part that breaks off goes on where it broke.
+"""An OVA behind an HTTP(S) address: parts of it are asked for by range, nothing of it is kept, and a part
+that breaks off goes on where it broke.
 
-No account is sent to anybody. Redirects are followed a few times, never from https to http; a pinned certificate is the first server's only.
+No account is sent to anybody. Redirects are followed a few times, never from https to http; a pinned
+certificate is the first server's only.
 """
 
 from __future__ import annotations
@@ -58,7 +60,12 @@ class RemoteSource:
         answer = _ask(seam, trust, url, 0, 1)
         answer.close()
         if not answer.state:
-            raise refusal(named(url), "its server doesn't say which version of the file it has", "it sends neither an ETag nor a time of change", NEXT)
+            raise refusal(
+                named(url),
+                "its server doesn't say which version of the file it has",
+                "it sends neither an ETag nor a time of change",
+                NEXT,
+            )
         return cls(url, answer.total, answer.state, trust, seam)
 
     def part(self, offset: int, size: int) -> BinaryIO:
@@ -144,7 +151,9 @@ def _ask(seam: Seam, trust: Trust, url: str, offset: int, size: int) -> _Answer:
     name, first = named(url), _origin(url)
     wanted = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}
     for _ in range(HOPS + 1):
-        http = seam.client(_origin(url), trust if _origin(url) == first else Trust(ca_file=trust.ca_file), public=True)
+        http = seam.client(
+            _origin(url), trust if _origin(url) == first else Trust(ca_file=trust.ca_file), public=True
+        )
         try:
             response = http.send(http.build_request("GET", url, headers=wanted), stream=True)
             onward = _onward(name, url, response)
@@ -164,18 +173,27 @@ def _onward(name: PurePath, url: str, response: httpx2.Response) -> str:
         return ""
     onward = response.url.join(response.headers.get("location", ""))
     if onward.scheme != "https" and not (onward.scheme == "http" and url.startswith("http://")):
-        raise refusal(name, f"its server leads on to {plain(str(onward))}", "that is not https any more", NEXT)
+        raise refusal(
+            name, f"its server leads on to {plain(str(onward))}", "that is not https any more", NEXT
+        )
     return str(onward.copy_with(userinfo=b"", fragment=None))
 
 
 def _answer(name: PurePath, http: httpx2.Client, response: httpx2.Response, offset: int) -> _Answer:
     status, said = response.status_code, RANGE.fullmatch(response.headers.get("content-range", ""))
     if status == 200:
-        raise refusal(name, "its server answers the whole file only", "parts of it are asked for by range", NEXT)
+        raise refusal(
+            name, "its server answers the whole file only", "parts of it are asked for by range", NEXT
+        )
     if status in (408, 429, 500, 502, 503, 504):
         raise Busy(f"{name.name} can't be had now", server=_server(response), why=f"it answers {status}")
     if status != 206:
-        raise Missing(f"{name.name} can't be had", server=_server(response), why=f"it answers {status}", next="check ova.url")
+        raise Missing(
+            f"{name.name} can't be had",
+            server=_server(response),
+            why=f"it answers {status}",
+            next="check ova.url",
+        )
     if said is None or int(said[1]) != offset:
         raise refusal(name, "its server answers another part than was asked for", next=NEXT)
     state = response.headers.get("etag", "") or response.headers.get("last-modified", "")

@@ -1,7 +1,9 @@
-"""The signature of an OVA's manifest: `<name>.cert` holds a signature of `<name>.mf`, and the certificate of whoever made it.
+"""The signature of an OVA's manifest: `<name>.cert` holds a signature of `<name>.mf`, and the certificate of
+whoever made it.
 
-It says that the manifest, and with it every file, is what the holder of that certificate's key packed. Whether he is to be trusted is not said by it: the
-certificate's fingerprint is there to be compared. Source: DSP0243, chapter 5.1.
+It says that the manifest, and with it every file, is what the holder of that certificate's key packed.
+Whether he is to be trusted is not said by it: the certificate's fingerprint is there to be compared. Source:
+DSP0243, chapter 5.1.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from bfinfra.backends.ova.archive import shown
 from bfinfra.backends.ova.contents import refusal
 from bfinfra.model.records import dataclass
 
-LINE = re.compile(r"\s*(?P<algorithm>SHA-?\d+)\s*\((?P<name>[^)]+)\)\s*=\s*(?P<value>[0-9A-Fa-f]+)\s*$", re.MULTILINE)
+LINE = re.compile(
+    r"\s*(?P<algorithm>SHA-?\d+)\s*\((?P<name>[^)]+)\)\s*=\s*(?P<value>[0-9A-Fa-f]+)\s*$", re.MULTILINE
+)
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature that is right. Times in UTC; `sha256`: the certificate's fingerprint; `own`: it vouches for itself, no authority does."""
+    """A signature that is right. Times in UTC; `sha256`: the certificate's fingerprint; `own`: it vouches for
+    itself, no authority does.
+    """
 
     algorithm: str
     subject: str
@@ -37,15 +43,26 @@ class Signature:
 
 
 def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
-    """The signature in `data` over the manifest, which is called `name`. Refusal where it is none, or not of this manifest."""
+    """The signature in `data` over the manifest, which is called `name`. Refusal where it is none, or not of
+    this manifest.
+    """
     text = data.decode("latin-1")
     line, pem = LINE.match(text), PEM.search(text)
     if line is None or pem is None or len(line["value"]) % 2:
-        raise refusal(path, "its certificate can't be understood", f"{name.removesuffix('.mf')}.cert begins with no signature, or holds no certificate")
+        raise refusal(
+            path,
+            "its certificate can't be understood",
+            f"{name.removesuffix('.mf')}.cert begins with no signature, or holds no certificate",
+        )
     if line["name"] != name:
         raise refusal(path, f"its certificate signs {shown(line['name'])}, not {name}")
     algorithm = line["algorithm"].replace("-", "")
-    kinds: dict[str, type[hashes.HashAlgorithm]] = {"SHA1": hashes.SHA1, "SHA256": hashes.SHA256, "SHA384": hashes.SHA384, "SHA512": hashes.SHA512}
+    kinds: dict[str, type[hashes.HashAlgorithm]] = {
+        "SHA1": hashes.SHA1,
+        "SHA256": hashes.SHA256,
+        "SHA384": hashes.SHA384,
+        "SHA512": hashes.SHA512,
+    }
     if algorithm not in kinds:
         raise refusal(path, f"its signature uses {shown(algorithm)}", f"known: {', '.join(kinds)}")
     try:
@@ -55,7 +72,12 @@ def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
     except ValueError as error:
         raise refusal(path, "its certificate can't be read", shown(str(error))) from None
     if not right:
-        raise refusal(path, "its signature is not that of its manifest", "somebody changed the manifest, or signed another one", "do not use it; download it again")
+        raise refusal(
+            path,
+            "its signature is not that of its manifest",
+            "somebody changed the manifest, or signed another one",
+            "do not use it; download it again",
+        )
     return found
 
 
@@ -79,5 +101,12 @@ def _signed(certificate: x509.Certificate, value: bytes, manifest: bytes, kind: 
 def _signature(certificate: x509.Certificate, algorithm: str) -> Signature:
 
     names = [shown(each.rfc4514_string()) for each in (certificate.subject, certificate.issuer)]
-    return Signature(algorithm, names[0], names[1], certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.fingerprint(hashes.SHA256()).hex(),
-                     certificate.subject == certificate.issuer)
+    return Signature(
+        algorithm,
+        names[0],
+        names[1],
+        certificate.not_valid_before_utc,
+        certificate.not_valid_after_utc,
+        certificate.fingerprint(hashes.SHA256()).hex(),
+        certificate.subject == certificate.issuer,
+    )

@@ -1,4 +1,6 @@
-"""Where an OVA's bytes come from: a file, which is looked at each time whether it is still the same. A source of another sort is in `remote`."""
+"""Where an OVA's bytes come from: a file, which is looked at each time whether it is still the same. A source
+of another sort is in `remote`.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ class Window(io.RawIOBase):
 
 
 class Checked(io.RawIOBase):
-    """A stream whose end is an error where its bytes don't have a digest: of what comes from far, and was read once before."""
+    """A stream whose end is an error where its bytes don't have a digest: of what comes from far, and was
+    read once before.
+    """
 
     def __init__(self, name: PurePath, stream: BinaryIO, digest: Any, wanted: str) -> None:
         super().__init__()
@@ -124,7 +128,11 @@ class Checked(io.RawIOBase):
         block = self._stream.read(len(view))
         self._digest.update(block)
         if not block and self._digest.hexdigest() != self._wanted:
-            raise refusal(self._name, "its server answers other bytes than before", next="run again; if it happens again, download it and give the file")
+            raise refusal(
+                self._name,
+                "its server answers other bytes than before",
+                next="run again; if it happens again, download it and give the file",
+            )
         view[: len(block)] = block
         return len(block)
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 from bfinfra.backends.ova.contents import Property
 
-INTEGER = re.compile(r"(?P<sign>[us]?)int(?P<bits>8|16|32|64)?(?:\((?P<low>-?\d+)\.\.(?P<high>-?\d+)\))?", re.IGNORECASE)
+INTEGER = re.compile(
+    r"(?P<sign>[us]?)int(?P<bits>8|16|32|64)?(?:\((?P<low>-?\d+)\.\.(?P<high>-?\d+)\))?", re.IGNORECASE
+)
 
 
 def check(prop: Property, value: str) -> str:
@@ -46,8 +48,14 @@ def _integer(kind: re.Match[str], rules: str, value: str) -> str:
         return "expected a whole number"
     bits = int(kind["bits"] or 32)
     low, high = (0, 2**bits - 1) if kind["sign"].lower() == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    least, most = re.search(r"MinValue\(\s*(-?\d+)", rules, re.IGNORECASE), re.search(r"MaxValue\(\s*(-?\d+)", rules, re.IGNORECASE)
-    low, high = int(kind["low"] or (least[1] if least else low)), int(kind["high"] or (most[1] if most else high))
+    least, most = (
+        re.search(r"MinValue\(\s*(-?\d+)", rules, re.IGNORECASE),
+        re.search(r"MaxValue\(\s*(-?\d+)", rules, re.IGNORECASE),
+    )
+    low, high = (
+        int(kind["low"] or (least[1] if least else low)),
+        int(kind["high"] or (most[1] if most else high)),
+    )
     return "" if low <= int(value) <= high else f"expected a whole number from {low} to {high}"
 
 
@@ -66,7 +74,9 @@ def _text(low: int, high: int, choices: tuple[str, ...], value: str) -> str:
 
 
 def _rules(rules: str) -> tuple[int, int, tuple[str, ...]]:
-    """Least and most characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`, `string["a","b"]`."""
+    """Least and most characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`,
+    `string["a","b"]`.
+    """
     span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)
     least = re.search(r"MinLen\(\s*(\d+)", rules, re.IGNORECASE)
     most = re.search(r"MaxLen\(\s*(\d+)", rules, re.IGNORECASE)

@@ -1,4 +1,6 @@
-"""Whether an OVA is whole: every digest, in one pass over the file; each byte is digested as often as somebody vouches for it."""
+"""Whether an OVA is whole: every digest, in one pass over the file; each byte is digested as often as
+somebody vouches for it.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,24 @@ BLOCK = 1 << 20  # bytes read at a time; two blocks are kept: one is digested wh
 
 
 def verify(ova: Ova, on_progress: Callable[[int], None], *, sha256: str = "") -> None:
-    """Check every file against the manifest, and the whole against `sha256` where given. `on_progress`: bytes read so far, of `ova.size`.
+    """Check every file against the manifest, and the whole against `sha256` where given. `on_progress`: bytes
+    read so far, of `ova.size`.
 
     Refusal where something differs, or where there is neither a manifest nor a digest to check against.
     """
     if not ova.manifest and ova.source.far:
-        raise refusal(ova.path, "it has no manifest, and comes from far", "so nothing says whether what is sent later is the same", "download it, and give the file")
+        raise refusal(
+            ova.path,
+            "it has no manifest, and comes from far",
+            "so nothing says whether what is sent later is the same",
+            "download it, and give the file",
+        )
     if not ova.manifest and not sha256:
-        raise refusal(ova.path, "it has no manifest, so nothing says whether it is whole", next="give its sha256 from the download page")
+        raise refusal(
+            ova.path,
+            "it has no manifest, so nothing says whether it is whole",
+            next="give its sha256 from the download page",
+        )
     whole = [hashlib.sha256()] if sha256 else []
     with ova.source.part(0, ova.size) as stream, ThreadPoolExecutor(2, thread_name_prefix="digest") as pool:
         reader = _Reader(stream, pool, on_progress)
@@ -30,16 +42,26 @@ def verify(ova: Ova, on_progress: Callable[[int], None], *, sha256: str = "") ->
             own = [hashlib.new(algorithm.lower(), usedforsecurity=False)] if algorithm else []
             reader.take(member.size, [*whole, *own])
             if own and own[0].hexdigest() != wanted:
-                raise refusal(ova.path, f"{member.name} is damaged", f"its {algorithm} is {own[0].hexdigest()}, the manifest says {wanted}")
+                raise refusal(
+                    ova.path,
+                    f"{member.name} is damaged",
+                    f"its {algorithm} is {own[0].hexdigest()}, the manifest says {wanted}",
+                )
         reader.take(ova.size - reader.position, whole)
     if sha256 and whole[0].hexdigest() != sha256.lower().replace(":", ""):
-        raise refusal(ova.path, "it is not the file that is wanted", f"its SHA-256 is {whole[0].hexdigest()}, and {sha256.lower()} is asked for")
+        raise refusal(
+            ova.path,
+            "it is not the file that is wanted",
+            f"its SHA-256 is {whole[0].hexdigest()}, and {sha256.lower()} is asked for",
+        )
 
 
 class _Reader:
     """Reads on, while what was read before is digested, each digest in a thread of its own."""
 
-    def __init__(self, stream: BinaryIO, pool: ThreadPoolExecutor, on_progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, stream: BinaryIO, pool: ThreadPoolExecutor, on_progress: Callable[[int], None]
+    ) -> None:
         self._stream, self._pool, self._on_progress = stream, pool, on_progress
         self.position = 0
 

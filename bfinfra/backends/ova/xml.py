@@ -1,4 +1,6 @@
-"""The OVF descriptor as XML, hardened: no entities, no document type, no network, bounded; and small readers of it."""
+"""The OVF descriptor as XML, hardened: no entities, no document type, no network, bounded; and small readers
+of it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ NAMESPACES = frozenset({"http://schemas.dmtf.org/ovf/envelope/1", "http://schema
 ENCODINGS = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16"})
 LONGEST = 1 << 16  # characters of one text
 MOST = 40_000  # tags; the descriptors of large appliances have a few thousand
-UNITS = {"byte": 1, "bytes": 1, "kilobytes": 2**10, "megabytes": 2**20, "gigabytes": 2**30, "terabytes": 2**40}
+UNITS = {
+    "byte": 1,
+    "bytes": 1,
+    "kilobytes": 2**10,
+    "megabytes": 2**20,
+    "gigabytes": 2**30,
+    "terabytes": 2**40,
+}
 
 
 def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
@@ -25,18 +34,36 @@ def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
     from lxml import etree  # noqa: PLC0415 - start-up is a feature
 
     if (count := data.count(b"<")) > MOST:
-        raise refusal(path, f"its descriptor has {count} tags", f"more than {MOST} are not read", "make sure that it is an OVA")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, huge_tree=False,
-                             remove_comments=True, remove_pis=True)
+        raise refusal(
+            path,
+            f"its descriptor has {count} tags",
+            f"more than {MOST} are not read",
+            "make sure that it is an OVA",
+        )
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise refusal(path, "its descriptor is no XML", shown(str(error))) from None
     info = root.getroottree().docinfo
     if info.internalDTD is not None or info.doctype:
-        raise refusal(path, "its descriptor declares a document type", "entities may be hidden there", "do not use it")
+        raise refusal(
+            path, "its descriptor declares a document type", "entities may be hidden there", "do not use it"
+        )
     if etree.QName(root).localname != "Envelope" or etree.QName(root).namespace not in NAMESPACES:
-        raise refusal(path, f"its descriptor is no OVF envelope but {shown(str(root.tag))}", f"known: {', '.join(sorted(NAMESPACES))}")
+        raise refusal(
+            path,
+            f"its descriptor is no OVF envelope but {shown(str(root.tag))}",
+            f"known: {', '.join(sorted(NAMESPACES))}",
+        )
     if (info.encoding or "UTF-8").lower() not in ENCODINGS:
         raise refusal(path, f"its descriptor is encoded as {shown(str(info.encoding))}")
     return root, data.decode(info.encoding or "UTF-8").removeprefix("\ufeff")
@@ -62,13 +89,17 @@ def text(parent: Element | None, name: str) -> str:
 
 def attribute(element: Element, name: str, otherwise: str = "") -> str:
     """An attribute by its local name, whatever its namespace; made safe to print."""
-    found = next((value for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), otherwise)
+    found = next(
+        (value for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), otherwise
+    )
     return safe(found)
 
 
 def raw(element: Element, name: str) -> str | None:
     """An attribute as it is; None where it isn't there."""
-    return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), None)
+    return next(
+        (str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), None
+    )
 
 
 def number(path: PurePath, value: str, what: str) -> int:
@@ -83,7 +114,11 @@ def bytes_in(path: PurePath, units: str, what: str) -> int:
     match = re.fullmatch(r"\s*byte\s*\*\s*2\s*\^\s*(\d{1,2})\s*", units)
     found = 2 ** int(match[1]) if match else UNITS.get(units.strip().lower())
     if found is None:
-        raise refusal(path, f"its descriptor counts {what} in {shown(units)!r}", "known: byte * 2^n, MegaBytes, GigaBytes")
+        raise refusal(
+            path,
+            f"its descriptor counts {what} in {shown(units)!r}",
+            "known: byte * 2^n, MegaBytes, GigaBytes",
+        )
     return found
 
 

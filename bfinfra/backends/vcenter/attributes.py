@@ -1,4 +1,6 @@
-"""Custom attributes, in which notes on hosts and clusters are kept. A definition is the whole vCenter's, so that the last note takes it along."""
+"""Custom attributes, in which notes on hosts and clusters are kept. A definition is the whole vCenter's, so
+that the last note takes it along.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,16 @@ from bfinfra.model.errors import Exists, Missing, Rejected
 class LastOne:
     """Who empties an attribute takes its definition along where no other has a note in it. One at a time.
 
-    Two that empty theirs side by side would leave a definition without a note, of which nothing tells a run after a killed one.
+    Two that empty theirs side by side would leave a definition without a note, of which nothing tells a run
+    after a killed one.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def drop(self, moid: str, notes: Callable[[], Mapping[str, tuple[str, str]]], empty: Callable[[bool], None]) -> None:
+    def drop(
+        self, moid: str, notes: Callable[[], Mapping[str, tuple[str, str]]], empty: Callable[[bool], None]
+    ) -> None:
         """`notes`: id and note of each, by name; `empty`: do it, the definition included where told so."""
 
         def last() -> bool:

@@ -25,13 +25,20 @@ class Capacities:
 
     def read(self) -> Mapping[str, Capacity]:
         """Every cluster's by its id, in one bulk read."""
-        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole))
+        rows = self._session.read(
+            lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
+        )
         clock: dict[str, int] = {}
         for row in rows:
             if isinstance(row.ref, vim.HostSystem) and (found := row["summary.hardware.cpuMhz"]):
                 home = refs.moid(row["parent"])
                 clock[home] = min(found, clock.get(home, found))
         return {
-            row.moid: Capacity(row["summary.effectiveCpu"] or 0, (row["summary.effectiveMemory"] or 0) * MIB, clock.get(row.moid, 0))
-            for row in rows if isinstance(row.ref, vim.ClusterComputeResource)
+            row.moid: Capacity(
+                row["summary.effectiveCpu"] or 0,
+                (row["summary.effectiveMemory"] or 0) * MIB,
+                clock.get(row.moid, 0),
+            )
+            for row in rows
+            if isinstance(row.ref, vim.ClusterComputeResource)
         }

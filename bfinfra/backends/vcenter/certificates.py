@@ -1,4 +1,5 @@
-"""Whom to trust where vCenter sends us: ESXi hosts, by its own authorities, else by the very certificate that it holds of the host.
+"""Whom to trust where vCenter sends us: ESXi hosts, by its own authorities, else by the very certificate that
+it holds of the host.
 
 A lease gives its host's SHA-1 thumbprint too; nothing is trusted by SHA-1.
 """
@@ -29,9 +30,15 @@ class HostTrust:
         self._session, self._seam, self._authorities = session, seam, authorities
 
     def of(self, url: httpx2.URL, moid: str) -> Trust:
-        """How to trust an upload's address; `moid` is the host that the machine is placed on. Untrusted says both fingerprints."""
+        """How to trust an upload's address; `moid` is the host that the machine is placed on. Untrusted says
+        both fingerprints.
+        """
         if url.scheme != "https":
-            raise Untrusted(f"the lease leads to {url.scheme}://{url.host}", server=self._session.server, why="what is sent there could be read and changed on its way")
+            raise Untrusted(
+                f"the lease leads to {url.scheme}://{url.host}",
+                server=self._session.server,
+                why="what is sent there could be read and changed on its way",
+            )
         if url.host == httpx2.URL(f"https://{self._session.server}").host:
             return self._session.settings.trust
         by_authority, server = Trust(ca_pem=self._authorities()), f"{url.host}:{url.port or 443}"
@@ -45,14 +52,29 @@ class HostTrust:
         held = self._held(moid)
         if held == shown:
             return Trust(sha256=held)
-        known = f"vCenter holds SHA-256 {tls.colons(held)} of its host" if held else "vCenter shows no certificate of its host"
-        raise Untrusted("the ESXi host's certificate is not trusted", server=server, why=f"{objection}; it shows SHA-256 {tls.colons(shown)}, {known}",
-                        next="renew the host's certificate in vCenter (Configure > Certificate > Renew), or reconnect the host, and run again")
+        known = (
+            f"vCenter holds SHA-256 {tls.colons(held)} of its host"
+            if held
+            else "vCenter shows no certificate of its host"
+        )
+        raise Untrusted(
+            "the ESXi host's certificate is not trusted",
+            server=server,
+            why=f"{objection}; it shows SHA-256 {tls.colons(shown)}, {known}",
+            next=(
+                "renew the host's certificate in vCenter (Configure > Certificate > Renew), or reconnect "
+                "the host, and run again"
+            ),
+        )
 
     def _held(self, moid: str) -> str:
         """SHA-256 of the certificate that vCenter itself knows the host by; "" where it shows none."""
         with contextlib.suppress(RemoteError):  # it takes a right that is no other's condition
-            row = self._session.read(lambda content: properties.one(content, refs.refer(content, vim.HostSystem, moid), ["config.certificate"]))
+            row = self._session.read(
+                lambda content: properties.one(
+                    content, refs.refer(content, vim.HostSystem, moid), ["config.certificate"]
+                )
+            )
             return _sha256(row["config.certificate"])
         return ""
 

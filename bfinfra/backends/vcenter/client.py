@@ -40,7 +40,14 @@ LARGEST = 1 << 20  # bytes of one certificate
 class VCenter:
     """SOAP and REST of one vCenter; sessions open when first needed. Always `close()` it."""
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "", door: Door | None = None) -> None:
+    def __init__(
+        self,
+        settings: VCenterSettings,
+        seam: Seam,
+        env: Mapping[str, str] | None = None,
+        site: str = "",
+        door: Door | None = None,
+    ) -> None:
         self.settings = settings
         self.server = settings.server
         self.seam = seam
@@ -68,16 +75,22 @@ class VCenter:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which one it is, as whoever registers with it must know it; its certificate is looked at when first asked."""
+        """Which one it is, as whoever registers with it must know it; its certificate is looked at when first
+        asked.
+        """
         return identify.look(self.settings, self.seam, str(self.session.content().about.instanceUuid))
 
     def now(self) -> datetime:
         """The server's own time, UTC."""
-        found: datetime = self.session.read(lambda content: service_instance(refs.stub(content)).CurrentTime())
+        found: datetime = self.session.read(
+            lambda content: service_instance(refs.stub(content)).CurrentTime()
+        )
         return found.astimezone(UTC)
 
     def authorities(self) -> str:
-        """The server's own certificate authorities as PEM, from the server that `vcenter.trust` already vouches for."""
+        """The server's own certificate authorities as PEM, from the server that `vcenter.trust` already
+        vouches for.
+        """
         return self._authorities
 
     @functools.cached_property
@@ -85,7 +98,11 @@ class VCenter:
         packed = self.rest.bytes(AUTHORITIES)
         try:
             with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-                names = [i for i in archive.infolist() if i.filename.startswith("certs/lin/") and i.filename.endswith(".0")]
+                names = [
+                    i
+                    for i in archive.infolist()
+                    if i.filename.startswith("certs/lin/") and i.filename.endswith(".0")
+                ]
                 return "\n".join(archive.open(i).read(LARGEST).decode("ascii") for i in names)
         except (zipfile.BadZipFile, UnicodeDecodeError) as error:
             raise faults.malformed(f"{AUTHORITIES} can't be read", self.server, error) from None

@@ -1,4 +1,6 @@
-"""Notes on clusters, kept in custom attributes: whose something on the cluster is that has no place for a mark itself."""
+"""Notes on clusters, kept in custom attributes: whose something on the cluster is that has no place for a
+mark itself.
+"""
 
 from __future__ import annotations
 
@@ -23,23 +25,35 @@ class ClusterNotes:
         self._notes = attributes.LastOne()
 
     def read(self, attribute: str, *, everyone: bool) -> Mapping[str, tuple[str, str]]:
-        """Clusters by name: id and note, "" for none. Unless `everyone`: none where there is no such attribute at all."""
+        """Clusters by name: id and note, "" for none. Unless `everyone`: none where there is no such
+        attribute at all.
+        """
+
         def read(content: Any) -> Mapping[str, tuple[str, str]]:
             keys = attributes.keys(content, attribute)
-            rows = properties.below(content, content.rootFolder, NOTED, properties.whole) if keys or everyone else []
+            rows = (
+                properties.below(content, content.rootFolder, NOTED, properties.whole)
+                if keys or everyone
+                else []
+            )
             return {unquote(row["name"] or ""): (row.moid, _note(row, keys)) for row in rows}
 
         return self._session.read(read)
 
     def set(self, moid: str, attribute: str, text: str) -> None:
         """Write a note; the attribute is defined for clusters where it isn't yet."""
-        self._session.write(lambda content: attributes.write(content, _cluster(content, moid), attribute, text))
+        self._session.write(
+            lambda content: attributes.write(content, _cluster(content, moid), attribute, text)
+        )
 
     def drop(self, moid: str, attribute: str) -> None:
         """Empty a note; the last one takes the attribute's definition along."""
         self._notes.drop(
-            moid, lambda: self.read(attribute, everyone=False),
-            lambda last: self._session.write(lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last)),
+            moid,
+            lambda: self.read(attribute, everyone=False),
+            lambda last: self._session.write(
+                lambda content: attributes.drop(content, _cluster(content, moid), attribute, last=last)
+            ),
         )
 
 

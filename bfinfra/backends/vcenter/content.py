@@ -1,4 +1,6 @@
-"""Content libraries as such: local, or subscribed to another one. Source: com.vmware.content (vmware-vcenter 9.1)."""
+"""Content libraries as such: local, or subscribed to another one. Source: com.vmware.content (vmware-vcenter
+9.1).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ OURS = "bfinfra keeps this appliance here, under its digest"
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a library follows. `thumbprint`: SHA-1 of the publisher's certificate, "" = by the store; `on_demand`: files come when they are used."""
+    """What a library follows. `thumbprint`: SHA-1 of the publisher's certificate, "" = by the store;
+    `on_demand`: files come when they are used.
+    """
 
     url: str
     on_demand: bool = True
@@ -53,7 +57,9 @@ class ContentLibraries:
         self._rest = rest
 
     def list(self) -> Sequence[Library]:
-        """All of them, each in a request of its own; one that went in between is left out, and all where the API isn't there."""
+        """All of them, each in a request of its own; one that went in between is left out, and all where the
+        API isn't there.
+        """
         try:
             ids = self._list(LIBRARIES)
         except Missing:
@@ -66,7 +72,9 @@ class ContentLibraries:
         try:
             return {str(each["datastore"]): str(each["name"]) for each in self._rest.get(DATASTORES)}
         except (KeyError, TypeError):
-            raise Malformed("the datastores can't be read", server=self._rest.server, why="no list of ids and names") from None
+            raise Malformed(
+                "the datastores can't be read", server=self._rest.server, why="no list of ids and names"
+            ) from None
 
     def items(self, library: str) -> tuple[str, ...]:
         """The items in a library, `name (description)`, in order."""
@@ -78,12 +86,21 @@ class ContentLibraries:
         """Make one. Missing where there is no such datastore."""
         stores = [identity for identity, name in self.datastores().items() if name == wanted.datastore]
         if not stores:
-            raise Missing(f"there is no datastore {wanted.datastore}", server=self._rest.server, next="correct the name")
-        body = {"name": wanted.name, "description": wanted.description, "storage_backings": [{"type": "DATASTORE", "datastore_id": stores[0]}]}
+            raise Missing(
+                f"there is no datastore {wanted.datastore}", server=self._rest.server, next="correct the name"
+            )
+        body = {
+            "name": wanted.name,
+            "description": wanted.description,
+            "storage_backings": [{"type": "DATASTORE", "datastore_id": stores[0]}],
+        }
         if wanted.subscription is None:
             self._rest.post(LOCAL, {**body, "type": "LOCAL"})
         else:
-            self._rest.post(SUBSCRIBED, {**body, "type": "SUBSCRIBED", "subscription_info": _subscription(wanted.subscription)})
+            self._rest.post(
+                SUBSCRIBED,
+                {**body, "type": "SUBSCRIBED", "subscription_info": _subscription(wanted.subscription)},
+            )
 
     def update(self, identity: str, wanted: Library) -> None:
         """Set the description and the subscription."""
@@ -91,7 +108,10 @@ class ContentLibraries:
         if wanted.subscription is None:
             self._rest.patch(f"{LOCAL}/{quote(identity)}", body)
         else:
-            self._rest.patch(f"{SUBSCRIBED}/{quote(identity)}", {**body, "subscription_info": _subscription(wanted.subscription)})
+            self._rest.patch(
+                f"{SUBSCRIBED}/{quote(identity)}",
+                {**body, "subscription_info": _subscription(wanted.subscription)},
+            )
 
     def delete(self, identity: str, *, subscribed: bool) -> None:
         """Remove one with all that is in it; one that is gone already is fine."""
@@ -106,7 +126,9 @@ class ContentLibraries:
     def _list(self, path: str, params: Mapping[str, str] | None = None) -> Sequence[str]:
         found = self._rest.get(path, params=params)
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            raise Malformed("the content libraries can't be read", server=self._rest.server, why="no list of ids")
+            raise Malformed(
+                "the content libraries can't be read", server=self._rest.server, why="no list of ids"
+            )
         return found
 
     def _one(self, identity: str) -> Library | None:
@@ -116,15 +138,36 @@ class ContentLibraries:
             return None
         try:
             said = info.get("subscription_info")
-            follows = Subscription(said["subscription_url"], bool(said.get("on_demand")), bool(said.get("automatic_sync_enabled")), said.get("ssl_thumbprint") or "") if said else None
+            follows = (
+                Subscription(
+                    said["subscription_url"],
+                    bool(said.get("on_demand")),
+                    bool(said.get("automatic_sync_enabled")),
+                    said.get("ssl_thumbprint") or "",
+                )
+                if said
+                else None
+            )
             store = next((each.get("datastore_id") or "" for each in info.get("storage_backings") or ()), "")
-            return Library(info["name"], store, info.get("description") or "", follows, identity, follows is None or bool(info.get("last_sync_time")))
+            return Library(
+                info["name"],
+                store,
+                info.get("description") or "",
+                follows,
+                identity,
+                follows is None or bool(info.get("last_sync_time")),
+            )
         except (KeyError, TypeError, AttributeError):
-            raise Malformed("a content library can't be read", server=self._rest.server, why="no name in it") from None
+            raise Malformed(
+                "a content library can't be read", server=self._rest.server, why="no name in it"
+            ) from None
 
 
 def _subscription(wanted: Subscription) -> dict[str, Any]:
     return {
-        "subscription_url": wanted.url, "authentication_method": "NONE", "automatic_sync_enabled": wanted.automatic_sync, "on_demand": wanted.on_demand,
+        "subscription_url": wanted.url,
+        "authentication_method": "NONE",
+        "automatic_sync_enabled": wanted.automatic_sync,
+        "on_demand": wanted.on_demand,
         **({"ssl_thumbprint": wanted.thumbprint} if wanted.thumbprint else {}),
     }

@@ -36,7 +36,11 @@ def found(hardware: Iterable[Any] | None) -> Devices:
         sorts[_sort(kind_of(device))].append(device)
     pci, nics, disks = (sorted(sorts[sort], key=lambda d: int(d.key)) for sort in (Passthrough, Card, Hard))
     buses = {d.key: d.busNumber for d in sorts[Scsi]} if disks else {}
-    return Devices(tuple(_attached(d.key, d.backing) for d in pci), tuple(map(_nic, nics)), tuple(_disk(d, buses) for d in disks))
+    return Devices(
+        tuple(_attached(d.key, d.backing) for d in pci),
+        tuple(map(_nic, nics)),
+        tuple(_disk(d, buses) for d in disks),
+    )
 
 
 @functools.cache
@@ -56,7 +60,14 @@ def _attached(key: int, backing: Any) -> Attached:
 def _nic(card: Any) -> Nic:
     """The `network` of one on a distributed port group is the group's key."""
     rdma = (card.deviceProtocol or "rocev1") if is_a(card, Rdma) else ""
-    return Nic(card.key, _label(card), _network(card.backing), card.macAddress or "", is_a(card.backing, Grouped), rdma)
+    return Nic(
+        card.key,
+        _label(card),
+        _network(card.backing),
+        card.macAddress or "",
+        is_a(card.backing, Grouped),
+        rdma,
+    )
 
 
 def _network(backing: Any) -> str:
@@ -70,7 +81,14 @@ def _disk(disk: Any, buses: Mapping[int, int]) -> Disk:
     address = f"scsi{buses[disk.controllerKey]}:{disk.unitNumber}" if disk.controllerKey in buses else ""
     backing = disk.backing
     capacity = disk.capacityInBytes or (disk.capacityInKB or 0) * 1024
-    return Disk(disk.key, _label(disk), capacity, address, getattr(backing, "fileName", None) or "", getattr(backing, "thinProvisioned", None))
+    return Disk(
+        disk.key,
+        _label(disk),
+        capacity,
+        address,
+        getattr(backing, "fileName", None) or "",
+        getattr(backing, "thinProvisioned", None),
+    )
 
 
 def _label(device: Any) -> str:
@@ -78,7 +96,9 @@ def _label(device: Any) -> str:
 
 
 def add_pci(wanted: Attach, key: int, system: str) -> Any:
-    """The change that adds a PCI device; `key` is a negative number of one's own choice, `system` what vCenter calls the host in a fixed card."""
+    """The change that adds a PCI device; `key` is a negative number of one's own choice, `system` what
+    vCenter calls the host in a fixed card.
+    """
     if wanted.profile:
         backing: Any = Passthrough.VmiopBackingInfo(vgpu=wanted.profile)
     elif wanted.address:
@@ -106,9 +126,14 @@ def remove(device: Any) -> Any:
 
 def add_nic(backing: Any, key: int, rdma: str = "") -> Any:
     """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA by this protocol."""
-    start = vim.vm.device.VirtualDevice.ConnectInfo(startConnected=True, connected=True, allowGuestControl=True)
+    start = vim.vm.device.VirtualDevice.ConnectInfo(
+        startConnected=True, connected=True, allowGuestControl=True
+    )
     plain: dict[str, Any] = {"key": key, "backing": backing, "connectable": start, "addressType": "generated"}
-    return Spec(operation="add", device=Rdma(deviceProtocol=rdma, **plain) if rdma else vim.vm.device.VirtualVmxnet3(**plain))
+    return Spec(
+        operation="add",
+        device=Rdma(deviceProtocol=rdma, **plain) if rdma else vim.vm.device.VirtualVmxnet3(**plain),
+    )
 
 
 def edit_nic(device: Any, backing: Any) -> Any:
@@ -131,12 +156,29 @@ def destroy_disk(device: Any) -> Any:
 
 def add_scsi(bus: int, key: int) -> Any:
     """The change that adds a paravirtual SCSI controller; `key` is a negative number of one's own choice."""
-    return Spec(operation="add", device=vim.vm.device.ParaVirtualSCSIController(key=key, busNumber=bus, sharedBus="noSharing"))
+    return Spec(
+        operation="add",
+        device=vim.vm.device.ParaVirtualSCSIController(key=key, busNumber=bus, sharedBus="noSharing"),
+    )
 
 
 def add_disk(wanted: NewDisk, key: int, controller: int, store: Any, name: str) -> Any:
-    """The change that adds an empty disk; `store`, `name`: its datastore, None and "" for the machine's own."""
-    backing = Hard.FlatVer2BackingInfo(fileName=f"[{name}]" if name else "", datastore=store, diskMode="persistent", thinProvisioned=wanted.thin)
+    """The change that adds an empty disk; `store`, `name`: its datastore, None and "" for the machine's
+    own.
+    """
+    backing = Hard.FlatVer2BackingInfo(
+        fileName=f"[{name}]" if name else "",
+        datastore=store,
+        diskMode="persistent",
+        thinProvisioned=wanted.thin,
+    )
     unit = int(wanted.address.partition(":")[2])
-    disk = Hard(key=key, controllerKey=controller, unitNumber=unit, capacityInBytes=wanted.capacity, capacityInKB=wanted.capacity // 1024, backing=backing)
+    disk = Hard(
+        key=key,
+        controllerKey=controller,
+        unitNumber=unit,
+        capacityInBytes=wanted.capacity,
+        capacityInKB=wanted.capacity // 1024,
+        backing=backing,
+    )
     return Spec(operation="add", fileOperation="create", device=disk)

@@ -17,7 +17,9 @@ NEAR = 3  # letters that a name of like spelling begins with: a whole directory 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Whether there is a user, and a group, of a name; where there is neither: the `users` and `groups` with the same first letters."""
+    """Whether there is a user, and a group, of a name; where there is neither: the `users` and `groups` with
+    the same first letters.
+    """
 
     user: bool = False
     group: bool = False
@@ -32,17 +34,27 @@ class Directory:
         self._session = session
 
     def find(self, account: str) -> Found:
-        """What there is under `name@domain`; letters' case does not count. A domain that isn't there holds nobody."""
+        """What there is under `name@domain`; letters' case does not count. A domain that isn't there holds
+        nobody.
+        """
         name, _, domain = account.partition("@")
         if exact := self._search(domain, name, exact=True):
             return Found(any(not each.group for each in exact), any(each.group for each in exact))
         near = self._search(domain, name[:NEAR], exact=False)
-        users, groups = (tuple(sorted({f"{_plain(each.principal)}@{domain}" for each in near if each.group is group})) for group in (False, True))
+        users, groups = (
+            tuple(sorted({f"{_plain(each.principal)}@{domain}" for each in near if each.group is group}))
+            for group in (False, True)
+        )
         return Found(users=users, groups=groups)
 
     def _search(self, domain: str, text: str, *, exact: bool) -> Sequence[Any]:
         def ask(content: Any) -> Sequence[Any]:
-            return list(content.userDirectory.RetrieveUserGroups(domain=domain, searchStr=text, exactMatch=exact, findUsers=True, findGroups=True) or ())
+            return list(
+                content.userDirectory.RetrieveUserGroups(
+                    domain=domain, searchStr=text, exactMatch=exact, findUsers=True, findGroups=True
+                )
+                or ()
+            )
 
         try:
             return self._session.read(ask)

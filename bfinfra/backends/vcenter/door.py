@@ -1,4 +1,6 @@
-"""The way into a vCenter: one connection, and which API versions it speaks. Needs no client library: it can be asked while that is imported."""
+"""The way into a vCenter: one connection, and which API versions it speaks. Needs no client library: it can
+be asked while that is imported.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,12 @@ class Door:
         with self._lock:
             if self._line is None:
                 address = f"https://{self._settings.server}"
-                self._line = Line(self._seam.transport(address, self._settings.trust), address, agent(self._site), self._seam.timeout)
+                self._line = Line(
+                    self._seam.transport(address, self._settings.trust),
+                    address,
+                    agent(self._site),
+                    self._seam.timeout,
+                )
             return self._line
 
     def close(self) -> None:

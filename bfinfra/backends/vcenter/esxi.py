@@ -26,7 +26,8 @@ class PciDevice:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its mark.
+    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of
+    its mark.
 
     `machine`: all of it, with the extraConfig keys that were asked for.
     """
@@ -42,7 +43,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A host's memory, and what the VMs that run there reserve of it: id → name and bytes. Of `memory`, in bytes, the host keeps some for itself."""
+    """A host's memory, and what the VMs that run there reserve of it: id → name and bytes. Of `memory`, in
+    bytes, the host keeps some for itself.
+    """
 
     memory: int
     reserved: Mapping[str, tuple[str, int]] = field(default_factory=dict)

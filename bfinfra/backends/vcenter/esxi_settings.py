@@ -20,7 +20,9 @@ class NotedHost:
 
 @dataclass(frozen=True, slots=True)
 class Vmk:
-    """A VMkernel adapter. `group`: key of its distributed port group, "" for none; `address`: `192.168.0.24/24`, or dhcp."""
+    """A VMkernel adapter. `group`: key of its distributed port group, "" for none; `address`:
+    `192.168.0.24/24`, or dhcp.
+    """
 
     device: str
     group: str
@@ -40,7 +42,9 @@ class VmkPlan:
 
 @dataclass(frozen=True, slots=True)
 class HostSetup:
-    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type for new machines, `firmware`: its version, "" = not told."""
+    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type
+    for new machines, `firmware`: its version, "" = not told.
+    """
 
     ntp: tuple[str, ...]
     ntp_runs: bool

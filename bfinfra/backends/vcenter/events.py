@@ -24,7 +24,9 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What was done to a machine. `by`: the user as vCenter names it, "" where it doesn't; `at`: seconds since the epoch; `set`: what a reconfiguration named."""
+    """What was done to a machine. `by`: the user as vCenter names it, "" where it doesn't; `at`: seconds
+    since the epoch; `set`: what a reconfiguration named.
+    """
 
     what: str
     moid: str
@@ -44,8 +46,14 @@ class Events:
         """What was done to a machine, the newest first."""
 
         def read(content: Any) -> list[Happened]:
-            entity = vim.event.EventFilterSpec.ByEntity(entity=refs.refer(content, vim.VirtualMachine, moid), recursion="self")
-            return _sorted(content.eventManager.QueryEvents(vim.event.EventFilterSpec(entity=entity, maxCount=MOST, disableFullMessage=True)))
+            entity = vim.event.EventFilterSpec.ByEntity(
+                entity=refs.refer(content, vim.VirtualMachine, moid), recursion="self"
+            )
+            return _sorted(
+                content.eventManager.QueryEvents(
+                    vim.event.EventFilterSpec(entity=entity, maxCount=MOST, disableFullMessage=True)
+                )
+            )
 
         return self._session.read(read)
 
@@ -53,8 +61,15 @@ class Events:
         """The machines that were removed, the newest first."""
 
         def read(content: Any) -> list[Happened]:
-            return _sorted(content.eventManager.QueryEvents(
-                vim.event.EventFilterSpec(eventTypeId=["vim.event.VmRemovedEvent", "VmRemovedEvent"], maxCount=MOST, disableFullMessage=True)))
+            return _sorted(
+                content.eventManager.QueryEvents(
+                    vim.event.EventFilterSpec(
+                        eventTypeId=["vim.event.VmRemovedEvent", "VmRemovedEvent"],
+                        maxCount=MOST,
+                        disableFullMessage=True,
+                    )
+                )
+            )
 
         return [each for each in self._session.read(read) if each.what == REMOVED]
 
@@ -70,9 +85,24 @@ def _read(event: Any) -> Happened | None:
     if what is None or event.vm is None:
         return None
     named = _named(getattr(event, "configSpec", None)) if what == RECONFIGURED else frozenset()
-    return Happened(what, refs.moid(event.vm.vm), safe(event.vm.name or ""), safe(event.userName or "").strip(), event.createdTime.timestamp(), named)
+    return Happened(
+        what,
+        refs.moid(event.vm.vm),
+        safe(event.vm.name or ""),
+        safe(event.userName or "").strip(),
+        event.createdTime.timestamp(),
+        named,
+    )
 
 
 def _named(spec: Any) -> frozenset[str]:
     """The parts of a machine that a reconfiguration names; never their values."""
-    return frozenset() if spec is None else frozenset(info.name for info in spec._GetPropertyList() if getattr(spec, info.name) not in (None, [], ""))  # noqa: SLF001 - pyVmomi's public accessor
+    return (
+        frozenset()
+        if spec is None
+        else frozenset(
+            info.name
+            for info in spec._GetPropertyList()  # noqa: SLF001 - pyVmomi's public accessor
+            if getattr(spec, info.name) not in (None, [], "")
+        )
+    )

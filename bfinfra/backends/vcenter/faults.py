@@ -12,7 +12,18 @@ from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.backends import writes
 from bfinfra.backends.words import safe
-from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, RemoteError, Unanswered
+from bfinfra.model.errors import (
+    Busy,
+    Conflict,
+    Denied,
+    Exists,
+    Expired,
+    Malformed,
+    Missing,
+    Rejected,
+    RemoteError,
+    Unanswered,
+)
 
 LARGEST_PAGE = 1 << 16  # bytes of a web page in which its title is looked for
 PAGE = re.compile(r"\A\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
@@ -52,14 +63,26 @@ REST: dict[str, type[RemoteError]] = {
     "INTERNAL_SERVER_ERROR": Unanswered,
 }
 STATUS: dict[int, type[RemoteError]] = {
-    401: Expired, 403: Denied, 404: Missing, 409: Conflict, 429: Busy, 500: Unanswered, 502: Busy, 503: Busy, 504: Unanswered,
-}  # fmt: skip
+    401: Expired,
+    403: Denied,
+    404: Missing,
+    409: Conflict,
+    429: Busy,
+    500: Unanswered,
+    502: Busy,
+    503: Busy,
+    504: Unanswered,
+}
 
 
 def of_fault(fault: Any, what: str, server: str) -> RemoteError:
-    """A SOAP fault (raised, or standing in a task, a lease or a missing set) as an error; `what` says what was tried."""
+    """A SOAP fault (raised, or standing in a task, a lease or a missing set) as an error; `what` says what
+    was tried.
+    """
     name = type(fault).__name__.rpartition(".")[2]
-    error = next((SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected)
+    error = next(
+        (SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected
+    )
     why = _words(fault) or name
     if error is Denied and name == "NoPermission":
         privilege = safe(getattr(fault, "privilegeId", ""))
@@ -77,13 +100,23 @@ def of_fault(fault: Any, what: str, server: str) -> RemoteError:
 
 def _on(ref: Any) -> str:
     """` on HostSystem host-12`."""
-    return f" on {safe(type(ref).__name__.rpartition('.')[2])} {safe(ref._GetMoId())}" if isinstance(ref, ManagedObject) else ""  # noqa: SLF001 - pyVmomi's public accessor has this name
+    return (
+        f" on {safe(type(ref).__name__.rpartition('.')[2])} {safe(ref._GetMoId())}"  # noqa: SLF001 - pyVmomi's public accessor has this name
+        if isinstance(ref, ManagedObject)
+        else ""
+    )
 
 
 def _words(fault: Any) -> str:
     """The fault's message, its detail messages and what stands in its fields, each once."""
-    said = [getattr(fault, "msg", "") or "", *(m.message or "" for m in getattr(fault, "faultMessage", None) or ())]
-    fields = {n: getattr(fault, n, None) for n in ("name", "property", "invalidProperty", "invalidName", "key", "reason")}
+    said = [
+        getattr(fault, "msg", "") or "",
+        *(m.message or "" for m in getattr(fault, "faultMessage", None) or ()),
+    ]
+    fields = {
+        n: getattr(fault, n, None)
+        for n in ("name", "property", "invalidProperty", "invalidName", "key", "reason")
+    }
     said += [f"{name}: {value}" for name, value in fields.items() if isinstance(value, str) and value]
     cause = getattr(fault, "faultCause", None)
     if cause is not None:
@@ -107,7 +140,9 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
 
 
 def web_page(response: httpx2.Response) -> str:
-    """What an answer that is HTML calls itself; "" for any other. Something that stands before vCenter, or is none, speaks so."""
+    """What an answer that is HTML calls itself; "" for any other. Something that stands before vCenter, or is
+    none, speaks so.
+    """
     text = response.read()[:LARGEST_PAGE].decode(errors="replace")
     if not PAGE.search(text):
         return ""
@@ -116,10 +151,16 @@ def web_page(response: httpx2.Response) -> str:
 
 
 def of_entrance(response: httpx2.Response, what: str, server: str) -> RemoteError:
-    """The same of what is asked before there is a session: who sends a web page there is no vCenter, or one that is broken, and time does not mend that."""
+    """The same of what is asked before there is a session: who sends a web page there is no vCenter, or one
+    that is broken, and time does not mend that.
+    """
     if response.status_code == 500 and (page := web_page(response)):
-        return Malformed(f"no vCenter answers {response.request.method} {response.request.url.path}", server=server, why=f"{page}; {response.status_code}",
-                         next="check vcenter.server; if it is right, look at what runs there")
+        return Malformed(
+            f"no vCenter answers {response.request.method} {response.request.url.path}",
+            server=server,
+            why=f"{page}; {response.status_code}",
+            next="check vcenter.server; if it is right, look at what runs there",
+        )
     return of_answer(response, what, server)
 
 
@@ -137,7 +178,11 @@ def _rest(body: Any) -> tuple[str, str]:
     old = body.get("value") if isinstance(body.get("value"), dict) else {}
     kind = str(body.get("error_type") or re.sub(r".*\.", "", str(body.get("type") or ""))).upper()
     messages = body.get("messages") or (old or {}).get("messages") or []
-    said = [m.get("default_message", "") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
+    said = (
+        [m.get("default_message", "") for m in messages if isinstance(m, dict)]
+        if isinstance(messages, list)
+        else []
+    )
     return kind, safe("; ".join(dict.fromkeys(str(s) for s in said if s)))
 
 
@@ -148,4 +193,9 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 def malformed(what: str, server: str, why: object) -> Malformed:
     """An answer that can't be read."""
-    return Malformed(what, server=server, why=safe(why), next="if it is a vCenter, please report it with the version of the server")
+    return Malformed(
+        what,
+        server=server,
+        why=safe(why),
+        next="if it is a vCenter, please report it with the version of the server",
+    )

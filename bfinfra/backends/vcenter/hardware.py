@@ -1,4 +1,6 @@
-"""What a VM shall have, as the ConfigSpec that says so to vCenter: for an import and for a reconfiguration alike."""
+"""What a VM shall have, as the ConfigSpec that says so to vCenter: for an import and for a reconfiguration
+alike.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,24 @@ SHARES = vim.SharesInfo.Level.normal
 def needed(wanted: Hardware) -> list[str]:
     """What must be known of a VM to write its `config_spec`."""
     host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
-    present = ["config.hardware.device"] if wanted.drop or wanted.nics or wanted.grow or wanted.add_disks or wanted.destroy else []
+    present = (
+        ["config.hardware.device"]
+        if wanted.drop or wanted.nics or wanted.grow or wanted.add_disks or wanted.destroy
+        else []
+    )
     return [*host, *present, *(["config.vAppConfig.property"] if wanted.properties else [])]
 
 
-def config_spec(wanted: Hardware, content: Any, host: object, present: Iterable[Any] | None, vapp: Iterable[Any] | None) -> Any:
+def config_spec(
+    wanted: Hardware, content: Any, host: object, present: Iterable[Any] | None, vapp: Iterable[Any] | None
+) -> Any:
     """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
     extend(spec, wanted, content, host)
-    spec.deviceChange = [*_changes(wanted, content, {d.key: d for d in present or ()}), *(spec.deviceChange or ())]
+    spec.deviceChange = [
+        *_changes(wanted, content, {d.key: d for d in present or ()}),
+        *(spec.deviceChange or ()),
+    ]
     spec.vAppConfig = _properties(wanted.properties, vapp, refs.server(content))
     return spec
 
@@ -39,9 +50,14 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
         spec.memoryMB = wanted.memory >> 20
     if wanted.reserve is not None:
         spec.memoryReservationLockedToMax = wanted.reserve
-    if wanted.reserve is not None and wanted.memory is not None:  # some servers need the number as well, and erase what isn't sent along
+    if (
+        wanted.reserve is not None and wanted.memory is not None
+    ):  # some servers need the number as well, and erase what isn't sent along
         spec.memoryAllocation = vim.ResourceAllocationInfo(
-            reservation=wanted.memory >> 20 if wanted.reserve else 0, limit=-1, expandableReservation=False, shares=vim.SharesInfo(level=SHARES, shares=0)
+            reservation=wanted.memory >> 20 if wanted.reserve else 0,
+            limit=-1,
+            expandableReservation=False,
+            shares=vim.SharesInfo(level=SHARES, shares=0),
         )
     if wanted.firmware is not None:
         spec.firmware = wanted.firmware
@@ -53,13 +69,20 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
     spec.extraConfig = [*(o for o in spec.extraConfig or () if o.key not in wanted.extra), *options]
     system = _system_id(content, host) if any(device.address for device in wanted.attach) else ""
     added = [devices.add_pci(device, -200 - index, system) for index, device in enumerate(wanted.attach)]
-    added += [devices.add_nic(network_backing(content, network), -300 - index) for index, network in enumerate(wanted.add_nics)]
-    added += [devices.add_nic(network_backing(content, group), -400 - index, rdma) for index, (group, rdma) in enumerate(wanted.add_rdma.items())]
+    added += [
+        devices.add_nic(network_backing(content, network), -300 - index)
+        for index, network in enumerate(wanted.add_nics)
+    ]
+    added += [
+        devices.add_nic(network_backing(content, group), -400 - index, rdma)
+        for index, (group, rdma) in enumerate(wanted.add_rdma.items())
+    ]
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
 
 
 def _system_id(content: Any, host: object) -> str:
-    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is no asking for many hosts at once.
+    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is
+    no asking for many hosts at once.
 
     It never changes, so that a session asks once for each host.
     """
@@ -67,19 +90,32 @@ def _system_id(content: Any, host: object) -> str:
     if known_as := known.get(refs.moid(host)):
         return known_as
     home = properties.one(content, host, ["parent"])["parent"]
-    browser = properties.one(content, home, ["environmentBrowser"])["environmentBrowser"] if home is not None else None
+    browser = (
+        properties.one(content, home, ["environmentBrowser"])["environmentBrowser"]
+        if home is not None
+        else None
+    )
     found = browser.QueryConfigTarget(host) if browser is not None else None
-    cards = [*(found.pciPassthrough or ()), *(found.sriov or ())] if found else ()  # a card with SR-IOV stands there only
+    cards = (
+        [*(found.pciPassthrough or ()), *(found.sriov or ())] if found else ()
+    )  # a card with SR-IOV stands there only
     system = next((str(card.systemId) for card in cards if card.systemId), "")
     if not system:  # it restarts, or its cards are not in effect any more
-        raise Busy("the host names no cards that could be attached", server=refs.server(content), why="its passthrough is not in effect at the moment")
+        raise Busy(
+            "the host names no cards that could be attached",
+            server=refs.server(content),
+            why="its passthrough is not in effect at the moment",
+        )
     known[refs.moid(host)] = system
     return system
 
 
 def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:
     changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
-    changes += [devices.edit_nic(_at(present, key, content), network_backing(content, network)) for key, network in wanted.nics.items()]
+    changes += [
+        devices.edit_nic(_at(present, key, content), network_backing(content, network))
+        for key, network in wanted.nics.items()
+    ]
     changes += [devices.grow_disk(_at(present, key, content), size) for key, size in wanted.grow.items()]
     changes += [devices.destroy_disk(_at(present, key, content)) for key in wanted.destroy if key in present]
     return [*changes, *_disks(wanted.add_disks, content, present)]
@@ -94,7 +130,9 @@ def _disks(wanted: Sequence[NewDisk], content: Any, present: Mapping[int, Any]) 
     for index, each in enumerate(wanted):
         store = refs.refer(content, vim.Datastore, each.datastore) if each.datastore else None
         name = properties.one(content, store, ["name"])["name"] if store is not None else ""
-        changes.append(devices.add_disk(each, -600 - index, {**keys, **new}[buses[each.address]], store, name))
+        changes.append(
+            devices.add_disk(each, -600 - index, {**keys, **new}[buses[each.address]], store, name)
+        )
     return changes
 
 
@@ -123,7 +161,11 @@ def _properties(values: Mapping[str, str], vapp: Iterable[Any] | None, server: s
         return None
     known = {".".join(part for part in (p.classId, p.id, p.instanceId) if part): p for p in vapp or ()}
     if unknown := [key for key in values if key not in known]:
-        raise Missing(f"the machine has no vApp property {safe(unknown[0])}", server=server, next="compare with: bfinfra ova inspect")
+        raise Missing(
+            f"the machine has no vApp property {safe(unknown[0])}",
+            server=server,
+            next="compare with: bfinfra ova inspect",
+        )
     edits = []
     for key, value in sorted(values.items()):
         info = known[key]

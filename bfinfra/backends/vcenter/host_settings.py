@@ -1,4 +1,6 @@
-"""Settings of hosts: advanced options, firewall rule sets, VMkernel adapters. Bulk reads, and one small method per write."""
+"""Settings of hosts: advanced options, firewall rule sets, VMkernel adapters. Bulk reads, and one small
+method per write.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ from bfinfra.model.errors import Busy, Missing, Rejected, Unreachable
 DHCP = "dhcp"
 NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"]}
 SETUP = [
-    "config.dateTimeInfo.ntpConfig.server", "config.service.service", "hardware.systemInfo.model", "config.product.build", "hardware.pciDevice",
-    "config.graphicsConfig.hostDefaultGraphicsType", "hardware.biosInfo.biosVersion",
-]  # fmt: skip
+    "config.dateTimeInfo.ntpConfig.server",
+    "config.service.service",
+    "hardware.systemInfo.model",
+    "config.product.build",
+    "hardware.pciDevice",
+    "config.graphicsConfig.hostDefaultGraphicsType",
+    "hardware.biosInfo.biosVersion",
+]
 NTP = "ntpd"
 
 
@@ -33,10 +40,16 @@ class HostSettings:
         self._session = session
 
     def noted(self, prefix: str, *, everyone: bool) -> dict[str, NotedHost]:
-        """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none where there is no such attribute at all."""
+        """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none
+        where there is no such attribute at all.
+        """
 
         def read(content: Any) -> dict[str, NotedHost]:
-            defined = {d.key: d.name for d in properties.one(content, content.customFieldsManager, ["field"])["field"] or () if d.name.startswith(prefix)}
+            defined = {
+                d.key: d.name
+                for d in properties.one(content, content.customFieldsManager, ["field"])["field"] or ()
+                if d.name.startswith(prefix)
+            }
             if not defined and not everyone:
                 return {}
             rows = properties.below(content, content.rootFolder, NOTED, properties.whole)
@@ -64,23 +77,37 @@ class HostSettings:
 
     def vmks(self, moids: Iterable[str]) -> dict[str, tuple[Vmk, ...]]:
         """The VMkernel adapters by host."""
-        return dict(self._hosts(moids, ["config.network.vnic"], lambda row: (row.moid, tuple(_vmk(nic) for nic in row["config.network.vnic"] or ()))))
+        return dict(
+            self._hosts(
+                moids,
+                ["config.network.vnic"],
+                lambda row: (row.moid, tuple(_vmk(nic) for nic in row["config.network.vnic"] or ())),
+            )
+        )
 
     def setups(self, moids: Iterable[str]) -> dict[str, HostSetup]:
         """How the hosts are set up."""
         return dict(self._hosts(moids, SETUP, lambda row: (row.moid, _setup(row))))
 
     def packages(self, moids: Iterable[str]) -> dict[str, frozenset[str]]:
-        """The VIBs of hosts, `name version`, a call each; hosts that have no such manager or don't answer are left out. Denied without Host.Config.Image."""
+        """The VIBs of hosts, `name version`, a call each; hosts that have no such manager or don't answer are
+        left out. Denied without Host.Config.Image.
+        """
         found: dict[str, frozenset[str]] = {}
         for moid in moids:
             with contextlib.suppress(Busy, Missing, Rejected, Unreachable):
                 installed = self._session.read(functools.partial(_installed, moid=moid))
-                found |= {} if installed is None else {moid: frozenset(f"{each.name} {each.version}" for each in installed)}
+                found |= (
+                    {}
+                    if installed is None
+                    else {moid: frozenset(f"{each.name} {each.version}" for each in installed)}
+                )
         return found
 
     def graphics(self, moids: Iterable[str]) -> dict[str, str]:
-        """The graphics type of hosts for their GPUs, as the API has it: shared, sharedDirect; "" where a host tells none."""
+        """The graphics type of hosts for their GPUs, as the API has it: shared, sharedDirect; "" where a host
+        tells none.
+        """
         path = "config.graphicsConfig.hostDefaultGraphicsType"
         return dict(self._hosts(moids, [path], lambda row: (row.moid, str(row[path] or ""))))
 
@@ -88,10 +115,22 @@ class HostSettings:
         """Set it; how cards are assigned, and cards with a type of their own, stay as they are."""
 
         def write(content: Any) -> None:
-            policy, devices = "config.graphicsConfig.sharedPassthruAssignmentPolicy", "config.graphicsConfig.deviceType"
+            policy, devices = (
+                "config.graphicsConfig.sharedPassthruAssignmentPolicy",
+                "config.graphicsConfig.deviceType",
+            )
             now = properties.one(content, refs.refer(content, vim.HostSystem, moid), [policy, devices])
-            own = [vim.host.GraphicsConfig.DeviceType(deviceId=str(each.deviceId), graphicsType=str(each.graphicsType)) for each in now[devices] or ()]
-            wanted = vim.host.GraphicsConfig(hostDefaultGraphicsType=value, sharedPassthruAssignmentPolicy=str(now[policy] or "performance"), deviceType=own)
+            own = [
+                vim.host.GraphicsConfig.DeviceType(
+                    deviceId=str(each.deviceId), graphicsType=str(each.graphicsType)
+                )
+                for each in now[devices] or ()
+            ]
+            wanted = vim.host.GraphicsConfig(
+                hostDefaultGraphicsType=value,
+                sharedPassthruAssignmentPolicy=str(now[policy] or "performance"),
+                deviceType=own,
+            )
             _system(content, moid, "graphicsManager").UpdateGraphicsConfig(wanted)
 
         self._session.write(write)
@@ -99,7 +138,9 @@ class HostSettings:
     def set_option(self, moid: str, key: str, value: str) -> None:
         """Set an advanced option; the text becomes what the option is: a number, a truth value, a text."""
         now = self.options([moid], [key]).get(moid, {}).get(key)
-        typed: Value = value == "True" if isinstance(now, bool) else type(now)(value) if isinstance(now, int) else value
+        typed: Value = (
+            value == "True" if isinstance(now, bool) else type(now)(value) if isinstance(now, int) else value
+        )
         changed = vim.option.OptionValue(key=key, value=typed)
         self._session.write(lambda content: _system(content, moid, "advancedOption").UpdateOptions([changed]))
 
@@ -114,11 +155,15 @@ class HostSettings:
 
     def add_vmk(self, moid: str, plan: VmkPlan) -> None:
         """A new VMkernel adapter; the host says which number it gets."""
-        self._session.write(lambda content: _system(content, moid, "networkSystem").AddVirtualNic("", _nic(plan)))
+        self._session.write(
+            lambda content: _system(content, moid, "networkSystem").AddVirtualNic("", _nic(plan))
+        )
 
     def change_vmk(self, moid: str, device: str, plan: VmkPlan) -> None:
         """Address and size of frames of one that stands."""
-        self._session.write(lambda content: _system(content, moid, "networkSystem").UpdateVirtualNic(device, _nic(plan)))
+        self._session.write(
+            lambda content: _system(content, moid, "networkSystem").UpdateVirtualNic(device, _nic(plan))
+        )
 
     def remove_vmk(self, moid: str, device: str) -> None:
         """Take one away."""
@@ -126,7 +171,11 @@ class HostSettings:
 
     def _hosts(self, moids: Iterable[str], paths: list[str], make: Any) -> list[Any]:
         listed = list(dict.fromkeys(moids))
-        return self._session.read(lambda content: properties.of(content, vim.HostSystem, listed, paths, make)) if listed and paths else []
+        return (
+            self._session.read(lambda content: properties.of(content, vim.HostSystem, listed, paths, make))
+            if listed and paths
+            else []
+        )
 
 
 def _system(content: Any, moid: str, name: str) -> Any:
@@ -144,21 +193,42 @@ def _notes(row: Row, defined: Mapping[int, str]) -> dict[str, str]:
 
 
 def _setup(row: Row) -> HostSetup:
-    cards = (f"{each.id} {each.vendorId & 0xFFFF:04x}:{each.deviceId & 0xFFFF:04x}" for each in row["hardware.pciDevice"] or ())
+    cards = (
+        f"{each.id} {each.vendorId & 0xFFFF:04x}:{each.deviceId & 0xFFFF:04x}"
+        for each in row["hardware.pciDevice"] or ()
+    )
     return HostSetup(
-        tuple(map(str, row["config.dateTimeInfo.ntpConfig.server"] or ())), any(each.key == NTP and each.running for each in row["config.service.service"] or ()),
-        str(row["hardware.systemInfo.model"] or ""), str(row["config.product.build"] or ""), frozenset(cards), str(row["config.graphicsConfig.hostDefaultGraphicsType"] or ""),
+        tuple(map(str, row["config.dateTimeInfo.ntpConfig.server"] or ())),
+        any(each.key == NTP and each.running for each in row["config.service.service"] or ()),
+        str(row["hardware.systemInfo.model"] or ""),
+        str(row["config.product.build"] or ""),
+        frozenset(cards),
+        str(row["config.graphicsConfig.hostDefaultGraphicsType"] or ""),
         str(row["hardware.biosInfo.biosVersion"] or ""),
     )
 
 
 def _vmk(nic: Any) -> Vmk:
     ip, port = nic.spec.ip, nic.spec.distributedVirtualPort
-    address = DHCP if ip is None or ip.dhcp or not ip.ipAddress else f"{ip.ipAddress}/{ipaddress.ip_network(f'0.0.0.0/{ip.subnetMask}').prefixlen}"
-    return Vmk(nic.device, (port.portgroupKey or "") if port is not None else "", address, nic.spec.mtu or 1500)
+    address = (
+        DHCP
+        if ip is None or ip.dhcp or not ip.ipAddress
+        else f"{ip.ipAddress}/{ipaddress.ip_network(f'0.0.0.0/{ip.subnetMask}').prefixlen}"
+    )
+    return Vmk(
+        nic.device, (port.portgroupKey or "") if port is not None else "", address, nic.spec.mtu or 1500
+    )
 
 
 def _nic(plan: VmkPlan) -> Any:
     interface = None if plan.address == DHCP else ipaddress.ip_interface(plan.address)
-    ip = vim.host.IpConfig(dhcp=True) if interface is None else vim.host.IpConfig(dhcp=False, ipAddress=str(interface.ip), subnetMask=str(interface.netmask))
-    return vim.host.VirtualNic.Specification(ip=ip, mtu=plan.mtu, distributedVirtualPort=vim.dvs.PortConnection(switchUuid=plan.switch, portgroupKey=plan.group))
+    ip = (
+        vim.host.IpConfig(dhcp=True)
+        if interface is None
+        else vim.host.IpConfig(dhcp=False, ipAddress=str(interface.ip), subnetMask=str(interface.netmask))
+    )
+    return vim.host.VirtualNic.Specification(
+        ip=ip,
+        mtu=plan.mtu,
+        distributedVirtualPort=vim.dvs.PortConnection(switchUuid=plan.switch, portgroupKey=plan.group),
+    )

@@ -1,4 +1,6 @@
-"""Hosts: PCI devices and passthrough, who holds which device, maintenance, reboot, and notes kept in custom attributes."""
+"""Hosts: PCI devices and passthrough, who holds which device, maintenance, reboot, and notes kept in custom
+attributes.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,24 @@ from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.model.errors import Rejected
 
 DETAIL = [
-    "name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode", "runtime.bootTime",
-    "hardware.pciDevice", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "customValue", "vm", "datastore", "network",
-]  # fmt: skip
+    "name",
+    "parent",
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "runtime.bootTime",
+    "hardware.pciDevice",
+    "config.pciPassthruInfo",
+    "config.sharedPassthruGpuTypes",
+    "customValue",
+    "vm",
+    "datastore",
+    "network",
+]
 RESERVED = ["name", "runtime.powerState", "runtime.host", "config.memoryAllocation.reservation"]
-NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue", "vm"], vim.ComputeResource: ["name"]}
+NOTED: Mapping[type[Any], Sequence[str]] = {
+    vim.HostSystem: ["name", "customValue", "vm"],
+    vim.ComputeResource: ["name"],
+}
 LEAVING = 900  # seconds that a host may take to go down
 
 
@@ -39,27 +54,46 @@ class Hosts:
         self._notes = attributes.LastOne()
 
     def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
-        """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may repeat never."""
+        """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may
+        repeat never.
+        """
         return self.survey(attribute)[0]
 
-    def survey(self, attribute: str) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
-        """In one bulk read: the notes; by id, the name of each cluster (or host that stands alone), and the ids of the VMs on each host."""
+    def survey(
+        self, attribute: str
+    ) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
+        """In one bulk read: the notes; by id, the name of each cluster (or host that stands alone), and the
+        ids of the VMs on each host.
+        """
 
-        def read(content: Any) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
-            rows = properties.below(content, content.rootFolder, NOTED, properties.whole, _definitions(content))
+        def read(
+            content: Any,
+        ) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
+            rows = properties.below(
+                content, content.rootFolder, NOTED, properties.whole, _definitions(content)
+            )
             keys = {key: name for row in rows for key, name in attributes.names(row).items()}
             hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
-            notes = {str(row["name"]): (row.moid, _attributes(_values(row), keys).get(attribute, "")) for row in hosts}
-            clusters = {row.moid: unquote(row["name"] or "") for row in rows if isinstance(row.ref, vim.ComputeResource)}
+            notes = {
+                str(row["name"]): (row.moid, _attributes(_values(row), keys).get(attribute, ""))
+                for row in hosts
+            }
+            clusters = {
+                row.moid: unquote(row["name"] or "")
+                for row in rows
+                if isinstance(row.ref, vim.ComputeResource)
+            }
             return notes, clusters, {row.moid: tuple(map(refs.moid, row["vm"] or ())) for row in hosts}
 
         return self._session.read(read)
 
-    def read(self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = (), machines: Collection[str] = ()) -> list[HostDetail]:
+    def read(
+        self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = (), machines: Collection[str] = ()
+    ) -> list[HostDetail]:
         """All there is to know of these hosts and of the VMs there that have PCI devices.
 
-        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them; `machines`: ids of VMs that were seen there,
-        which are read meanwhile.
+        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them; `machines`: ids
+        of VMs that were seen there, which are read meanwhile.
         """
         listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
@@ -80,7 +114,10 @@ class Hosts:
             since = [moid for *_, there in found for vm in there if (moid := refs.moid(vm)) not in known]
             for machine in (*seen.take(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
-            return [replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ()))) for host, values, _ in found]
+            return [
+                replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ())))
+                for host, values, _ in found
+            ]
 
         return self._session.read(read)
 
@@ -88,7 +125,9 @@ class Hosts:
         """The memory of these hosts by their ids."""
 
         def read(content: Any) -> dict[str, Room]:
-            hosts = properties.of(content, vim.HostSystem, moids, ["hardware.memorySize", "vm"], properties.whole)
+            hosts = properties.of(
+                content, vim.HostSystem, moids, ["hardware.memorySize", "vm"], properties.whole
+            )
             there = [refs.moid(vm) for row in hosts for vm in row["vm"] or ()]
             vms = properties.of(content, vim.VirtualMachine, there, RESERVED, properties.whole)
             found: dict[str, dict[str, tuple[str, int]]] = {}
@@ -96,18 +135,25 @@ class Hosts:
                 if row["runtime.powerState"] == "poweredOn" and row["config.memoryAllocation.reservation"]:
                     said = (unquote(row["name"] or ""), int(row["config.memoryAllocation.reservation"]) << 20)
                     found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = said
-            return {row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts}
+            return {
+                row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts
+            }
 
         return self._session.read(read)
 
     def set_passthrough(self, moid: str, wanted: Mapping[str, bool]) -> None:
-        """Enable or disable passthrough by PCI address; at once where the device can, else with the next reboot."""
+        """Enable or disable passthrough by PCI address; at once where the device can, else with the next
+        reboot.
+        """
 
         def write(content: Any) -> None:
             host = _host(content, moid)
-            system = properties.one(content, host, ["configManager.pciPassthruSystem"])["configManager.pciPassthruSystem"]
+            system = properties.one(content, host, ["configManager.pciPassthruSystem"])[
+                "configManager.pciPassthruSystem"
+            ]
             config = [
-                vim.host.PciPassthruConfig(id=address, passthruEnabled=on, applyNow=True) for address, on in sorted(wanted.items())
+                vim.host.PciPassthruConfig(id=address, passthruEnabled=on, applyNow=True)
+                for address, on in sorted(wanted.items())
             ]
             system.UpdatePassthruConfig(config)
 
@@ -120,15 +166,22 @@ class Hosts:
     def drop_attribute(self, moid: str, name: str) -> None:
         """Empty a custom attribute of a host; the last host to do so takes its definition along."""
         self._notes.drop(
-            moid, lambda: self.notes(name),
-            lambda last: self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=last)),
+            moid,
+            lambda: self.notes(name),
+            lambda last: self._session.write(
+                lambda content: attributes.drop(content, _host(content, moid), name, last=last)
+            ),
         )
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
-        """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it is in it already."""
+        """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it
+        is in it already.
+        """
         with self._unless_already(moid, maintenance=True):
             self._tasks.run(
-                lambda content: _host(content, moid).EnterMaintenanceMode_Task(timeout=limit, evacuatePoweredOffVms=False),
+                lambda content: _host(content, moid).EnterMaintenanceMode_Task(
+                    timeout=limit, evacuatePoweredOffVms=False
+                ),
                 "entering maintenance mode",
                 limit=limit + 60,
             )
@@ -136,7 +189,11 @@ class Hosts:
     def exit_maintenance(self, moid: str) -> None:
         """Out of maintenance mode. Harmless where it is out of it already."""
         with self._unless_already(moid, maintenance=False):
-            self._tasks.run(lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600), "leaving maintenance mode", limit=660)
+            self._tasks.run(
+                lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600),
+                "leaving maintenance mode",
+                limit=660,
+            )
 
     @contextlib.contextmanager
     def _unless_already(self, moid: str, *, maintenance: bool) -> Iterator[None]:
@@ -151,7 +208,8 @@ class Hosts:
         return self._session.read(lambda content: properties.one(content, _host(content, moid), [path]))[path]
 
     def reboot(self, moid: str, boot: str) -> None:
-        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last read.
+        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last
+        read.
 
         A host that has started since then is not rebooted again: another run of the site was faster.
         """
@@ -160,10 +218,15 @@ class Hosts:
         self._tasks.run(lambda content: _host(content, moid).RebootHost_Task(force=False), "the reboot")
 
         def left(values: Mapping[str, Any]) -> bool:
-            return values.get("runtime.connectionState") != "connected" or _time(values.get("runtime.bootTime")) != boot
+            return (
+                values.get("runtime.connectionState") != "connected"
+                or _time(values.get("runtime.bootTime")) != boot
+            )
 
         host = _host(self._session.content(), moid)
-        self._tasks.watch(host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING)
+        self._tasks.watch(
+            host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING
+        )
 
 
 def _host(content: Any, moid: str) -> Any:
@@ -190,9 +253,21 @@ def _detail(row: Row) -> HostDetail:
 
 
 def _devices(pci: tree.Nodes | None, passthrough: tree.Nodes | None) -> tuple[PciDevice, ...]:
-    info = {address: flags for address, *flags in passthrough.table("id", "passthruCapable", "passthruEnabled", "passthruActive")} if passthrough else {}
+    info = (
+        {
+            address: flags
+            for address, *flags in passthrough.table(
+                "id", "passthruCapable", "passthruEnabled", "passthruActive"
+            )
+        }
+        if passthrough
+        else {}
+    )
     found = pci.table("id", "classId", "vendorId", "deviceId", "deviceName") if pci else []
-    return tuple(_device(each, info.get(each[0], (None, None, None))) for each in sorted(found, key=lambda said: said[0] or ""))
+    return tuple(
+        _device(each, info.get(each[0], (None, None, None)))
+        for each in sorted(found, key=lambda said: said[0] or "")
+    )
 
 
 def _device(said: Sequence[str | None], passthrough: Sequence[str | None]) -> PciDevice:
@@ -212,7 +287,15 @@ def _device(said: Sequence[str | None], passthrough: Sequence[str | None]) -> Pc
 
 def _holder(machine: Machine, mark_key: str) -> Holder:
     addresses = tuple(device.address for device in machine.pci if device.address)
-    return Holder(machine.moid, machine.name, machine.on, machine.extra.get(mark_key, ""), addresses, machine.pci, machine)
+    return Holder(
+        machine.moid,
+        machine.name,
+        machine.on,
+        machine.extra.get(mark_key, ""),
+        addresses,
+        machine.pci,
+        machine,
+    )
 
 
 def _definitions(content: Any) -> dict[Any, list[str]]:

@@ -13,13 +13,21 @@ from bfinfra.model.site import VCenterSettings
 
 
 def look(settings: VCenterSettings, seam: Seam, guid: str) -> Identity:
-    """The identity of the vCenter whose GUID that is; its certificate is looked at with a connection of its own."""
+    """The identity of the vCenter whose GUID that is; its certificate is looked at with a connection of its
+    own.
+    """
     parts = urlsplit(f"https://{settings.server}")
     host, port = parts.hostname or "", parts.port or 443
     url = f"https://{settings.server.removesuffix(':443')}"
     try:
         der, names = tls.trusted(seam.where(host, port), host, settings.trust)
-    except (OSError, RemoteError, Untrusted):  # behind a proxy, perhaps: what isn't known is neither filled in nor held against anything
+    except (
+        OSError,
+        RemoteError,
+        Untrusted,
+    ):  # behind a proxy, perhaps: what isn't known is neither filled in nor held against anything
         return Identity(settings.server, guid, url)
     sha1 = hashlib.sha1(der, usedforsecurity=False).hexdigest()
-    return Identity(settings.server, guid, url, tls.colons(sha1), tls.colons(hashlib.sha256(der).hexdigest()), names)
+    return Identity(
+        settings.server, guid, url, tls.colons(sha1), tls.colons(hashlib.sha256(der).hexdigest()), names
+    )

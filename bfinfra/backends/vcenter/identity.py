@@ -11,10 +11,11 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True)
 class Identity:
-    """`server` as the site names it; `guid`: its instance UUID; `url`: `https://HOST`, with the port where it isn't 443.
+    """`server` as the site names it; `guid`: its instance UUID; `url`: `https://HOST`, with the port where it
+    isn't 443.
 
-    `thumbprint`: SHA-1 of its certificate with colons, "" where that can't be had; `sha256`: the other one; `names`:
-    whom the certificate is for, nobody where that isn't known.
+    `thumbprint`: SHA-1 of its certificate with colons, "" where that can't be had; `sha256`: the other one;
+    `names`: whom the certificate is for, nobody where that isn't known.
     """
 
     server: str
@@ -37,7 +38,11 @@ class Identity:
         """Whether it leads here: to the name that the site has, or to one that its certificate is for."""
         scheme, host, port = _parts(url)
         _, own, at = _parts(self.url)
-        named = host == own or not self.names or any(fnmatch.fnmatchcase(host, name.lower()) for name in self.names)
+        named = (
+            host == own
+            or not self.names
+            or any(fnmatch.fnmatchcase(host, name.lower()) for name in self.names)
+        )
         return scheme == "https" and port == at and named
 
 

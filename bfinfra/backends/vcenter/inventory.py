@@ -33,17 +33,28 @@ class Inventories:
 
     def read(self) -> Inventory:
         """Everything, in one bulk read. Raises Rejected where the site's datacenter isn't there."""
-        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole))
+        rows = self._session.read(
+            lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
+        )
         return _assemble(rows, self._session.settings.datacenter, self._session.server)
 
 
 def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inventory:
     by_id = {row.moid: row for row in rows}
     homes = {row.moid: _home(row, by_id) for row in rows}
-    centers = tuple(Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref) for r in rows if isinstance(r.ref, vim.Datacenter))
+    centers = tuple(
+        Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref)
+        for r in rows
+        if isinstance(r.ref, vim.Datacenter)
+    )
     if datacenter and datacenter not in {c.name for c in centers}:
         names = ", ".join(sorted(c.name for c in centers)) or "none"
-        raise Rejected(f"there is no datacenter {datacenter}", server=server, why=f"there are: {names}", next="correct vcenter.datacenter")
+        raise Rejected(
+            f"there is no datacenter {datacenter}",
+            server=server,
+            why=f"there are: {names}",
+            next="correct vcenter.datacenter",
+        )
     here = [r for r in rows if not datacenter or homes[r.moid] == datacenter]
 
     def base(row: Row) -> dict[str, Any]:
@@ -53,15 +64,25 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
         return [row for row in here if isinstance(row.ref, kind)]
 
     return Inventory(
-        tuple(Cluster(**base(r), pool=refs.moid(r["resourcePool"]), browser=r["environmentBrowser"]) for r in all_of(vim.ComputeResource)),
+        tuple(
+            Cluster(**base(r), pool=refs.moid(r["resourcePool"]), browser=r["environmentBrowser"])
+            for r in all_of(vim.ComputeResource)
+        ),
         tuple(_host(r, base(r)) for r in all_of(vim.HostSystem)),
         tuple(_datastore(r, base(r)) for r in all_of(vim.Datastore)),
         tuple(
-            Network(**base(r), distributed=isinstance(r.ref, vim.dvs.DistributedVirtualPortgroup), hosts=_ids(r["host"]))
+            Network(
+                **base(r),
+                distributed=isinstance(r.ref, vim.dvs.DistributedVirtualPortgroup),
+                hosts=_ids(r["host"]),
+            )
             for r in all_of(vim.Network)
         ),
         tuple(Folder(**base(r), path=_path(r, by_id)) for r in all_of(vim.Folder)),
-        tuple(Pool(**base(r), owner=refs.moid(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource)) for r in all_of(vim.ResourcePool)),
+        tuple(
+            Pool(**base(r), owner=refs.moid(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource))
+            for r in all_of(vim.ResourcePool)
+        ),
         centers,
     )
 

@@ -1,4 +1,6 @@
-"""A thread that keeps a lease alive and says in vCenter's task how far it is, so that a slow or stalled upload doesn't lose it."""
+"""A thread that keeps a lease alive and says in vCenter's task how far it is, so that a slow or stalled
+upload doesn't lose it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ PASSING = (Unreachable, Busy, Unanswered)
 
 
 class KeepAlive:
-    """`with KeepAlive(tell, timeout)`: tells `percent` three times within the lease's time-out (seconds), and soon after it grew.
+    """`with KeepAlive(tell, timeout)`: tells `percent` three times within the lease's time-out (seconds), and
+    soon after it grew.
 
     A sign of life that isn't answered is given again, as long as the lease can't have run out.
     """
@@ -35,7 +38,9 @@ class KeepAlive:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._end.set()
         self._thread.join()
 

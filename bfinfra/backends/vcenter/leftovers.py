@@ -1,6 +1,8 @@
-"""Sessions that killed runs left behind: a run names itself in its user agent, and the next run of its site and machine ends what is left.
+"""Sessions that killed runs left behind: a run names itself in its user agent, and the next run of its site
+and machine ends what is left.
 
-vCenter shows sessions to who may end them; without that right (Sessions.TerminateSession) they are left to time out.
+vCenter shows sessions to who may end them; without that right (Sessions.TerminateSession) they are left to
+time out.
 """
 
 from __future__ import annotations
@@ -18,11 +20,17 @@ AGENT = re.compile(r"bfinfra \((?P<site>[^ ;()]+); (?P<who>[^ ;()]+)\)")
 
 
 def end(content: Any, own: Any, site: str) -> None:
-    """End the sessions of the site's earlier runs on this machine whose process is gone; `own` is the session that asks."""
+    """End the sessions of the site's earlier runs on this machine whose process is gone; `own` is the session
+    that asks.
+    """
     manager = content.sessionManager
     with contextlib.suppress(RemoteError):  # without the right, or where another run was faster
         listed = properties.one(content, manager, ["sessionList"])["sessionList"] or ()
-        if left := [each.key for each in listed if each.key != own.key and each.userName == own.userName and _left(each.userAgent or "", site)]:
+        if left := [
+            each.key
+            for each in listed
+            if each.key != own.key and each.userName == own.userName and _left(each.userAgent or "", site)
+        ]:
             manager.TerminateSession(left)
 
 

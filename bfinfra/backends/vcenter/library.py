@@ -1,4 +1,5 @@
-"""A content library as a store of appliances by their digest: what is there is never uploaded again. Source: com.vmware.content, com.vmware.vcenter.ovf.
+"""A content library as a store of appliances by their digest: what is there is never uploaded again. Source:
+com.vmware.content, com.vmware.vcenter.ovf.
 
 All of it goes to vCenter's own port: no host is spoken to.
 """
@@ -30,7 +31,10 @@ ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
 VERSION = re.compile(r"; content version (\S+);")
 IDLE = 300  # seconds that a session lives at least without a sign of life
-STORING, LONGEST = 1800.0, 5.0  # seconds that a library may take to store what came; between two looks at that
+STORING, LONGEST = (
+    1800.0,
+    5.0,
+)  # seconds that a library may take to store what came; between two looks at that
 DEPLOYING = 7200.0  # seconds of a deployment: the answer comes when all disks are copied
 ALGORITHMS = ("SHA1", "SHA256", "SHA512")
 EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraConfigParams"}
@@ -44,13 +48,16 @@ class Libraries:
         self._lock = threading.Lock()
 
     def store(self, library: str, datastore: str, appliance: Appliance, report: Report) -> str:
-        """The id of the item that holds the appliance, uploaded where none does. `datastore`: id of where a new library lives.
+        """The id of the item that holds the appliance, uploaded where none does. `datastore`: id of where a
+        new library lives.
 
         Busy where another process stores it just now. Threads of one process wait for each other.
         """
         with self._lock:
             home = self._library(library, datastore)
-            found = self._rest.post(ITEMS, {"library_id": home, "name": appliance.name}, params={"action": "find"})
+            found = self._rest.post(
+                ITEMS, {"library_id": home, "name": appliance.name}, params={"action": "find"}
+            )
             item = str(found[0]) if found else self._make(home, appliance)
             if not self._whole(item, appliance):
                 self._fill(item, appliance, report)
@@ -60,37 +67,86 @@ class Libraries:
         """The id of a VM made from the OVF item, with its notes, and nothing else of its hardware."""
         notes = [{"key": key, "value": value} for key, value in sorted(wanted.extra.items())]
         spec = {
-            "name": wanted.name, "accept_all_EULA": True, "default_datastore_id": wanted.datastore, **({"network_mappings": dict(wanted.networks)} if wanted.networks else {}),
-            "storage_provisioning": "thin" if wanted.thin else "thick", "additional_parameters": [{**EXTRA, "extra_configs": notes}],
+            "name": wanted.name,
+            "accept_all_EULA": True,
+            "default_datastore_id": wanted.datastore,
+            **({"network_mappings": dict(wanted.networks)} if wanted.networks else {}),
+            "storage_provisioning": "thin" if wanted.thin else "thick",
+            "additional_parameters": [{**EXTRA, "extra_configs": notes}],
         }
-        target = {"resource_pool_id": wanted.pool, "folder_id": wanted.folder, **({"host_id": wanted.host} if wanted.host else {})}
-        answer = self._rest.post(f"/api/vcenter/ovf/library-item/{item}", {"target": target, "deployment_spec": spec}, params={"action": "deploy"}, timeout=DEPLOYING)
+        target = {
+            "resource_pool_id": wanted.pool,
+            "folder_id": wanted.folder,
+            **({"host_id": wanted.host} if wanted.host else {}),
+        }
+        answer = self._rest.post(
+            f"/api/vcenter/ovf/library-item/{item}",
+            {"target": target, "deployment_spec": spec},
+            params={"action": "deploy"},
+            timeout=DEPLOYING,
+        )
         try:
             if answer["succeeded"]:
                 return str(answer["resource_id"]["id"])
-            words = [str(m.get("default_message", "")) for e in answer["error"]["errors"] for m in (e.get("error") or {}).get("messages", [e.get("message") or {}])]
+            words = [
+                str(m.get("default_message", ""))
+                for e in answer["error"]["errors"]
+                for m in (e.get("error") or {}).get("messages", [e.get("message") or {}])
+            ]
         except (KeyError, TypeError, AttributeError):
-            raise faults.malformed("the answer to a deployment from a library can't be read", self._rest.server, "no resource and no error") from None
-        raise Rejected(f"vCenter can't deploy {wanted.name} from the library", server=self._rest.server, why=safe("; ".join(filter(None, words))))
+            raise faults.malformed(
+                "the answer to a deployment from a library can't be read",
+                self._rest.server,
+                "no resource and no error",
+            ) from None
+        raise Rejected(
+            f"vCenter can't deploy {wanted.name} from the library",
+            server=self._rest.server,
+            why=safe("; ".join(filter(None, words))),
+        )
 
     def _library(self, name: str, datastore: str) -> str:
-        if found := self._rest.post("/api/content/library", {"name": name, "type": "LOCAL"}, params={"action": "find"}):
+        if found := self._rest.post(
+            "/api/content/library", {"name": name, "type": "LOCAL"}, params={"action": "find"}
+        ):
             return str(found[0])
-        spec = {"name": name, "type": "LOCAL", "description": OURS, "storage_backings": [{"type": "DATASTORE", "datastore_id": datastore}]}
+        spec = {
+            "name": name,
+            "type": "LOCAL",
+            "description": OURS,
+            "storage_backings": [{"type": "DATASTORE", "datastore_id": datastore}],
+        }
         return str(self._rest.post("/api/content/local-library", spec))
 
     def _make(self, library: str, appliance: Appliance) -> str:
-        return str(self._rest.post(ITEMS, {"library_id": library, "name": appliance.name, "type": "ovf", "description": _note(appliance)}))
+        return str(
+            self._rest.post(
+                ITEMS,
+                {
+                    "library_id": library,
+                    "name": appliance.name,
+                    "type": "ovf",
+                    "description": _note(appliance),
+                },
+            )
+        )
 
     def _whole(self, item: str, appliance: Appliance) -> bool:
-        """Whether the item holds just these files, as they were stored. Rejected where it holds others: somebody changed it."""
+        """Whether the item holds just these files, as they were stored. Rejected where it holds others:
+        somebody changed it.
+        """
         held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
         if not held:
             return False
         info = self._rest.get(f"{ITEMS}/{item}")
-        noted, version = VERSION.search(str(info.get("description", ""))), str(info.get("content_version", ""))
+        noted, version = (
+            VERSION.search(str(info.get("description", ""))),
+            str(info.get("content_version", "")),
+        )
         if noted and noted[1] != version:  # a server need not tell a digest of what it holds
-            raise self._changed(appliance, f"its content is of version {safe(version)}, stored was {noted[1]}")
+            raise self._changed(
+                appliance, f"its content is of version {safe(version)}, stored was {noted[1]}"
+            )
         for name, size in appliance.files.items():
             said = held.get(name, {}).get("checksum_info") or {}
             algorithm, wanted = appliance.digests.get(name, ("", ""))
@@ -100,7 +156,12 @@ class Libraries:
         return True
 
     def _changed(self, appliance: Appliance, why: str) -> Rejected:
-        return Rejected(f"the library's item {appliance.name} does not hold that appliance", server=self._rest.server, why=why, next="delete the item; the next apply stores it anew")
+        return Rejected(
+            f"the library's item {appliance.name} does not hold that appliance",
+            server=self._rest.server,
+            why=why,
+            next="delete the item; the next apply stores it anew",
+        )
 
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
         self._take_over(item, appliance)
@@ -113,7 +174,11 @@ class Libraries:
             self._drop(session)
             raise
         if not self._whole(item, appliance):
-            raise Malformed(f"the library's item {appliance.name} is empty", server=self._rest.server, why="the upload ended well")
+            raise Malformed(
+                f"the library's item {appliance.name} is empty",
+                server=self._rest.server,
+                why="the upload ended well",
+            )
         version = str(self._rest.get(f"{ITEMS}/{item}").get("content_version", ""))
         self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance, version)})
 
@@ -121,8 +186,15 @@ class Libraries:
         """End what a process that is no more left open. Busy where somebody is at work."""
         who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
-            if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (process.ended(who) or process.mine(who)):
-                raise Busy(f"{appliance.title} is being stored in the library", server=self._rest.server, why=f"by {safe(who)}", retry_after=LONGEST)
+            if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (
+                process.ended(who) or process.mine(who)
+            ):
+                raise Busy(
+                    f"{appliance.title} is being stored in the library",
+                    server=self._rest.server,
+                    why=f"by {safe(who)}",
+                    retry_after=LONGEST,
+                )
             self._drop(session)
         if not process.mine(who):
             self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
@@ -134,17 +206,25 @@ class Libraries:
             algorithm, digest = appliance.digests.get(name, ("", ""))
             if algorithm in ALGORITHMS:
                 spec["checksum_info"] = {"algorithm": algorithm, "checksum": digest}
-            urls.append(httpx2.URL(self._rest.post(f"{SESSIONS}/{session}/file", spec)["upload_endpoint"]["uri"]))
+            urls.append(
+                httpx2.URL(self._rest.post(f"{SESSIONS}/{session}/file", spec)["upload_endpoint"]["uri"])
+            )
         items = [SimpleNamespace(path=name, create=True) for name in appliance.files]
         home = httpx2.URL(f"https://{self._rest.server}")
         if strange := next((url for url in urls if (url.host, url.port) != (home.host, home.port)), None):
-            raise faults.malformed("the library asks for an upload to another server", self._rest.server, strange.host)
+            raise faults.malformed(
+                "the library asks for an upload to another server", self._rest.server, strange.host
+            )
 
         def alive(percent: int) -> None:
-            self._rest.post(f"{SESSIONS}/{session}", {"client_progress": percent}, params={"action": "keep-alive"})
+            self._rest.post(
+                f"{SESSIONS}/{session}", {"client_progress": percent}, params={"action": "keep-alive"}
+            )
 
         with KeepAlive(alive, IDLE) as beat:
-            Upload(self._seam, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(items, urls, appliance.files, appliance.open)
+            Upload(self._seam, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(
+                items, urls, appliance.files, appliance.open
+            )
 
     def _settled(self, session: str) -> None:
         end, pause = time.monotonic() + STORING, 0.05
@@ -158,10 +238,16 @@ class Libraries:
                 return
             if found.get("state") in ("ERROR", "CANCELED"):
                 why = (found.get("error_message") or {}).get("default_message", "")
-                raise Rejected("the library refuses what was uploaded", server=self._rest.server, why=safe(why))
+                raise Rejected(
+                    "the library refuses what was uploaded", server=self._rest.server, why=safe(why)
+                )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST)
-        raise Busy("the library still stores what was uploaded", server=self._rest.server, why=f"after {STORING:.0f} s")
+        raise Busy(
+            "the library still stores what was uploaded",
+            server=self._rest.server,
+            why=f"after {STORING:.0f} s",
+        )
 
     def _drop(self, session: str) -> None:
         """What can't be dropped ends by itself on the server."""
@@ -172,5 +258,11 @@ class Libraries:
 
 
 def _note(appliance: Appliance, version: str = "") -> str:
-    """Of an item that is whole with the version of its content, which whatever is added or exchanged there changes."""
-    return f"{appliance.title}. {OURS}" + (f"; content version {version}" if version.isalnum() else "") + f"; stored by {process.me()}"
+    """Of an item that is whole with the version of its content, which whatever is added or exchanged there
+    changes.
+    """
+    return (
+        f"{appliance.title}. {OURS}"
+        + (f"; content version {version}" if version.isalnum() else "")
+        + f"; stored by {process.me()}"
+    )

@@ -1,4 +1,6 @@
-"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content, com.vmware.vcenter.ovf.LibraryItem, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1)."""
+"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content,
+com.vmware.vcenter.ovf.LibraryItem, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ OVF, TEMPLATE = "ovf", "vm-template"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`type`: as the library says (ovf, vm-template, iso); `template`: id of the VM template that a vm-template item holds, "" for others."""
+    """`type`: as the library says (ovf, vm-template, iso); `template`: id of the VM template that a
+    vm-template item holds, "" for others.
+    """
 
     id: str
     type: str
@@ -27,7 +31,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A property that an OVF item lets one set: its key, `[class.]id[.instance]`, and its type as an OVF writes it."""
+    """A property that an OVF item lets one set: its key, `[class.]id[.instance]`, and its type as an OVF
+    writes it.
+    """
 
     key: str
     type: str
@@ -48,23 +54,52 @@ class LibraryItems:
 
     def declared(self, item: str, pool: str) -> tuple[Declared, ...]:
         """What an OVF item lets one set of its properties, where it is deployed to this resource pool."""
-        found = self._rest.post(f"/api/vcenter/ovf/library-item/{quote(item)}", {"target": {"resource_pool_id": pool}}, params={"action": "filter"})
+        found = self._rest.post(
+            f"/api/vcenter/ovf/library-item/{quote(item)}",
+            {"target": {"resource_pool_id": pool}},
+            params={"action": "filter"},
+        )
         try:
-            listed = [each for params in found.get("additional_params") or () if params.get("type") == "PropertyParams" for each in params.get("properties") or ()]
-            return tuple(Declared(".".join(filter(None, map(each.get, ("class_id", "id", "instance_id")))), str(each.get("type") or "string")) for each in listed)
+            listed = [
+                each
+                for params in found.get("additional_params") or ()
+                if params.get("type") == "PropertyParams"
+                for each in params.get("properties") or ()
+            ]
+            return tuple(
+                Declared(
+                    ".".join(filter(None, map(each.get, ("class_id", "id", "instance_id")))),
+                    str(each.get("type") or "string"),
+                )
+                for each in listed
+            )
         except (AttributeError, TypeError):
-            raise Malformed("the properties of an item of a content library can't be read", server=self._rest.server, why="no list of properties in it") from None
+            raise Malformed(
+                "the properties of an item of a content library can't be read",
+                server=self._rest.server,
+                why="no list of properties in it",
+            ) from None
 
     def _item(self, identity: str) -> Item:
         try:
             sort = str(self._rest.get(f"{ITEMS}/{quote(identity)}")["type"])
-            held = self._rest.get(f"/api/vcenter/vm-template/library-items/{quote(identity)}") if sort == TEMPLATE else None
+            held = (
+                self._rest.get(f"/api/vcenter/vm-template/library-items/{quote(identity)}")
+                if sort == TEMPLATE
+                else None
+            )
             return Item(identity, sort, str(held["vm_template"]) if held else "")
         except (KeyError, TypeError):
-            raise Malformed("an item of a content library can't be read", server=self._rest.server, why="no type, or no template in it") from None
+            raise Malformed(
+                "an item of a content library can't be read",
+                server=self._rest.server,
+                why="no type, or no template in it",
+            ) from None
 
     def _ids(self, path: str, wanted: dict[str, str]) -> list[str]:
         found = self._rest.post(path, wanted, params={"action": "find"})
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            raise Malformed("the content libraries can't be searched", server=self._rest.server, why="no list of ids")
+            raise Malformed(
+                "the content libraries can't be searched", server=self._rest.server, why="no list of ids"
+            )
         return found

@@ -22,10 +22,24 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
-    "name", "parent", "resourcePool", "datastore", "runtime.powerState", "runtime.host", "runtime.connectionState", "config.instanceUuid",
-    "config.hardware.numCPU", "config.hardware.memoryMB", "config.memoryReservationLockedToMax", "config.firmware",
-    "config.hardware.device", "config.vAppConfig.property", "guest.ipAddress", "guest.toolsRunningStatus", "recentTask",
-]  # fmt: skip
+    "name",
+    "parent",
+    "resourcePool",
+    "datastore",
+    "runtime.powerState",
+    "runtime.host",
+    "runtime.connectionState",
+    "config.instanceUuid",
+    "config.hardware.numCPU",
+    "config.hardware.memoryMB",
+    "config.memoryReservationLockedToMax",
+    "config.firmware",
+    "config.hardware.device",
+    "config.vAppConfig.property",
+    "guest.ipAddress",
+    "guest.toolsRunningStatus",
+    "recentTask",
+]
 LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
 HANDOVER = 10  # seconds from the end of an import until its machine must be noted as finished: a request away
 SHUTDOWN = 300  # seconds that a guest may take to shut down
@@ -45,13 +59,21 @@ class Machines:
         path, *others = _extra([mark_key, *keys])
 
         def brief(row: Row) -> Brief:
-            return Brief(row.moid, unquote(row["name"] or ""), refs.moid(row["parent"]), _option(row[path]), tuple(_option(row[each]) for each in others))
+            return Brief(
+                row.moid,
+                unquote(row["name"] or ""),
+                refs.moid(row["parent"]),
+                _option(row[path]),
+                tuple(_option(row[each]) for each in others),
+            )
 
         asked = {vim.VirtualMachine: ["name", "parent", path, *others]}
         return self._session.read(lambda content: properties.below(content, content.rootFolder, asked, brief))
 
     def begin(self, who: str, *keys: str) -> None:
-        """A survey has begun, and `who` will want all VMs with these keys: whoever else wants the same shares one read. Returns at once."""
+        """A survey has begun, and `who` will want all VMs with these keys: whoever else wants the same shares
+        one read. Returns at once.
+        """
         self._shared(keys).begin(who)
 
     def begun(self, who: str, *keys: str) -> list[Brief]:
@@ -69,7 +91,12 @@ class Machines:
         wanted, listed = list(keys), list(moids)
 
         def read(content: Any) -> list[Machine]:
-            return _grouped(properties.of(content, vim.VirtualMachine, listed, _paths(wanted), lambda row: _machine(row, wanted)), content)
+            return _grouped(
+                properties.of(
+                    content, vim.VirtualMachine, listed, _paths(wanted), lambda row: _machine(row, wanted)
+                ),
+                content,
+            )
 
         return self._session.read(read)
 
@@ -80,7 +107,15 @@ class Machines:
             vm = refs.refer(content, vim.VirtualMachine, moid)
             paths = needed(wanted)
             row = properties.one(content, vm, paths) if paths else Row(vm, {})
-            return vm.ReconfigVM_Task(config_spec(wanted, content, row["runtime.host"], row["config.hardware.device"], row["config.vAppConfig.property"]))
+            return vm.ReconfigVM_Task(
+                config_spec(
+                    wanted,
+                    content,
+                    row["runtime.host"],
+                    row["config.hardware.device"],
+                    row["config.vAppConfig.property"],
+                )
+            )
 
         self._tasks.run(start, what)
 
@@ -90,7 +125,10 @@ class Machines:
         def start(content: Any) -> Any:
             source = refs.refer(content, vim.VirtualMachine, wanted.source)
             row = properties.one(content, source, ["config.hardware.device"])
-            where = vim.vm.RelocateSpec(pool=refs.refer(content, vim.ResourcePool, wanted.pool), datastore=refs.refer(content, vim.Datastore, wanted.datastore))
+            where = vim.vm.RelocateSpec(
+                pool=refs.refer(content, vim.ResourcePool, wanted.pool),
+                datastore=refs.refer(content, vim.Datastore, wanted.datastore),
+            )
             where.host = refs.refer(content, vim.HostSystem, wanted.host) if wanted.host else None
             config = config_spec(wanted.hardware, content, where.host, row["config.hardware.device"], None)
             spec = vim.vm.CloneSpec(location=where, config=config, template=False, powerOn=False)
@@ -103,7 +141,10 @@ class Machines:
         if self._on(moid):
             return
         try:
-            self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None), "powering on")
+            self._tasks.run(
+                lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOnVM_Task(None),
+                "powering on",
+            )
         except Rejected:
             if not self._on(moid):  # else another run of the site was faster
                 raise
@@ -111,18 +152,28 @@ class Machines:
     def stop(self, moid: str, progress: Progress | None = None) -> None:
         """Shut the guest down where its tools run, else power off; harmless for a VM that is off."""
         row = self._session.read(
-            lambda content: properties.one(content, self._ref(moid), ["runtime.powerState", "guest.toolsRunningStatus"])
+            lambda content: properties.one(
+                content, self._ref(moid), ["runtime.powerState", "guest.toolsRunningStatus"]
+            )
         )
         if row["runtime.powerState"] != "poweredOn":
             return
         if row["guest.toolsRunningStatus"] == "guestToolsRunning":
             self._session.write(lambda content: refs.refer(content, vim.VirtualMachine, moid).ShutdownGuest())
             self._tasks.watch(
-                self._ref(moid), ("runtime.powerState",), lambda v: v.get("runtime.powerState") == "poweredOff", "the shutdown", limit=SHUTDOWN
+                self._ref(moid),
+                ("runtime.powerState",),
+                lambda v: v.get("runtime.powerState") == "poweredOff",
+                "the shutdown",
+                limit=SHUTDOWN,
             )
             return
         try:
-            self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOffVM_Task(), "powering off", progress=progress)
+            self._tasks.run(
+                lambda content: refs.refer(content, vim.VirtualMachine, moid).PowerOffVM_Task(),
+                "powering off",
+                progress=progress,
+            )
         except Rejected:
             if self._on(moid):  # else it went off meanwhile
                 raise
@@ -131,22 +182,30 @@ class Machines:
         """Into another folder and resource pool ("" leaves it where it is)."""
         if folder:
             self._tasks.run(
-                lambda content: refs.refer(content, vim.Folder, folder).MoveIntoFolder_Task([refs.refer(content, vim.VirtualMachine, moid)]),
+                lambda content: refs.refer(content, vim.Folder, folder).MoveIntoFolder_Task(
+                    [refs.refer(content, vim.VirtualMachine, moid)]
+                ),
                 "moving to another folder",
             )
         if pool:
             self._session.write(
-                lambda content: refs.refer(content, vim.ResourcePool, pool).MoveIntoResourcePool([refs.refer(content, vim.VirtualMachine, moid)])
+                lambda content: refs.refer(content, vim.ResourcePool, pool).MoveIntoResourcePool(
+                    [refs.refer(content, vim.VirtualMachine, moid)]
+                )
             )
 
     def destroy(self, moid: str) -> None:
         """Delete a VM that is off, with its disks."""
-        self._tasks.run(lambda content: refs.refer(content, vim.VirtualMachine, moid).Destroy_Task(), "deleting")
+        self._tasks.run(
+            lambda content: refs.refer(content, vim.VirtualMachine, moid).Destroy_Task(), "deleting"
+        )
 
     def discard(self, moid: str, flag: str, *, cancel: bool) -> None:
-        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was finished, and stays.
+        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was
+        finished, and stays.
 
-        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease lapses, or until it is noted as finished.
+        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease
+        lapses, or until it is noted as finished.
         """
         with contextlib.suppress(Missing):  # an import that ends takes its VM along
             for task in (task for found in self.read([moid], [flag]) for task in found.tasks):
@@ -154,8 +213,16 @@ class Machines:
                     with contextlib.suppress(Rejected):  # it is over, or can't be cancelled
                         task.CancelTask()
                 self._tasks.watch(task, ("info.state",), _ended, "an earlier task", limit=LAPSE)
-            self._tasks.watch(self._ref(moid), ("disabledMethod", "runtime.powerState"), _deletable, "an earlier import", limit=LAPSE)
-            if any(found.extra for found in self.read([moid], [flag])) and (cancel or not self._finished(moid, flag, HANDOVER)):
+            self._tasks.watch(
+                self._ref(moid),
+                ("disabledMethod", "runtime.powerState"),
+                _deletable,
+                "an earlier import",
+                limit=LAPSE,
+            )
+            if any(found.extra for found in self.read([moid], [flag])) and (
+                cancel or not self._finished(moid, flag, HANDOVER)
+            ):
                 self.stop(moid)
                 self._delete_or_lapse(moid, flag)
 
@@ -167,19 +234,27 @@ class Machines:
                 raise
 
     def _finished(self, moid: str, flag: str, limit: float) -> bool:
-        """Whether it is noted within so many seconds that the machine is whole. Missing where it goes instead."""
+        """Whether it is noted within so many seconds that the machine is whole. Missing where it goes
+        instead.
+        """
 
         def noted(values: Values) -> bool:
-            return not any(option.key == flag and option.value for option in values.get("config.extraConfig") or ())
+            return not any(
+                option.key == flag and option.value for option in values.get("config.extraConfig") or ()
+            )
 
         try:
-            self._tasks.watch(self._ref(moid), ("config.extraConfig",), noted, "an earlier import", limit=limit)
+            self._tasks.watch(
+                self._ref(moid), ("config.extraConfig",), noted, "an earlier import", limit=limit
+            )
         except Busy:
             return False
         return True
 
     def _on(self, moid: str) -> bool:
-        row = self._session.read(lambda content: properties.one(content, self._ref(moid), ["runtime.powerState"]))
+        row = self._session.read(
+            lambda content: properties.one(content, self._ref(moid), ["runtime.powerState"])
+        )
         return bool(row["runtime.powerState"] == "poweredOn")
 
     def _ref(self, moid: str) -> Any:
@@ -188,7 +263,9 @@ class Machines:
 
 def _deletable(values: Values) -> bool:
     """Whether nothing but its power keeps it from being deleted: one that runs is stopped first."""
-    return values.get("runtime.powerState") == "poweredOn" or "Destroy_Task" not in (values.get("disabledMethod") or ())
+    return values.get("runtime.powerState") == "poweredOn" or "Destroy_Task" not in (
+        values.get("disabledMethod") or ()
+    )
 
 
 def _ended(values: Values) -> bool:
@@ -198,7 +275,11 @@ def _ended(values: Values) -> bool:
 def port_groups(content: Any) -> dict[str, str]:
     """Distributed port groups: key → id."""
     kind = vim.dvs.DistributedVirtualPortgroup
-    return dict(properties.below(content, content.rootFolder, {kind: ["key"]}, lambda row: (str(row["key"]), row.moid)))
+    return dict(
+        properties.below(
+            content, content.rootFolder, {kind: ["key"]}, lambda row: (str(row["key"]), row.moid)
+        )
+    )
 
 
 def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> list[Machine]:
@@ -208,15 +289,32 @@ def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> 
         hardware = devices.found(row["config.hardware.device"])
         return _machine(row, keys, hardware) if hardware.pci else None
 
-    return _grouped([found for found in properties.of(content, vim.VirtualMachine, machines, _paths(keys), held) if found], content)
+    return _grouped(
+        [
+            found
+            for found in properties.of(content, vim.VirtualMachine, machines, _paths(keys), held)
+            if found
+        ],
+        content,
+    )
 
 
 def _grouped(found: Sequence[Machine], content: Any) -> list[Machine]:
-    """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups are read only where there are such."""
+    """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups
+    are read only where there are such.
+    """
     if not any(nic.grouped for machine in found for nic in machine.nics):
         return list(found)
     groups = port_groups(content)
-    return [replace(m, nics=tuple(replace(n, network=groups.get(n.network, n.network)) if n.grouped else n for n in m.nics)) for m in found]
+    return [
+        replace(
+            m,
+            nics=tuple(
+                replace(n, network=groups.get(n.network, n.network)) if n.grouped else n for n in m.nics
+            ),
+        )
+        for m in found
+    ]
 
 
 def _paths(keys: Iterable[str]) -> list[str]:
@@ -249,7 +347,10 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         nics=hardware.nics,
         disks=hardware.disks,
         extra=extra,
-        properties={full_key(p): p.get("value") or p.get("defaultValue") or "" for p in map(texts, row["config.vAppConfig.property"] or ())},
+        properties={
+            full_key(p): p.get("value") or p.get("defaultValue") or ""
+            for p in map(texts, row["config.vAppConfig.property"] or ())
+        },
         ip=row["guest.ipAddress"] or "",
         tools=row["guest.toolsRunningStatus"] == "guestToolsRunning",
         tasks=tuple(row["recentTask"] or ()),

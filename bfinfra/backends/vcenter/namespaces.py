@@ -1,4 +1,6 @@
-"""Supervisor namespaces over REST, with names instead of ids. Source: com.vmware.vcenter.namespaces (vmware-vcenter 9.1)."""
+"""Supervisor namespaces over REST, with names instead of ids. Source: com.vmware.vcenter.namespaces
+(vmware-vcenter 9.1).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ AT_ONCE = 8  # details read side by side: the API has no bulk form
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """`cluster`: id of the vSphere cluster; `endpoint`: address of its Kubernetes API, "" while it has none."""
+    """`cluster`: id of the vSphere cluster; `endpoint`: address of its Kubernetes API, "" while it has
+    none.
+    """
 
     cluster: str
     endpoint: str
@@ -35,7 +39,9 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest host."""
+    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
+    host.
+    """
 
     cpu: int
     memory: int
@@ -44,7 +50,9 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM classes by name."""
+    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM classes
+    by name.
+    """
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +85,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """One namespace. `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `cluster` by name; `creator`: name@domain or ""."""
+    """One namespace. `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `cluster` by name; `creator`:
+    name@domain or "".
+    """
 
     name: str
     status: str
@@ -97,14 +107,23 @@ class Namespaces:
 
     def catalog(self) -> Catalog:
         """What a namespace may name: four lists, and the details of each supervisor."""
-        found = [(s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"]) for s in self._list(SUPERVISORS)]
+        found = [
+            (s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"])
+            for s in self._list(SUPERVISORS)
+        ]
         supervisors = {
-            name: Supervisor(identity, details.get("api_server_cluster_endpoint", ""), details.get("config_status") == "RUNNING")
+            name: Supervisor(
+                identity,
+                details.get("api_server_cluster_endpoint", ""),
+                details.get("config_status") == "RUNNING",
+            )
             for name, details, identity in found
         }
         libraries = (self._object(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
         return Catalog(
-            supervisors, {p["name"]: p["policy"] for p in self._list(POLICIES)}, {lib["name"]: lib["id"] for lib in libraries},
+            supervisors,
+            {p["name"]: p["policy"] for p in self._list(POLICIES)},
+            {lib["name"]: lib["id"] for lib in libraries},
             VmClasses(self._rest).list(),
         )
 
@@ -121,14 +140,25 @@ class Namespaces:
     def create(self, name: str, cluster: str, settings: Settings) -> None:
         """Start making one; it is CONFIGURING until it runs."""
         catalog = self.catalog()
-        body = {"namespace": name, "cluster": catalog.supervisors[cluster].cluster, **_body(settings, catalog)}
+        body = {
+            "namespace": name,
+            "cluster": catalog.supervisors[cluster].cluster,
+            **_body(settings, catalog),
+        }
         self._rest.post(INSTANCES, {**body, "resource_spec": _quota(settings)})
 
     def update(self, name: str, settings: Settings) -> None:
         """Set everything that can be set; a limit that is None is lifted."""
         quota = _quota(settings)
-        lifted = {f"{limit}_unset": True for limit in ("cpu_limit", "memory_limit", "storage_request_limit") if limit not in quota}
-        self._rest.patch(f"{INSTANCES}/{quote(name)}", {**_body(settings, self.catalog()), "resource_spec": {**quota, **lifted}})
+        lifted = {
+            f"{limit}_unset": True
+            for limit in ("cpu_limit", "memory_limit", "storage_request_limit")
+            if limit not in quota
+        }
+        self._rest.patch(
+            f"{INSTANCES}/{quote(name)}",
+            {**_body(settings, self.catalog()), "resource_spec": {**quota, **lifted}},
+        )
 
     def delete(self, name: str) -> None:
         """Start removing one, and all that is in it; one that is gone already is fine."""
@@ -161,26 +191,51 @@ class Namespaces:
         except Missing:
             return None
         except (KeyError, TypeError, AttributeError) as error:
-            raise Malformed(f"namespace {name} can't be understood", server=self._server, why=repr(error)) from None
+            raise Malformed(
+                f"namespace {name} can't be understood", server=self._server, why=repr(error)
+            ) from None
 
 
 def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespace:
     names = {identity: text for text, identity in (*catalog.policies.items(), *catalog.libraries.items())}
-    cluster = next((text for text, s in catalog.supervisors.items() if s.cluster == info["cluster"]), info["cluster"])
+    cluster = next(
+        (text for text, s in catalog.supervisors.items() if s.cluster == info["cluster"]), info["cluster"]
+    )
     supervisor = catalog.supervisors.get(cluster)
-    quota, vm_service, creator = info.get("resource_spec") or {}, info.get("vm_service_spec") or {}, info.get("creator") or {}
+    quota, vm_service, creator = (
+        info.get("resource_spec") or {},
+        info.get("vm_service_spec") or {},
+        info.get("creator") or {},
+    )
     settings = Settings(
-        description=info.get("description") or "", cpu=quota.get("cpu_limit"), memory=_bytes(quota.get("memory_limit")),
+        description=info.get("description") or "",
+        cpu=quota.get("cpu_limit"),
+        memory=_bytes(quota.get("memory_limit")),
         total_storage=_bytes(quota.get("storage_request_limit")),
-        storage={names.get(s["policy"], s["policy"]): _bytes(s.get("limit")) for s in info.get("storage_specs") or ()},
-        access=tuple(sorted(Grant(f"{a['subject']}@{a['domain']}", a["subject_type"] == "GROUP", a["role"].lower())
-                            for a in info.get("access_list") or ())),
+        storage={
+            names.get(s["policy"], s["policy"]): _bytes(s.get("limit"))
+            for s in info.get("storage_specs") or ()
+        },
+        access=tuple(
+            sorted(
+                Grant(f"{a['subject']}@{a['domain']}", a["subject_type"] == "GROUP", a["role"].lower())
+                for a in info.get("access_list") or ()
+            )
+        ),
         vm_classes=tuple(sorted(vm_service.get("vm_classes") or ())),
         libraries=tuple(sorted(names.get(i, i) for i in vm_service.get("content_libraries") or ())),
     )
-    messages = tuple(m.get("details", {}).get("default_message", "") for m in info.get("messages") or () if m.get("severity") != "INFO")
+    messages = tuple(
+        m.get("details", {}).get("default_message", "")
+        for m in info.get("messages") or ()
+        if m.get("severity") != "INFO"
+    )
     return Namespace(
-        name=name, status=info["config_status"], messages=messages, cluster=cluster, settings=settings,
+        name=name,
+        status=info["config_status"],
+        messages=messages,
+        cluster=cluster,
+        settings=settings,
         endpoint=supervisor.endpoint if supervisor else "",
         creator=f"{creator['subject']}@{creator['domain']}" if creator else "",
     )
@@ -189,22 +244,34 @@ def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespac
 def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:
     return {
         "description": settings.description,
-        "storage_specs": [{"policy": catalog.policies[name], **({} if limit is None else {"limit": limit // MIB})}
-                          for name, limit in settings.storage.items()],
+        "storage_specs": [
+            {"policy": catalog.policies[name], **({} if limit is None else {"limit": limit // MIB})}
+            for name, limit in settings.storage.items()
+        ],
         "access_list": [_grant(grant) for grant in settings.access],
-        "vm_service_spec": {"vm_classes": list(settings.vm_classes),
-                            "content_libraries": [catalog.libraries[name] for name in settings.libraries]},
+        "vm_service_spec": {
+            "vm_classes": list(settings.vm_classes),
+            "content_libraries": [catalog.libraries[name] for name in settings.libraries],
+        },
     }
 
 
 def _grant(grant: Grant) -> dict[str, str]:
     subject, _, domain = grant.account.rpartition("@")
-    return {"subject_type": "GROUP" if grant.group else "USER", "subject": subject, "domain": domain, "role": grant.role.upper()}
+    return {
+        "subject_type": "GROUP" if grant.group else "USER",
+        "subject": subject,
+        "domain": domain,
+        "role": grant.role.upper(),
+    }
 
 
 def _quota(settings: Settings) -> dict[str, int]:
-    limits = {"cpu_limit": settings.cpu, "memory_limit": settings.memory and settings.memory // MIB,
-              "storage_request_limit": settings.total_storage and settings.total_storage // MIB}
+    limits = {
+        "cpu_limit": settings.cpu,
+        "memory_limit": settings.memory and settings.memory // MIB,
+        "storage_request_limit": settings.total_storage and settings.total_storage // MIB,
+    }
     return {name: value for name, value in limits.items() if value is not None}
 
 

@@ -11,7 +11,9 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A distributed switch. `hosts`: the NICs that it has on each host, by the host's id; `version`: as `8.0.0`; `mtu` in bytes."""
+    """A distributed switch. `hosts`: the NICs that it has on each host, by the host's id; `version`: as
+    `8.0.0`; `mtu` in bytes.
+    """
 
     moid: str
     name: str
@@ -27,7 +29,9 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
-    """A port group. `vlan`: its id, 0 for none, None where it is a trunk or private; `uplink`: the switch's own, for NICs; `vms`: ids of the VMs on it."""
+    """A port group. `vlan`: its id, 0 for none, None where it is a trunk or private; `uplink`: the switch's
+    own, for NICs; `vms`: ids of the VMs on it.
+    """
 
     moid: str
     name: str

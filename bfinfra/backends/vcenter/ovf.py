@@ -1,4 +1,6 @@
-"""Importing an OVF: the import spec, the lease, the upload with constant memory, and an end that is either whole or undone."""
+"""Importing an OVF: the import spec, the lease, the upload with constant memory, and an end that is either
+whole or undone.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,18 @@ from bfinfra.model.errors import Busy, Exists, Rejected, RemoteError, Unanswered
 
 LEASE = ("state", "error", "info")
 SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
-APART = 0.08  # seconds from one import's beginning to the next's, as long as one by itself takes until vCenter works on it: ten at once slow each other down, and meet again after each task
+# seconds from one import's beginning to the next's, as long as one by itself takes until vCenter works on it:
+# ten at once slow each other down, and meet again after each task
+APART = 0.08
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
 
 class Imports:
     """Imports OVFs."""
 
-    def __init__(self, session: SoapSession, tasks: Tasks, seam: Seam, authorities: Callable[[], str]) -> None:
+    def __init__(
+        self, session: SoapSession, tasks: Tasks, seam: Seam, authorities: Callable[[], str]
+    ) -> None:
         self._session = session
         self._tasks = tasks
         self._seam = seam
@@ -41,15 +47,20 @@ class Imports:
         self._turn, self._begun = threading.Lock(), -APART
 
     def run(self, wanted: Import, report: Report) -> str:
-        """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of it is left to keep.
+        """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of
+        it is left to keep.
 
-        Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what is missing.
+        Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what
+        is missing.
         """
         self._take_turn()
         try:
             ready = self._lease(wanted)
         except Rejected:
-            bare = replace(wanted, hardware=Hardware(extra=wanted.hardware.extra, instance_uuid=wanted.hardware.instance_uuid))
+            bare = replace(
+                wanted,
+                hardware=Hardware(extra=wanted.hardware.extra, instance_uuid=wanted.hardware.instance_uuid),
+            )
             if bare.hardware == wanted.hardware:
                 raise
             ready = self._lease(bare)
@@ -61,26 +72,41 @@ class Imports:
             self._begun = time.monotonic()
 
     def _lease(self, wanted: Import) -> tuple[Any, Any, list[Any]]:
-        """A ready lease, what it says, and the files that it asks for. Raises RemoteError: then there is no lease and no VM."""
+        """A ready lease, what it says, and the files that it asks for. Raises RemoteError: then there is no
+        lease and no VM.
+        """
         spec, items = self._spec(wanted)
 
         def take(content: Any) -> Any:
             _leave_out(spec.configSpec, wanted.surplus)
-            extend(spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host))
-            pool, folder = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Folder, wanted.folder)
+            extend(
+                spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host)
+            )
+            pool, folder = (
+                refs.refer(content, vim.ResourcePool, wanted.pool),
+                refs.refer(content, vim.Folder, wanted.folder),
+            )
             self._not_there(content, folder, wanted.name)
             return pool.ImportVApp(spec, folder, refs.refer(content, vim.HostSystem, wanted.host))
 
         lease = self._session.write(take)
         try:
-            said = self._tasks.watch(lease, LEASE, lambda v: v.get("state") not in (None, "initializing"), "the import", limit=GETTING_READY)
+            said = self._tasks.watch(
+                lease,
+                LEASE,
+                lambda v: v.get("state") not in (None, "initializing"),
+                "the import",
+                limit=GETTING_READY,
+            )
             if not said.get(SAYS.get(said["state"], "state")):  # the state came before the rest
                 said = self._session.read(lambda content: properties.one(content, lease, LEASE)).values
         except BaseException:
             _abort(lease)
             raise
         if said["state"] != "ready":
-            raise faults.of_fault(said.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server)
+            raise faults.of_fault(
+                said.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server
+            )
         return lease, said["info"], items
 
     def _not_there(self, content: Any, folder: Any, name: str) -> None:
@@ -98,7 +124,9 @@ class Imports:
     def _spec(self, wanted: Import) -> tuple[Any, list[Any]]:
         def create(content: Any) -> Any:
             networks = [
-                vim.OvfManager.NetworkMapping(name=name, network=refs.refer(content, _network_type(ident), ident))
+                vim.OvfManager.NetworkMapping(
+                    name=name, network=refs.refer(content, _network_type(ident), ident)
+                )
                 for name, ident in sorted(wanted.networks.items())
             ]
             params = vim.OvfManager.CreateImportSpecParams(
@@ -107,23 +135,34 @@ class Imports:
                 entityName=wanted.name,
                 hostSystem=refs.refer(content, vim.HostSystem, wanted.host),
                 networkMapping=networks,
-                propertyMapping=[vim.KeyValue(key=key, value=value) for key, value in sorted(wanted.properties.items())],
+                propertyMapping=[
+                    vim.KeyValue(key=key, value=value) for key, value in sorted(wanted.properties.items())
+                ],
                 diskProvisioning="thin" if wanted.thin else "thick",
             )
-            pool, store = refs.refer(content, vim.ResourcePool, wanted.pool), refs.refer(content, vim.Datastore, wanted.datastore)
+            pool, store = (
+                refs.refer(content, vim.ResourcePool, wanted.pool),
+                refs.refer(content, vim.Datastore, wanted.datastore),
+            )
             return content.ovfManager.CreateImportSpec(wanted.descriptor, pool, store, params)
 
         result = self._session.read(create)
         if result.error:
-            raise faults.of_fault(result.error[0], f"vCenter can't import {wanted.name}", self._session.server)
+            raise faults.of_fault(
+                result.error[0], f"vCenter can't import {wanted.name}", self._session.server
+            )
         return result.importSpec, list(result.fileItem or ())
 
     def _upload(self, lease: Any, info: Any, items: list[Any], wanted: Import, report: Report) -> str:
         try:
             urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease.HttpNfcLeaseProgress, info.leaseTimeout) as alive:
-                Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(items, urls, wanted.files, wanted.open)
-            with contextlib.suppress(Busy, Unanswered, Unreachable):  # a figure for people; the end tells whether the lease still is
+                Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(
+                    items, urls, wanted.files, wanted.open
+                )
+            with contextlib.suppress(
+                Busy, Unanswered, Unreachable
+            ):  # a figure for people; the end tells whether the lease still is
                 lease.HttpNfcLeaseProgress(100)
             self._complete(lease)
         except RemoteError as error:
@@ -131,7 +170,9 @@ class Imports:
             _abort(lease)
             if why is None:
                 raise
-            raise faults.of_fault(why, f"vCenter ended the import of {wanted.name}", self._session.server) from error
+            raise faults.of_fault(
+                why, f"vCenter ended the import of {wanted.name}", self._session.server
+            ) from error
         except BaseException:
             _abort(lease)
             raise
@@ -146,11 +187,16 @@ class Imports:
         return row["error"] if row["state"] == "error" else None
 
     def _complete(self, lease: Any) -> None:
-        """The end of the import; where its answer is lost, the lease is looked at: nothing that is whole is sent again."""
+        """The end of the import; where its answer is lost, the lease is looked at: nothing that is whole is
+        sent again.
+        """
         try:
             lease.HttpNfcLeaseComplete()
         except Unanswered:
-            if self._session.read(lambda content: properties.one(content, lease, ["state"]))["state"] != "done":
+            if (
+                self._session.read(lambda content: properties.one(content, lease, ["state"]))["state"]
+                != "done"
+            ):
                 raise
 
 

@@ -1,4 +1,6 @@
-"""Where VMs can go, as plain values: clusters, hosts, datastores, networks, folders, pools. Light: reading a site imports it."""
+"""Where VMs can go, as plain values: clusters, hosts, datastores, networks, folders, pools. Light: reading a
+site imports it.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,15 @@ class Inventory:
     @property
     def moids(self) -> frozenset[str]:
         """Everything's ids."""
-        everything: tuple[tuple[Thing, ...], ...] = (self.clusters, self.hosts, self.datastores, self.networks, self.folders, self.pools, self.datacenters)
+        everything: tuple[tuple[Thing, ...], ...] = (
+            self.clusters,
+            self.hosts,
+            self.datastores,
+            self.networks,
+            self.folders,
+            self.pools,
+            self.datacenters,
+        )
         return frozenset(thing.moid for things in everything for thing in things)
 
     def cluster(self, name: str) -> Cluster | None:
@@ -122,5 +132,9 @@ def _only(things: Sequence[E], name: str, what: str) -> E | None:
     found = [t for t in things if t.name == name]
     if len(found) > 1:
         homes = ", ".join(sorted({t.datacenter for t in found}))
-        raise Rejected(f"{len(found)} {what} are called {name}", why=f"in {homes}", next="write vcenter.datacenter to say which is meant")
+        raise Rejected(
+            f"{len(found)} {what} are called {name}",
+            why=f"in {homes}",
+            next="write vcenter.datacenter to say which is meant",
+        )
     return found[0] if found else None

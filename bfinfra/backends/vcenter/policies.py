@@ -1,4 +1,6 @@
-"""Storage policies that ask for tags: listed over REST, all else over SOAP's /pbm. Source: pbm.profile.ProfileManager; com.vmware.vcenter.storage.Policies."""
+"""Storage policies that ask for tags: listed over REST, all else over SOAP's /pbm. Source:
+pbm.profile.ProfileManager; com.vmware.vcenter.storage.Policies.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ COOKIE = "vmware_soap_session"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`tags`: category → tags of which a datastore has one, of each category; `others`: it asks for what is no tag."""
+    """`tags`: category → tags of which a datastore has one, of each category; `others`: it asks for what is
+    no tag.
+    """
 
     name: str
     description: str = ""
@@ -40,17 +44,30 @@ class StoragePolicies:
     def list(self) -> Sequence[Policy]:
         """Name, description and id of all, in one read."""
         try:
-            return [Policy(str(p["name"]), str(p.get("description") or ""), id=str(p["policy"])) for p in self._rest.get(POLICIES)]
+            return [
+                Policy(str(p["name"]), str(p.get("description") or ""), id=str(p["policy"]))
+                for p in self._rest.get(POLICIES)
+            ]
         except (KeyError, TypeError, AttributeError):
-            raise Malformed("the storage policies can't be read", server=self._rest.server, why="no list of names and ids") from None
+            raise Malformed(
+                "the storage policies can't be read", server=self._rest.server, why="no list of names and ids"
+            ) from None
 
     def read(self, identities: Iterable[str]) -> Sequence[Policy]:
         """These whole."""
         wanted = list(identities)
-        return self._session.read(lambda content: [_policy(each) for each in _manager(content).RetrieveContent(_ids(wanted))]) if wanted else []
+        return (
+            self._session.read(
+                lambda content: [_policy(each) for each in _manager(content).RetrieveContent(_ids(wanted))]
+            )
+            if wanted
+            else []
+        )
 
     def read_standing(self, listed: Iterable[Policy]) -> Sequence[Policy]:
-        """These whole; those that somebody deleted meanwhile, for which all are refused together, are left out."""
+        """These whole; those that somebody deleted meanwhile, for which all are refused together, are left
+        out.
+        """
         wanted = [each.id for each in listed]
         try:
             return self.read(wanted)
@@ -67,25 +84,43 @@ class StoragePolicies:
         """Make one; its id. Exists where the name is taken."""
         pbm = _types()
         spec = pbm.profile.CapabilityBasedProfileCreateSpec(
-            name=wanted.name, description=wanted.description, category="REQUIREMENT", resourceType=pbm.profile.ResourceType(resourceType="STORAGE"), constraints=_constraints(wanted),
+            name=wanted.name,
+            description=wanted.description,
+            category="REQUIREMENT",
+            resourceType=pbm.profile.ResourceType(resourceType="STORAGE"),
+            constraints=_constraints(wanted),
         )
         return str(self._session.write(lambda content: _manager(content).Create(spec)).uniqueId)
 
     def update(self, wanted: Policy) -> None:
         """Set the description and the tags."""
-        spec = _types().profile.CapabilityBasedProfileUpdateSpec(description=wanted.description, constraints=_constraints(wanted))
+        spec = _types().profile.CapabilityBasedProfileUpdateSpec(
+            description=wanted.description, constraints=_constraints(wanted)
+        )
         self._session.write(lambda content: _manager(content).Update(_ids([wanted.id])[0], spec))
 
     def delete(self, identity: str) -> None:
         """Remove one; one that is gone already is fine. Rejected while something uses it."""
         from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
 
-        failed = [each.fault for each in self._session.write(lambda content: _manager(content).Delete(_ids([identity]))) or () if each.fault is not None]
+        failed = [
+            each.fault
+            for each in self._session.write(lambda content: _manager(content).Delete(_ids([identity]))) or ()
+            if each.fault is not None
+        ]
         if failed:
             error = faults.of_fault(failed[0], "the storage policy can't be deleted", self._rest.server)
             if not isinstance(error, Missing):
-                raise error if not type(failed[0]).__name__.endswith("ResourceInUse") else Rejected(
-                    "the storage policy is in use", server=self._rest.server, why=error.problems[0].why, next="take it from what uses it first")
+                raise (
+                    error
+                    if not type(failed[0]).__name__.endswith("ResourceInUse")
+                    else Rejected(
+                        "the storage policy is in use",
+                        server=self._rest.server,
+                        why=error.problems[0].why,
+                        next="take it from what uses it first",
+                    )
+                )
 
 
 def _types() -> Any:
@@ -95,7 +130,9 @@ def _types() -> Any:
 
 
 def _manager(content: Any) -> Any:
-    """The manager of policies; the session of `content` is told in the header of each call, as SPBM wants it."""
+    """The manager of policies; the session of `content` is told in the header of each call, as SPBM
+    wants it.
+    """
     from bfinfra.backends.vcenter import refs, soap  # noqa: PLC0415 - as above
 
     main = refs.stub(content)
@@ -114,9 +151,13 @@ def _constraints(wanted: Policy) -> Any:
     pbm = _types()
 
     def rule(category: str, tags: tuple[str, ...]) -> Any:
-        one = pbm.capability.PropertyInstance(id=PROPERTY.format(category), value=pbm.capability.types.DiscreteSet(values=list(tags)))
+        one = pbm.capability.PropertyInstance(
+            id=PROPERTY.format(category), value=pbm.capability.types.DiscreteSet(values=list(tags))
+        )
         return pbm.capability.CapabilityInstance(
-            id=pbm.capability.CapabilityMetadata.UniqueId(namespace=NAMESPACE, id=category), constraint=[pbm.capability.ConstraintInstance(propertyInstance=[one])])
+            id=pbm.capability.CapabilityMetadata.UniqueId(namespace=NAMESPACE, id=category),
+            constraint=[pbm.capability.ConstraintInstance(propertyInstance=[one])],
+        )
 
     sub = pbm.profile.SubProfileCapabilityConstraints
     rules = [rule(category, tags) for category, tags in sorted(wanted.tags.items())]
@@ -128,9 +169,16 @@ def _policy(profile: Any) -> Policy:
     parts = getattr(profile.constraints, "subProfiles", None) or ()
     others = len(parts) != 1
     for each in (rule for part in parts for rule in part.capability):
-        values = [value for one in each.constraint for p in one.propertyInstance for value in getattr(p.value, "values", None) or ()]
+        values = [
+            value
+            for one in each.constraint
+            for p in one.propertyInstance
+            for value in getattr(p.value, "values", None) or ()
+        ]
         if each.id.namespace == NAMESPACE and values:
             tags[str(each.id.id)] = tuple(sorted({*tags.get(str(each.id.id), ()), *map(str, values)}))
         else:
             others = True
-    return Policy(str(profile.name), str(profile.description or ""), tags, others, str(profile.profileId.uniqueId))
+    return Policy(
+        str(profile.name), str(profile.description or ""), tags, others, str(profile.profileId.uniqueId)
+    )

@@ -1,6 +1,7 @@
 """Reading properties: leaf or keyed paths only, pages always, and nothing missing goes unnoticed.
 
-Many objects are read through trees (tree.py) and handed on one by one, so that no more than four pages are in memory; one object by pyVmomi.
+Many objects are read through trees (tree.py) and handed on one by one, so that no more than four pages are in
+memory; one object by pyVmomi.
 """
 
 from __future__ import annotations
@@ -50,11 +51,18 @@ def whole(row: Row) -> Row:
     return row
 
 
-def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING) -> list[T]:
-    """What `make` makes of all objects of the asked types below `root`, each with the asked paths, in one collector call (and its pages).
+def below(
+    content: Any,
+    root: Any,
+    asked: Mapping[type[Any], Sequence[str]],
+    make: Callable[[Row], T],
+    beside: Mapping[Any, Sequence[str]] = NOTHING,
+) -> list[T]:
+    """What `make` makes of all objects of the asked types below `root`, each with the asked paths, in one
+    collector call (and its pages).
 
-    `beside`: single objects of other types, with their paths; their rows come anywhere among the others.
-    The view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
+    `beside`: single objects of other types, with their paths; their rows come anywhere among the others. The
+    view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
     for _ in range(2):
@@ -64,13 +72,27 @@ def below(content: Any, root: Any, asked: Mapping[type[Any], Sequence[str]], mak
         if made is not None:
             return made
         views.pop(key, None)
-    raise Missing(f"what is below {refs.moid(root)} can't be listed", server=refs.server(content), why="the server forgets its views")
+    raise Missing(
+        f"what is below {refs.moid(root)} can't be listed",
+        server=refs.server(content),
+        why="the server forgets its views",
+    )
 
 
-def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]]) -> list[T] | None:
+def _through(
+    content: Any,
+    view: object,
+    asked: Mapping[type[Any], Sequence[str]],
+    make: Callable[[Row], T],
+    beside: Mapping[Any, Sequence[str]],
+) -> list[T] | None:
     """None where the view doesn't answer for itself."""
     objects = [queries.viewed(view), *_each(beside)]
-    paths = {**asked, **{type(ref): paths for ref, paths in beside.items()}, vim.view.ContainerView: ["container"]}
+    paths = {
+        **asked,
+        **{type(ref): paths for ref, paths in beside.items()},
+        vim.view.ContainerView: ["container"],
+    }
     answered = False
     made: list[T] = []
     with contextlib.suppress(Missing), _readable(content):
@@ -83,9 +105,16 @@ def _through(content: Any, view: object, asked: Mapping[type[Any], Sequence[str]
 
 
 def of(  # noqa: PLR0913 - what, of which, and what of it
-    content: Any, kind: type[Any], moids: Iterable[str], paths: Sequence[str], make: Callable[[Row], T], beside: Mapping[Any, Sequence[str]] = NOTHING,
+    content: Any,
+    kind: type[Any],
+    moids: Iterable[str],
+    paths: Sequence[str],
+    make: Callable[[Row], T],
+    beside: Mapping[Any, Sequence[str]] = NOTHING,
 ) -> list[T]:
-    """What `make` makes of these objects of one type, with these paths; objects that are gone are left out. `beside`: as in `below`."""
+    """What `make` makes of these objects of one type, with these paths; objects that are gone are left out.
+    `beside`: as in `below`.
+    """
     listed = list(moids)
     if not listed:
         return []
@@ -95,7 +124,10 @@ def of(  # noqa: PLR0913 - what, of which, and what of it
     asked = {kind: paths}
     also = {type(ref): paths for ref, paths in beside.items()}
     questions = (
-        queries.first(asked if n else asked | also, [*queries.named(kind, part), *(() if n else _each(beside))], PAGE) for n, part in enumerate(parts)
+        queries.first(
+            asked if n else asked | also, [*queries.named(kind, part), *(() if n else _each(beside))], PAGE
+        )
+        for n, part in enumerate(parts)
     )
     with _readable(content):
         return [make(row) for page in _side_by_side(content, questions) for row in _rows(content, page)]
@@ -106,9 +138,12 @@ def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
 
 
 def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
-    """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing where it is gone."""
+    """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing
+    where it is gone.
+    """
     query = Collector.FilterSpec(
-        objectSet=[Collector.ObjectSpec(obj=ref, skip=False)], propSet=[Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)],
+        objectSet=[Collector.ObjectSpec(obj=ref, skip=False)],
+        propSet=[Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)],
         reportMissingObjectsInResults=True,
     )
     page = content.propertyCollector.RetrievePropertiesEx([query], Collector.RetrieveOptions(maxObjects=PAGE))
@@ -150,7 +185,11 @@ def _rows(content: Any, page: Element | None) -> Iterator[Row]:
     with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
         while page is not None:
             token = page.findtext("{*}token")
-            following = ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", queries.following(token)) if token else None
+            following = (
+                ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", queries.following(token))
+                if token
+                else None
+            )
             for found in page.iterchildren("{*}objects"):
                 if (row := _row(found, content, stub)) is not None:
                     yield row

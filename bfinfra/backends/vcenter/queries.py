@@ -1,4 +1,6 @@
-"""Questions to the property collector, written as the XML that it reads: pyVmomi would make an object of each of thousands of references first."""
+"""Questions to the property collector, written as the XML that it reads: pyVmomi would make an object of each
+of thousands of references first.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,26 @@ from pyVmomi.VmomiSupport import GetWsdlName
 from bfinfra.backends.vcenter import refs
 
 VIEW = (
-    '<skip>false</skip><selectSet xsi:type="TraversalSpec"><name>view</name><type>ContainerView</type><path>view</path><skip>false</skip></selectSet>'
+    "<skip>false</skip><selectSet "
+    'xsi:type="TraversalSpec"><name>view</name><type>ContainerView</type><path>view</path><skip>false</skip></selectSet>'
 )
 
 
 def first(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str], page: int) -> str:
     """The parameters of RetrievePropertiesEx: these paths of each type, of these objects, so many at once."""
     wanted = "".join(
-        f"<propSet><type>{_type(kind)}</type><all>false</all>{''.join(f'<pathSet>{escape(path)}</pathSet>' for path in paths)}</propSet>"
+        (
+            f"<propSet><type>{_type(kind)}"
+            f"</type><all>false</all>{''.join(f'<pathSet>{escape(path)}</pathSet>' for path in paths)}"
+            "</propSet>"
+        )
         for kind, paths in asked.items()
     )
     missing = "<reportMissingObjectsInResults>true</reportMissingObjectsInResults>"
-    return f"<specSet>{wanted}{''.join(objects)}{missing}</specSet><options><maxObjects>{page}</maxObjects></options>"
+    return (
+        f"<specSet>{wanted}{''.join(objects)}{missing}</specSet><options><maxObjects>{page}"
+        "</maxObjects></options>"
+    )
 
 
 def following(token: str) -> str:
@@ -45,7 +55,9 @@ def viewed(view: Any) -> str:
 def envelope(mo: Any, method: str, parameters: str) -> bytes:
     """The document that is sent to have a method of `mo` run."""
     this = f"<_this type={quoteattr(_type(type(mo)))}>{escape(refs.moid(mo))}</_this>"
-    return f'{XML_HEADER}\n{SOAP_START}<{method} xmlns="urn:vim25">{this}{parameters}</{method}>{SOAP_END}'.encode()
+    return (
+        f'{XML_HEADER}\n{SOAP_START}<{method} xmlns="urn:vim25">{this}{parameters}</{method}>{SOAP_END}'
+    ).encode()
 
 
 def _type(kind: type[Any]) -> str:

@@ -1,4 +1,6 @@
-"""Embedded Harbor registries over REST. Source: com.vmware.vcenter.content.registries.Harbor (vmware-vcenter 9.1; vSphere 7.0 to 8.0)."""
+"""Embedded Harbor registries over REST. Source: com.vmware.vcenter.content.registries.Harbor (vmware-vcenter
+9.1; vSphere 7.0 to 8.0).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """`cluster`: id of the vSphere cluster; `status`: STARTING, RUNNING, WARNING, ERROR or DELETING; `authority`: PEM; `storage`: policies' ids → bytes that there are."""
+    """`cluster`: id of the vSphere cluster; `status`: STARTING, RUNNING, WARNING, ERROR or DELETING;
+    `authority`: PEM; `storage`: policies' ids → bytes that there are.
+    """
 
     id: str
     cluster: str
@@ -52,7 +56,9 @@ class Registries:
 
     def projects(self, identity: str) -> tuple[str, ...]:
         """Names of a registry's projects: one a namespace, and those that somebody made."""
-        return tuple(sorted(str(each["name"]) for each in self._rest.get(f"{HARBOR}/{quote(identity)}/projects")))
+        return tuple(
+            sorted(str(each["name"]) for each in self._rest.get(f"{HARBOR}/{quote(identity)}/projects"))
+        )
 
     def create(self, cluster: str, policy: str, limit: int | None) -> None:
         """Begin to make one; `limit` in bytes. Exists where the cluster has one."""
@@ -68,8 +74,21 @@ class Registries:
 
     def _registry(self, identity: str, info: Any) -> Registry:
         try:
-            health, storage = info["health"], {str(each["policy"]): int(each["capacity"]) * MIB for each in info["storage"]}
+            health, storage = (
+                info["health"],
+                {str(each["policy"]): int(each["capacity"]) * MIB for each in info["storage"]},
+            )
             words = str((health.get("details") or {}).get("default_message", ""))
-            return Registry(identity, str(info.get("cluster") or ""), str(health["status"]), words, str(info["ui_access_url"]), "\n".join(map(str, info["cert_chain"])), storage)
+            return Registry(
+                identity,
+                str(info.get("cluster") or ""),
+                str(health["status"]),
+                words,
+                str(info["ui_access_url"]),
+                "\n".join(map(str, info["cert_chain"])),
+                storage,
+            )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise Malformed("the registry can't be understood", server=self._rest.server, why=repr(error)) from None
+            raise Malformed(
+                "the registry can't be understood", server=self._rest.server, why=repr(error)
+            ) from None

@@ -28,9 +28,13 @@ Params = Mapping[str, Any]
 
 
 class Rest:
-    """Paths start with `/api/` (or `/rest/`), bodies and answers are plain JSON values. Raises RemoteError."""
+    """Paths start with `/api/` (or `/rest/`), bodies and answers are plain JSON values. Raises
+    RemoteError.
+    """
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "") -> None:
+    def __init__(
+        self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = ""
+    ) -> None:
         self.server = settings.server
         self._settings = settings
         self._seam = seam
@@ -50,7 +54,9 @@ class Rest:
         except Expired:
             return self._call("GET", path, None, params)
 
-    def post(self, path: str, body: Any = None, *, params: Params | None = None, timeout: float | None = None) -> Any:
+    def post(
+        self, path: str, body: Any = None, *, params: Params | None = None, timeout: float | None = None
+    ) -> Any:
         """Create, or act (`params={"action": …}`). `timeout`: seconds, where the answer may take long."""
         return self._call("POST", path, body, params, timeout)
 
@@ -90,7 +96,9 @@ class Rest:
                 http.delete(self._door, headers={HEADER: token})
         http.close()
 
-    def _call(self, method: str, path: str, body: Any, params: Params | None, timeout: float | None = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: Any, params: Params | None, timeout: float | None = None
+    ) -> Any:
         token = self._session()
         what = f"{method} {path}" + (f"?action={params['action']}" if params and "action" in params else "")
         extra: dict[str, Any] = {} if body is None else {"json": body}
@@ -105,13 +113,17 @@ class Rest:
         try:
             return answer.json() if answer.content.strip() else None
         except (ValueError, RecursionError):
-            raise faults.malformed(f"the answer to {what} is not JSON", self.server, redact(answer.text[:4000])[:100]) from None
+            raise faults.malformed(
+                f"the answer to {what} is not JSON", self.server, redact(answer.text[:4000])[:100]
+            ) from None
 
     def _client(self) -> httpx2.Client:
         with self._lock:
             self._check_open()
             if self._http is None:
-                self._http = self._seam.client(f"https://{self.server}", self._settings.trust, headers={"User-Agent": self._agent})
+                self._http = self._seam.client(
+                    f"https://{self.server}", self._settings.trust, headers={"User-Agent": self._agent}
+                )
             return self._http
 
     def _session(self) -> str:

@@ -27,22 +27,31 @@ class Grants:
         there = list(_paths(self._inventory.read()))
         found: dict[str, tuple[str, ...]] = {}
         for entity, privileges in wanted.items():
-            fitting = [(path, ref) for kind, path, ref in there if kind == entity.type and fnmatch.fnmatchcase(path, entity.path)]
+            fitting = [
+                (path, ref)
+                for kind, path, ref in there
+                if kind == entity.type and fnmatch.fnmatchcase(path, entity.path)
+            ]
             if entity.path != ROOT.path and not fitting:
                 found[entity.path] = ()
             elif missing := self._missing(dict(fitting), entity, privileges):
                 found |= missing
         return found
 
-    def _missing(self, there: Mapping[str, Any], entity: Entity, privileges: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def _missing(
+        self, there: Mapping[str, Any], entity: Entity, privileges: Sequence[str]
+    ) -> dict[str, tuple[str, ...]]:
         def ask(content: Any) -> list[Any]:
-            user = properties.one(content, content.sessionManager, ["currentSession"])["currentSession"].userName
+            user = properties.one(content, content.sessionManager, ["currentSession"])[
+                "currentSession"
+            ].userName
             refs = list(there.values()) or [content.rootFolder]
             return list(content.authorizationManager.HasUserPrivilegeOnEntities(refs, user, list(privileges)))
 
         answers = self._session.read(ask)
         return {
-            path: lacks for path, answer in zip(there or [entity.path], answers, strict=True)
+            path: lacks
+            for path, answer in zip(there or [entity.path], answers, strict=True)
             if (lacks := tuple(each.privId for each in answer.privAvailability if not each.isGranted))
         }
 
@@ -57,7 +66,12 @@ def _paths(inventory: Inventory) -> Iterator[tuple[str, str, Any]]:
         yield "HostSystem", f"/{host.datacenter}/host/{home}/{host.name}", host.ref
     for pool in inventory.pools:
         if pool.owner in clusters:
-            yield "ResourcePool", f"/{pool.datacenter}/host/{clusters[pool.owner].name}/Resources" + ("" if pool.root else f"/{pool.name}"), pool.ref
+            yield (
+                "ResourcePool",
+                f"/{pool.datacenter}/host/{clusters[pool.owner].name}/Resources"
+                + ("" if pool.root else f"/{pool.name}"),
+                pool.ref,
+            )
     for store in inventory.datastores:
         yield "Datastore", f"/{store.datacenter}/datastore/{store.name}", store.ref
     for network in inventory.networks:

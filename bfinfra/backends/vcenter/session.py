@@ -24,8 +24,12 @@ FINAL = (Denied, Malformed, Rejected, Untrusted)
 
 def refused(username: str, server: str) -> Denied:
     """A login that both APIs refuse in words of their own."""
-    return Denied(f"vCenter refused the login of {username}", server=server, why="it does not accept this user name and password",
-                  next="check vcenter.username, and what vcenter.password refers to")
+    return Denied(
+        f"vCenter refused the login of {username}",
+        server=server,
+        why="it does not accept this user name and password",
+        next="check vcenter.username, and what vcenter.password refers to",
+    )
 
 
 def over(server: str) -> Rejected:
@@ -39,7 +43,14 @@ class SoapSession:
     With `site`, a run that writes ends the sessions that killed runs of the site left behind.
     """
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = "", door: Door | None = None) -> None:
+    def __init__(
+        self,
+        settings: VCenterSettings,
+        seam: Seam,
+        env: Mapping[str, str] | None = None,
+        site: str = "",
+        door: Door | None = None,
+    ) -> None:
         self.settings = settings
         self.server = settings.server
         self._read_only = seam.read_only
@@ -66,13 +77,17 @@ class SoapSession:
             if self._content is None:
                 try:
                     self._content = self._entry.take()
-                except FINAL as error:  # nobody else of this run tries: that takes time, and may lock the account
+                except (
+                    FINAL
+                ) as error:  # nobody else of this run tries: that takes time, and may lock the account
                     self._shut = error
                     raise
             return self._content
 
     def read(self, operation: Callable[[Any], T]) -> T:
-        """Run a whole read (its views and collectors included) on ServiceContent, again once if the session had ended."""
+        """Run a whole read (its views and collectors included) on ServiceContent, again once if the session
+        had ended.
+        """
         content = self.content()
         try:
             return operation(content)
@@ -81,7 +96,9 @@ class SoapSession:
         return operation(self.content())
 
     def write(self, operation: Callable[[Any], T]) -> T:
-        """Run a write on ServiceContent. An ended session is raised as Expired; the next call logs in again."""
+        """Run a write on ServiceContent. An ended session is raised as Expired; the next call logs in
+        again.
+        """
         content = self.content()
         try:
             return operation(content)
@@ -96,7 +113,9 @@ class SoapSession:
                 self._content = None
 
     def close(self) -> None:
-        """Log out, for good: what still reads gets no session any more. A server that no longer answers is left alone."""
+        """Log out, for good: what still reads gets no session any more. A server that no longer answers is
+        left alone.
+        """
         with self._lock:
             self._closed = True
             content, self._content = self._entry.left() if self._content is None else self._content, None
@@ -108,12 +127,16 @@ class SoapSession:
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)
         try:
-            stub = soap.Stub(self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server))
+            stub = soap.Stub(
+                self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server)
+            )
             content = soap.service_instance(stub).RetrieveContent()
         except Expired:  # there is no session yet: whatever is asked is answered 401
             raise refused(who.username, self.server) from None
         if not isinstance(content, vim.ServiceInstanceContent) or content.sessionManager is None:
-            raise faults.malformed("this doesn't answer as a vCenter does", self.server, "it names no services")
+            raise faults.malformed(
+                "this doesn't answer as a vCenter does", self.server, "it names no services"
+            )
         try:
             own = content.sessionManager.Login(who.username, who.password.reveal(), "en_US")
         except Denied as error:

@@ -1,4 +1,6 @@
-"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as bfinfra's errors."""
+"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as
+bfinfra's errors.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ LARGEST = 1 << 20  # bytes of a list of versions
 class Stub(SoapStubAdapterBase):
     """pyVmomi's stub adapter on vCenter's line. Safe to use from several threads."""
 
-    def __init__(self, line: Line, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, line: Line, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None
+    ) -> None:
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
         self.path = path
@@ -48,11 +52,17 @@ class Stub(SoapStubAdapterBase):
         return result
 
     def read(self, mo: Any, method: str, parameters: str) -> Element:
-        """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as it comes. Raises RemoteError."""
+        """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as
+        it comes. Raises RemoteError.
+        """
         what = f"{method} on {safe(refs.moid(mo))}"
         with self.line.stream(self.path, queries.envelope(mo, method, parameters), self._headers()) as answer:
             if answer.status_code == 500 and not faults.web_page(answer):
-                raise faults.of_fault(self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what), f"{what} failed", self.server)
+                raise faults.of_fault(
+                    self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what),
+                    f"{what} failed",
+                    self.server,
+                )
             if answer.status_code != 200:
                 raise faults.of_answer(answer, f"{what} failed", self.server)
             try:
@@ -67,16 +77,26 @@ class Stub(SoapStubAdapterBase):
         return {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8"}
 
     def _deserialised(self, document: bytes, info: Any, what: str) -> Any:
-        if b"<!DOCTYPE" in document or b"\0" in document:  # expat would follow entities, and read encodings in which they can't be seen
-            raise faults.malformed(f"the answer to {what} can't be read", self.server, "it declares a document type, or is no UTF-8")
+        if (
+            b"<!DOCTYPE" in document or b"\0" in document
+        ):  # expat would follow entities, and read encodings in which they can't be seen
+            raise faults.malformed(
+                f"the answer to {what} can't be read",
+                self.server,
+                "it declares a document type, or is no UTF-8",
+            )
         try:
             return SoapResponseDeserializer(self).Deserialize(document, info.result)
         except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place
-            raise faults.malformed(f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}") from None
+            raise faults.malformed(
+                f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}"
+            ) from None
 
 
 def negotiate(answer: httpx2.Response, server: str) -> str:
-    """The newest API version that both sides speak, as pyVmomi names it, of a server's list. Raises Rejected below 7.0."""
+    """The newest API version that both sides speak, as pyVmomi names it, of a server's list. Raises Rejected
+    below 7.0.
+    """
     if answer.status_code != 200:
         raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)
@@ -86,7 +106,12 @@ def negotiate(answer: httpx2.Response, server: str) -> str:
                 break
             return str(version)
     newest = max(offered, key=_number, default="none")
-    raise Rejected(f"vSphere API {newest} is too old", server=server, why="bfinfra needs 7.0 or newer", next="upgrade vCenter")
+    raise Rejected(
+        f"vSphere API {newest} is too old",
+        server=server,
+        why="bfinfra needs 7.0 or newer",
+        next="upgrade vCenter",
+    )
 
 
 def _offered(document: bytes, server: str) -> set[str]:

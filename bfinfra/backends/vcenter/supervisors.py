@@ -1,4 +1,6 @@
-"""Supervisors over REST: which there are, enabling, changing, disabling one. Source: com.vmware.vcenter.namespace_management.Clusters (vmware-vcenter 9.1)."""
+"""Supervisors over REST: which there are, enabling, changing, disabling one. Source:
+com.vmware.vcenter.namespace_management.Clusters (vmware-vcenter 9.1).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """`cluster`: id of the vSphere cluster; `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `kubernetes`: READY, WARNING or ERROR; `info`: all that vCenter says."""
+    """`cluster`: id of the vSphere cluster; `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `kubernetes`:
+    READY, WARNING or ERROR; `info`: all that vCenter says.
+    """
 
     cluster: str
     status: str
@@ -50,7 +54,11 @@ class Supervisors:
     def namespaces(self, cluster: str) -> Mapping[str, str]:
         """The namespaces on a cluster's supervisor: name → description."""
         found = self._rest.get(INSTANCES)
-        return {str(each["namespace"]): str(each.get("description") or "") for each in found if each.get("cluster") == cluster}
+        return {
+            str(each["namespace"]): str(each.get("description") or "")
+            for each in found
+            if each.get("cluster") == cluster
+        }
 
     def enable(self, cluster: str, body: Body) -> None:
         """Begin; it is CONFIGURING for tens of minutes. Exists where it is enabled already."""
@@ -70,7 +78,20 @@ class Supervisors:
     def _supervisor(self, cluster: str, info: Any) -> Supervisor:
         try:
             messages = [*info.get("messages", ()), *info.get("kubernetes_status_messages", ())]
-            told = tuple(str((each.get("details") or {}).get("default_message", "")) for each in messages if each.get("severity") != "INFO")
-            return Supervisor(cluster, str(info["config_status"]), str(info["kubernetes_status"]), str(info.get("api_server_cluster_endpoint") or ""), told, info)
+            told = tuple(
+                str((each.get("details") or {}).get("default_message", ""))
+                for each in messages
+                if each.get("severity") != "INFO"
+            )
+            return Supervisor(
+                cluster,
+                str(info["config_status"]),
+                str(info["kubernetes_status"]),
+                str(info.get("api_server_cluster_endpoint") or ""),
+                told,
+                info,
+            )
         except (KeyError, TypeError, AttributeError) as error:
-            raise Malformed(f"the supervisor on {cluster} can't be understood", server=self._rest.server, why=repr(error)) from None
+            raise Malformed(
+                f"the supervisor on {cluster} can't be understood", server=self._rest.server, why=repr(error)
+            ) from None

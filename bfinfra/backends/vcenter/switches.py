@@ -16,8 +16,14 @@ from bfinfra.backends.vcenter.tasks import Tasks
 
 VDS, GROUP = vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup
 VMWARE = vim.dvs.VmwareDistributedVirtualSwitch
-THERE: Mapping[type[Any], Sequence[str]] = {VDS: ["name", "parent", "uuid", "config", "summary.hostMember"], GROUP: ["name", "key", "config", "vm"]}
-AROUND: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name"], vim.Datacenter: ["name", "networkFolder"]}
+THERE: Mapping[type[Any], Sequence[str]] = {
+    VDS: ["name", "parent", "uuid", "config", "summary.hostMember"],
+    GROUP: ["name", "key", "config", "vm"],
+}
+AROUND: Mapping[type[Any], Sequence[str]] = {
+    vim.HostSystem: ["name"],
+    vim.Datacenter: ["name", "networkFolder"],
+}
 
 
 class Switches:
@@ -30,13 +36,19 @@ class Switches:
     def read(self, *, around: bool) -> Networks:
         """All switches and port groups; `around`: also hosts, and the site's datacenter or all, by name."""
         kinds = {**THERE, **(AROUND if around else {})}
-        rows = self._session.read(lambda content: properties.below(content, content.rootFolder, kinds, properties.whole))
+        rows = self._session.read(
+            lambda content: properties.below(content, content.rootFolder, kinds, properties.whole)
+        )
         only = self._session.settings.datacenter
         return Networks(
             tuple(_switch(row) for row in rows if isinstance(row.ref, VDS)),
             tuple(_group(row) for row in rows if isinstance(row.ref, GROUP)),
             {unquote(row["name"] or ""): row.moid for row in rows if isinstance(row.ref, vim.HostSystem)},
-            {n: refs.moid(row["networkFolder"]) for row in rows if isinstance(row.ref, vim.Datacenter) and (n := unquote(row["name"] or "")) == (only or n)},
+            {
+                n: refs.moid(row["networkFolder"])
+                for row in rows
+                if isinstance(row.ref, vim.Datacenter) and (n := unquote(row["name"] or "")) == (only or n)
+            },
         )
 
     def create(self, folder: str, plan: SwitchPlan) -> None:
@@ -44,7 +56,9 @@ class Switches:
 
         def start(content: Any) -> Any:
             product = vim.dvs.ProductSpec(version=plan.version) if plan.version else None
-            spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=_config(content, plan), productInfo=product)
+            spec = vim.DistributedVirtualSwitch.CreateSpec(
+                configSpec=_config(content, plan), productInfo=product
+            )
             return refs.refer(content, vim.Folder, folder).CreateDVS_Task(spec)
 
         self._tasks.run(start, f"creating the switch {plan.name}")
@@ -55,7 +69,9 @@ class Switches:
         def start(content: Any) -> Any:
             switch = refs.refer(content, VDS, moid)
             spec = _config(content, plan)
-            spec.configVersion = properties.one(content, switch, ["config.configVersion"])["config.configVersion"]
+            spec.configVersion = properties.one(content, switch, ["config.configVersion"])[
+                "config.configVersion"
+            ]
             return switch.ReconfigureDvs_Task(spec)
 
         self._tasks.run(start, f"changing the switch {plan.name}")
@@ -79,7 +95,9 @@ class Switches:
         def start(content: Any) -> Any:
             group = refs.refer(content, GROUP, moid)
             spec = _group_config(plan)
-            spec.configVersion = properties.one(content, group, ["config.configVersion"])["config.configVersion"]
+            spec.configVersion = properties.one(content, group, ["config.configVersion"])[
+                "config.configVersion"
+            ]
             return group.ReconfigureDVPortgroup_Task(spec)
 
         self._tasks.run(start, f"changing the port group {plan.name}")
@@ -87,8 +105,13 @@ class Switches:
 
 def _config(content: Any, plan: SwitchPlan) -> Any:
     spec = VMWARE.ConfigSpec(name=plan.name, description=plan.description, maxMtu=plan.mtu)
-    spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=list(plan.uplinks))
-    members = [_member(content, host, "add" if host in plan.joining else "edit", nics) for host, nics in plan.hosts.items()]
+    spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
+        uplinkPortName=list(plan.uplinks)
+    )
+    members = [
+        _member(content, host, "add" if host in plan.joining else "edit", nics)
+        for host, nics in plan.hosts.items()
+    ]
     spec.host = [*members, *(_member(content, host, "remove", ()) for host in sorted(plan.leaving))]
     return spec
 
@@ -96,26 +119,44 @@ def _config(content: Any, plan: SwitchPlan) -> Any:
 def _member(content: Any, host: str, operation: str, nics: Sequence[str]) -> Any:
     made = vim.dvs.HostMember.ConfigSpec(operation=operation, host=refs.refer(content, vim.HostSystem, host))
     if operation != "remove":
-        made.backing = vim.dvs.HostMember.PnicBacking(pnicSpec=[vim.dvs.HostMember.PnicSpec(pnicDevice=nic) for nic in nics])
+        made.backing = vim.dvs.HostMember.PnicBacking(
+            pnicSpec=[vim.dvs.HostMember.PnicSpec(pnicDevice=nic) for nic in nics]
+        )
     return made
 
 
 def _group_config(plan: GroupPlan) -> Any:
     vlan = VMWARE.VlanIdSpec(vlanId=plan.vlan, inherited=False)
     port = VMWARE.VmwarePortConfigPolicy(vlan=vlan)
-    return GROUP.ConfigSpec(name=plan.name, description=plan.description, numPorts=plan.ports, type="earlyBinding", defaultPortConfig=port)
+    return GROUP.ConfigSpec(
+        name=plan.name,
+        description=plan.description,
+        numPorts=plan.ports,
+        type="earlyBinding",
+        defaultPortConfig=port,
+    )
 
 
 def _switch(row: Row) -> Switch:
     config = row["config"]
     named = {refs.moid(member): () for member in row["summary.hostMember"] or ()}
     configs = [member.config for member in getattr(config, "host", None) or ()]
-    nics = {refs.moid(each.host): tuple(spec.pnicDevice for spec in getattr(each.backing, "pnicSpec", None) or ()) for each in configs}
+    nics = {
+        refs.moid(each.host): tuple(spec.pnicDevice for spec in getattr(each.backing, "pnicSpec", None) or ())
+        for each in configs
+    }
     policy, product = getattr(config, "uplinkPortPolicy", None), getattr(config, "productInfo", None)
     return Switch(
-        moid=row.moid, name=unquote(row["name"] or ""), uuid=row["uuid"] or "", folder=refs.moid(row["parent"]), description=getattr(config, "description", "") or "",
-        mtu=getattr(config, "maxMtu", None) or 0, version=getattr(product, "version", None) or "", uplinks=tuple(getattr(policy, "uplinkPortName", None) or ()),
-        hosts={**named, **nics}, ref=row.ref,
+        moid=row.moid,
+        name=unquote(row["name"] or ""),
+        uuid=row["uuid"] or "",
+        folder=refs.moid(row["parent"]),
+        description=getattr(config, "description", "") or "",
+        mtu=getattr(config, "maxMtu", None) or 0,
+        version=getattr(product, "version", None) or "",
+        uplinks=tuple(getattr(policy, "uplinkPortName", None) or ()),
+        hosts={**named, **nics},
+        ref=row.ref,
     )
 
 
@@ -123,7 +164,14 @@ def _group(row: Row) -> PortGroup:
     config = row["config"]
     vlan = getattr(getattr(config, "defaultPortConfig", None), "vlan", None)
     return PortGroup(
-        moid=row.moid, name=unquote(row["name"] or ""), key=row["key"] or row.moid, switch=refs.moid(config.distributedVirtualSwitch), description=config.description or "",
-        vlan=vlan.vlanId if vlan is not None and tree.is_a(vlan, VMWARE.VlanIdSpec) else None, ports=config.numPorts or 0,
-        uplink=bool(getattr(config, "uplink", None)) or "DVUplinks" in (row["name"] or ""), vms=tuple(refs.moid(vm) for vm in row["vm"] or ()), ref=row.ref,
+        moid=row.moid,
+        name=unquote(row["name"] or ""),
+        key=row["key"] or row.moid,
+        switch=refs.moid(config.distributedVirtualSwitch),
+        description=config.description or "",
+        vlan=vlan.vlanId if vlan is not None and tree.is_a(vlan, VMWARE.VlanIdSpec) else None,
+        ports=config.numPorts or 0,
+        uplink=bool(getattr(config, "uplink", None)) or "DVUplinks" in (row["name"] or ""),
+        vms=tuple(refs.moid(vm) for vm in row["vm"] or ()),
+        ref=row.ref,
     )

@@ -1,4 +1,6 @@
-"""Tags, their categories, and what bears them. The API knows each by its id only: each is a request. Source: com.vmware.cis.tagging."""
+"""Tags, their categories, and what bears them. The API knows each by its id only: each is a request. Source:
+com.vmware.cis.tagging.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """`single`: an object bears one of its tags at most; `types`: what its tags are for, everything where it is empty."""
+    """`single`: an object bears one of its tags at most; `types`: what its tags are for, everything where it
+    is empty.
+    """
 
     id: str
     name: str
@@ -60,15 +64,23 @@ class Tagging:
         self._rest = rest
 
     def read(self, wanted: Callable[[str, str], bool]) -> tuple[Category, ...]:
-        """The categories of which `wanted` says so by name and description, with their tags and what bears them."""
+        """The categories of which `wanted` says so by name and description, with their tags and what bears
+        them.
+        """
         try:
-            listed = _each(self._rest.get(CATEGORIES), lambda each: self._rest.get(f"{CATEGORIES}/{quote(each)}"))
+            listed = _each(
+                self._rest.get(CATEGORIES), lambda each: self._rest.get(f"{CATEGORIES}/{quote(each)}")
+            )
             homes = [each for each in listed if wanted(str(each["name"]), str(each.get("description") or ""))]
             tags = {str(each["id"]): self._tags(str(each["id"])) for each in homes}
             bearers = self._bearers([str(tag["id"]) for found in tags.values() for tag in found])
-            return tuple(_category(each, [_tag(tag, bearers) for tag in tags[str(each["id"])]]) for each in homes)
+            return tuple(
+                _category(each, [_tag(tag, bearers) for tag in tags[str(each["id"])]]) for each in homes
+            )
         except (KeyError, TypeError, AttributeError):
-            raise Malformed("the tags can't be read", server=self._rest.server, why="no names and ids") from None
+            raise Malformed(
+                "the tags can't be read", server=self._rest.server, why="no names and ids"
+            ) from None
 
     def _tags(self, category: str) -> Sequence[Mapping[str, Any]]:
         try:
@@ -78,16 +90,39 @@ class Tagging:
         return _each(ids, lambda each: self._rest.get(f"{TAGS}/{quote(each)}"))
 
     def _ids_of(self, category: str) -> Sequence[str]:
-        found: Sequence[str] = self._rest.post(TAGS, {"category_id": category}, params={"action": "list-tags-for-category"})
+        found: Sequence[str] = self._rest.post(
+            TAGS, {"category_id": category}, params={"action": "list-tags-for-category"}
+        )
         return found
 
     def _bearers(self, tags: Sequence[str]) -> Mapping[str, frozenset[tuple[str, str]]]:
-        found = self._rest.post(BEARERS, {"tag_ids": list(tags)}, params={"action": "list-attached-objects-on-tags"}) if tags else ()
-        return {str(each["tag_id"]): frozenset((str(on["type"]), str(on["id"])) for on in each["object_ids"]) for each in found}
+        found = (
+            self._rest.post(
+                BEARERS, {"tag_ids": list(tags)}, params={"action": "list-attached-objects-on-tags"}
+            )
+            if tags
+            else ()
+        )
+        return {
+            str(each["tag_id"]): frozenset((str(on["type"]), str(on["id"])) for on in each["object_ids"])
+            for each in found
+        }
 
     def make_category(self, name: str, description: str) -> str:
-        """A category of tags for datastores, of which one may bear several; its id. Exists where the name is taken."""
-        return str(self._rest.post(CATEGORIES, {"name": name, "description": description, "cardinality": "MULTIPLE", "associable_types": [DATASTORE]}))
+        """A category of tags for datastores, of which one may bear several; its id. Exists where the name is
+        taken.
+        """
+        return str(
+            self._rest.post(
+                CATEGORIES,
+                {
+                    "name": name,
+                    "description": description,
+                    "cardinality": "MULTIPLE",
+                    "associable_types": [DATASTORE],
+                },
+            )
+        )
 
     def make_tag(self, category: str, name: str, description: str) -> str:
         """A tag in the category with this id; its id. Exists where the name is taken."""
@@ -100,15 +135,29 @@ class Tagging:
     def attach(self, tag: str, datastores: Iterable[str]) -> None:
         """Put the tag on datastores, by their ids; harmless where it is on them."""
         objects = [{"id": each, "type": DATASTORE} for each in datastores]
-        found = self._rest.post(f"{BEARERS}/{quote(tag)}", {"object_ids": objects}, params={"action": "attach-tag-to-multiple-objects"})
+        found = self._rest.post(
+            f"{BEARERS}/{quote(tag)}",
+            {"object_ids": objects},
+            params={"action": "attach-tag-to-multiple-objects"},
+        )
         if not (found or {}).get("success"):
-            words = [str(each.get("default_message", "")) for each in (found or {}).get("error_messages") or ()]
-            raise Rejected("the tag can't be put on all datastores", server=self._rest.server, why=safe("; ".join(filter(None, words))))
+            words = [
+                str(each.get("default_message", "")) for each in (found or {}).get("error_messages") or ()
+            ]
+            raise Rejected(
+                "the tag can't be put on all datastores",
+                server=self._rest.server,
+                why=safe("; ".join(filter(None, words))),
+            )
 
     def detach(self, tag: str, datastores: Iterable[str]) -> None:
         """Take the tag off datastores, by their ids; harmless where it isn't on them."""
         for each in datastores:
-            self._rest.post(f"{BEARERS}/{quote(tag)}", {"object_id": {"id": each, "type": DATASTORE}}, params={"action": "detach"})
+            self._rest.post(
+                f"{BEARERS}/{quote(tag)}",
+                {"object_id": {"id": each, "type": DATASTORE}},
+                params={"action": "detach"},
+            )
 
     def remove(self, tag: str) -> None:
         """Remove a tag from everything; one that is gone already is fine."""
@@ -138,9 +187,18 @@ def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str
 
 def _tag(found: Mapping[str, Any], bearers: Mapping[str, frozenset[tuple[str, str]]]) -> Tag:
     identity = str(found["id"])
-    return Tag(identity, str(found["name"]), str(found.get("description") or ""), bearers.get(identity, frozenset()))
+    return Tag(
+        identity, str(found["name"]), str(found.get("description") or ""), bearers.get(identity, frozenset())
+    )
 
 
 def _category(found: Mapping[str, Any], tags: Sequence[Tag]) -> Category:
     types = tuple(map(str, found.get("associable_types") or ()))
-    return Category(str(found["id"]), str(found["name"]), str(found.get("description") or ""), found.get("cardinality") == "SINGLE", types, tuple(tags))
+    return Category(
+        str(found["id"]),
+        str(found["name"]),
+        str(found.get("description") or ""),
+        found.get("cardinality") == "SINGLE",
+        types,
+        tuple(tags),
+    )

@@ -1,4 +1,6 @@
-"""Waiting for what vCenter does: a collector of its own for each waiter, so that no update is lost to another."""
+"""Waiting for what vCenter does: a collector of its own for each waiter, so that no update is lost to
+another.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Tasks:
     def __init__(self, session: SoapSession) -> None:
         self._session = session
 
-    def run(self, start: Callable[[Any], Any], what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
+    def run(
+        self, start: Callable[[Any], Any], what: str, *, progress: Progress | None = None, limit: float = 3600
+    ) -> Any:
         """Start a task (`start` gets ServiceContent) and return its result. `limit` in seconds.
 
         Raises RemoteError: the task's own fault, or Unanswered where its end is not known.
@@ -46,32 +50,54 @@ class Tasks:
                 progress(info.progress)
             return info is not None and info.state in ("success", "error")
 
-        info = self.watch(task, ("info",), ended, what, limit=limit)["info"]  # whole, so that its end comes with what it ended in
+        info = self.watch(task, ("info",), ended, what, limit=limit)[
+            "info"
+        ]  # whole, so that its end comes with what it ended in
         if info.state == "error":
             raise faults.of_fault(info.error, f"{what} failed", self._session.server)
         return info.result
 
-    def watch(self, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], what: str, *, limit: float) -> Values:
-        """Follow an object's properties until they are `enough`: these. Raises Unanswered after `limit` seconds or on a lost session."""
+    def watch(
+        self, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], what: str, *, limit: float
+    ) -> Values:
+        """Follow an object's properties until they are `enough`: these. Raises Unanswered after `limit`
+        seconds or on a lost session.
+        """
         try:
             return self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
         except Missing:
             raise
         except TimeoutError:
-            raise Busy(f"{what} still runs", server=self._session.server, why=f"it did not end in {limit:.0f} s") from None
+            raise Busy(
+                f"{what} still runs", server=self._session.server, why=f"it did not end in {limit:.0f} s"
+            ) from None
         except (Unreachable, Expired) as error:
-            raise Unanswered(f"{what} was started, its end is not known", server=self._session.server, why=str(error)) from None
+            raise Unanswered(
+                f"{what} was started, its end is not known", server=self._session.server, why=str(error)
+            ) from None
 
-    def _follow(self, content: Any, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], deadline: float) -> Values:
+    def _follow(
+        self,
+        content: Any,
+        ref: Any,
+        paths: tuple[str, ...],
+        enough: Callable[[Values], bool],
+        deadline: float,
+    ) -> Values:
         collector = content.propertyCollector.CreatePropertyCollector()
         try:
             wanted = Collector.PropertySpec(type=type(ref), pathSet=list(paths), all=False)
-            collector.CreateFilter(Collector.FilterSpec(objectSet=[Collector.ObjectSpec(obj=ref)], propSet=[wanted]), partialUpdates=False)
+            collector.CreateFilter(
+                Collector.FilterSpec(objectSet=[Collector.ObjectSpec(obj=ref)], propSet=[wanted]),
+                partialUpdates=False,
+            )
             values: dict[str, Any] = {}
             version = ""
             while True:
                 seconds = max(1, min(ROUND, math.ceil(deadline - time.monotonic())))
-                wait = functools.partial(collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=seconds))
+                wait = functools.partial(
+                    collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=seconds)
+                )
                 update = self._waited(wait, functools.partial(properties.one, content, ref, []))
                 version = update.version if update else version
                 values |= _changes(update, ref, self._session.server)
@@ -83,12 +109,16 @@ class Tasks:
             _drop(collector)
 
     def _waited(self, wait: Callable[[], T], look: Callable[[], object]) -> T:
-        """What changed since. Missing where `look` says that the object is gone; where only the collector is, nothing is known of the object."""
+        """What changed since. Missing where `look` says that the object is gone; where only the collector is,
+        nothing is known of the object.
+        """
         try:
             return wait()
         except Missing as error:
             look()
-            raise Expired("the server dropped the wait", server=self._session.server, why=error.problems[0].why) from None
+            raise Expired(
+                "the server dropped the wait", server=self._session.server, why=error.problems[0].why
+            ) from None
 
 
 def _changes(update: Any, ref: Any, server: str) -> dict[str, Any]:

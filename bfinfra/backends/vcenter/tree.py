@@ -1,4 +1,5 @@
-"""An answer of vCenter as a tree, read by lxml as it comes: values are made when they are asked for. pyVmomi's parser makes them all, ten times as slowly.
+"""An answer of vCenter as a tree, read by lxml as it comes: values are made when they are asked for.
+pyVmomi's parser makes them all, ten times as slowly.
 
 pyVmomi's type metadata says what each value is, so that what comes out is what pyVmomi would have made of it.
 """
@@ -28,7 +29,14 @@ class Unfit(ValueError):
 
 def parse(blocks: Iterable[bytes]) -> Element:
     """The root of a document that comes in blocks. Raises etree.XMLSyntaxError, Unfit."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
     for block in blocks:
         parser.feed(block)
     root: Element = parser.close()
@@ -38,7 +46,9 @@ def parse(blocks: Iterable[bytes]) -> Element:
 
 
 class Node:
-    """A data object: `kind` is its vSphere type; attributes are read from the tree, once. What is not set is None, a list empty."""
+    """A data object: `kind` is its vSphere type; attributes are read from the tree, once. What is not set is
+    None, a list empty.
+    """
 
     def __init__(self, element: Element, kind: Any, stub: Any) -> None:
         self.kind, self._element, self._stub = kind, element, stub
@@ -64,15 +74,21 @@ class Nodes(Sequence[Any]):
         return (value(each, self._kind, self._stub) for each in self._element)
 
     def table(self, *names: str) -> list[tuple[str | None, ...]]:
-        """Plain attributes of each, as text, None where not set: of thousands of small objects in a fifth of the time that `texts` takes."""
-        columns = [[each.text or "" for each in self._element.iterdescendants(f"{{*}}{name}")] for name in names]
+        """Plain attributes of each, as text, None where not set: of thousands of small objects in a fifth of
+        the time that `texts` takes.
+        """
+        columns = [
+            [each.text or "" for each in self._element.iterdescendants(f"{{*}}{name}")] for name in names
+        ]
         if all(len(column) == len(self) for column in columns):
             return list(zip(*columns, strict=True))
         return [tuple(map(found.get, names)) for found in map(texts, self)]
 
 
 def texts(found: Any) -> Mapping[str, str]:
-    """What stands in the attributes of a Node that are plain, by name and as text: many small objects are read so in half the time. Not for lists."""
+    """What stands in the attributes of a Node that are plain, by name and as text: many small objects are
+    read so in half the time. Not for lists.
+    """
     return {child.tag.rpartition("}")[2]: child.text or "" for child in found._element}  # noqa: SLF001 - this module's own
 
 
@@ -103,14 +119,18 @@ def is_a(found: Any, kind: type[Any]) -> bool:
 
 
 def value(element: Element, declared: Any, stub: Any) -> Any:
-    """What an element says: text, numbers, times, references as pyVmomi has them, lists, Nodes. Raises Unfit."""
+    """What an element says: text, numbers, times, references as pyVmomi has them, lists, Nodes. Raises
+    Unfit.
+    """
     if name := element.get(XSI):
         return _reader_of(name)(element, stub)
     return _reader(declared.Item if issubclass(declared, list) else declared)(element, stub)
 
 
 def typed(element: Element, declared: type[Any], stub: Any) -> Any:
-    """The same as pyVmomi makes it, whole: for the few values that code hands back to vCenter or to its faults."""
+    """The same as pyVmomi makes it, whole: for the few values that code hands back to vCenter or to its
+    faults.
+    """
     return Deserialize(etree.tostring(element), declared, stub)
 
 
@@ -144,7 +164,9 @@ def _reader(kind: Any) -> Reader:
 
 @functools.lru_cache(maxsize=4096)
 def _named(name: str) -> Any:
-    """The type of a name, whatever its prefix stands for here: no two APIs that are spoken have different types of one name."""
+    """The type of a name, whatever its prefix stands for here: no two APIs that are spoken have different
+    types of one name.
+    """
     local = name.rpartition(":")[2]
     try:
         return GuessWsdlType(local)
@@ -156,11 +178,17 @@ def _named(name: str) -> Any:
 
 @functools.cache
 def _attribute(kind: Any, name: str) -> Reader:
-    """How an attribute of a type is read. One that is declared as a plain value is one, whatever else its element says."""
+    """How an attribute of a type is read. One that is declared as a plain value is one, whatever else its
+    element says.
+    """
     declared, path = GetPropertyInfo(kind, name).type, f"{{*}}{name}"
     if issubclass(declared, list):
         return lambda element, stub: [value(each, declared, stub) for each in element.iterchildren(path)]
-    read = _reader(declared) if issubclass(declared, (str, int, float)) else lambda element, stub: value(element, declared, stub)
+    read = (
+        _reader(declared)
+        if issubclass(declared, (str, int, float))
+        else lambda element, stub: value(element, declared, stub)
+    )
 
     def first(element: Element, stub: object) -> Any:
         for found in element.iterchildren(path):  # `find` takes twice as long

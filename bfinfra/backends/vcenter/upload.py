@@ -1,4 +1,6 @@
-"""Sending an import's files to where its lease says, with constant memory; a file that breaks off is sent again within the same lease."""
+"""Sending an import's files to where its lease says, with constant memory; a file that breaks off is sent
+again within the same lease.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,33 @@ Report = Callable[[int, int], None]
 
 
 class Upload:
-    """The files of one import. `report` gets bytes sent and bytes in all; it goes back by what is sent again."""
+    """The files of one import. `report` gets bytes sent and bytes in all; it goes back by what is sent
+    again.
+    """
 
-    def __init__(self, seam: Seam, trust: Callable[[httpx2.URL], Trust], alive: KeepAlive, report: Report, headers: Mapping[str, str] | None = None) -> None:
-        self._seam, self._trust, self._alive, self._report, self._headers = seam, trust, alive, report, dict(headers or {})
+    def __init__(
+        self,
+        seam: Seam,
+        trust: Callable[[httpx2.URL], Trust],
+        alive: KeepAlive,
+        report: Report,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._seam, self._trust, self._alive, self._report, self._headers = (
+            seam,
+            trust,
+            alive,
+            report,
+            dict(headers or {}),
+        )
 
-    def run(self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open) -> None:
+    def run(
+        self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open
+    ) -> None:
         """All files, in the order of the items. RemoteError: the lease is good for nothing more."""
         total, sent = sum(sizes[item.path] for item in items), 0
         for item, url in zip(items, urls, strict=True):
+
             def on_block(done: int, before: int = sent) -> None:
                 self._alive.percent = 100 * (before + done) // max(total, 1)
                 self._alive.check()
@@ -46,7 +66,9 @@ class Upload:
             self._whole(item, url, sizes[item.path], source, on_block)
             sent += sizes[item.path]
 
-    def _whole(self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+    def _whole(
+        self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]
+    ) -> None:
         for again in range(1, TIMES + 1):
             try:
                 self._send(item, url, size, source, on_block)
@@ -57,13 +79,23 @@ class Upload:
                 on_block(0)
                 self._alive.wait(_asked(error) or PAUSE * 2 ** (again - 1))
 
-    def _send(self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]) -> None:
+    def _send(
+        self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]
+    ) -> None:
         origin = f"https://{url.host}:{url.port or 443}"
         with source(item.path) as stream, self._seam.client(origin, self._trust(url)) as http:
             headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t", **self._headers}
-            answer = http.request("PUT" if item.create else "POST", url, content=_blocks(stream, item.path, size, on_block), headers=headers, timeout=WAIT)
+            answer = http.request(
+                "PUT" if item.create else "POST",
+                url,
+                content=_blocks(stream, item.path, size, on_block),
+                headers=headers,
+                timeout=WAIT,
+            )
         if not answer.is_success:
-            raise faults.of_answer(answer, f"the upload of {safe(item.path)} failed", f"{url.host}:{url.port or 443}")
+            raise faults.of_answer(
+                answer, f"the upload of {safe(item.path)} failed", f"{url.host}:{url.port or 443}"
+            )
 
 
 def _asked(error: RemoteError) -> float | None:
@@ -71,7 +103,9 @@ def _asked(error: RemoteError) -> float | None:
 
 
 def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], None]) -> Iterator[bytes]:
-    """Block by block; the next is read, and its digest reckoned, in a thread of its own while one is encrypted and sent."""
+    """Block by block; the next is read, and its digest reckoned, in a thread of its own while one is
+    encrypted and sent.
+    """
     done = 0
     with ThreadPoolExecutor(1, thread_name_prefix="read") as ahead:
         following = ahead.submit(stream.read, BLOCK)
@@ -81,4 +115,8 @@ def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], No
             done += len(block)
             on_block(done)
     if done != size:
-        raise Rejected(f"{safe(name)} can't be sent", why=f"it ended after {done} of {size} bytes", next="see whether somebody changes the file")
+        raise Rejected(
+            f"{safe(name)} can't be sent",
+            why=f"it ended after {done} of {size} bytes",
+            next="see whether somebody changes the file",
+        )

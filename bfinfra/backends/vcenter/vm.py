@@ -1,4 +1,6 @@
-"""Virtual machines as plain values: what one has, what it shall have, what is imported. Light: reading a site imports it."""
+"""Virtual machines as plain values: what one has, what it shall have, what is imported. Light: reading a site
+imports it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a profile)."""
+    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a
+    profile).
+    """
 
     key: int
     way: str
@@ -33,7 +37,9 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed one; `rdma`: its protocol where it is paravirtual RDMA."""
+    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed
+    one; `rdma`: its protocol where it is paravirtual RDMA.
+    """
 
     key: int
     label: str
@@ -45,7 +51,9 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller; `file`: its path on its datastore; `thin`: None where nobody says."""
+    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller;
+    `file`: its path on its datastore; `thin`: None where nobody says.
+    """
 
     key: int
     label: str
@@ -67,7 +75,9 @@ class NewDisk:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id; `also`: the values of further keys."""
+    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id;
+    `also`: the values of further keys.
+    """
 
     moid: str
     name: str
@@ -78,7 +88,9 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp properties by full key."""
+    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp
+    properties by full key.
+    """
 
     moid: str
     name: str
@@ -106,10 +118,12 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by full key.
+    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by
+    full key.
 
-    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA; `grow`: disk key → capacity; `add_disks`: a controller that isn't there is
-    added as well; `drop`: device keys to take out; `destroy`: keys of disks that go with their files.
+    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA;
+    `grow`: disk key → capacity; `add_disks`: a controller that isn't there is added as well; `drop`: device
+    keys to take out; `destroy`: keys of disks that go with their files.
     """
 
     cpus: int | None = None
@@ -133,7 +147,9 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class Clone:
-    """What is cloned, and where to: ids of VM or template, folder, pool and datastore, and of a host or ""."""
+    """What is cloned, and where to: ids of VM or template, folder, pool and datastore, and of a host or
+    "".
+    """
 
     source: str
     name: str
@@ -146,7 +162,9 @@ class Clone:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What is deployed from an item of a library, and where to. `networks`: name in the OVF → id, vCenter's own choice where empty; `host`: or ""; `extra`: the notes that come with it."""
+    """What is deployed from an item of a library, and where to. `networks`: name in the OVF → id, vCenter's
+    own choice where empty; `host`: or ""; `extra`: the notes that come with it.
+    """
 
     name: str
     folder: str
@@ -160,7 +178,9 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a file's stream."""
+    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a
+    file's stream.
+    """
 
     name: str
     descriptor: str = field(repr=False)
@@ -180,7 +200,9 @@ class Import:
 
 @dataclass(frozen=True, kw_only=True)
 class Appliance:
-    """What is stored: `files`: name → bytes, the descriptor first; `digests`: name → (algorithm, hexadecimal digest)."""
+    """What is stored: `files`: name → bytes, the descriptor first; `digests`: name → (algorithm, hexadecimal
+    digest).
+    """
 
     digest: str
     title: str

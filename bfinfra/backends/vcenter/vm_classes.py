@@ -1,4 +1,6 @@
-"""VM classes over REST. Source: com.vmware.vcenter.namespace_management.VirtualMachineClasses (vmware-vcenter 9.1)."""
+"""VM classes over REST. Source: com.vmware.vcenter.namespace_management.VirtualMachineClasses (vmware-vcenter
+9.1).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ MIB = 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Device:
-    """A PCI device that any free card will do for: ids as in lspci; `label`: hosts' own word for their cards, "" = any."""
+    """A PCI device that any free card will do for: ids as in lspci; `label`: hosts' own word for their cards,
+    "" = any.
+    """
 
     vendor: int
     device: int
@@ -29,7 +33,9 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class VmClass:
-    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`: profiles; `namespaces`: those that offer it."""
+    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`:
+    profiles; `namespaces`: those that offer it.
+    """
 
     cpus: int
     memory: int
@@ -54,7 +60,9 @@ class VmClasses:
         except Missing:
             return {}
         if not isinstance(found, list):
-            raise Malformed("the VM classes can't be read", server=self._rest.server, why=type(found).__name__)
+            raise Malformed(
+                "the VM classes can't be read", server=self._rest.server, why=type(found).__name__
+            )
         return {each["id"]: read(each) for each in found if each.get("config_status") != "REMOVING"}
 
     def create(self, name: str, wanted: VmClass) -> None:
@@ -78,8 +86,14 @@ def read(info: Mapping[str, Any]) -> VmClass:
     devices = info.get("devices")
     vgpus, cards = _listed(devices) if devices else _specified(info.get("config_spec") or {})
     return VmClass(
-        info.get("cpu_count") or 0, (info.get("memory_MB") or 0) * MIB, info.get("cpu_reservation") or 0, info.get("memory_reservation") or 0,
-        info.get("description") or "", tuple(sorted(vgpus)), tuple(sorted(cards)), tuple(sorted(info.get("namespaces") or ())),
+        info.get("cpu_count") or 0,
+        (info.get("memory_MB") or 0) * MIB,
+        info.get("cpu_reservation") or 0,
+        info.get("memory_reservation") or 0,
+        info.get("description") or "",
+        tuple(sorted(vgpus)),
+        tuple(sorted(cards)),
+        tuple(sorted(info.get("namespaces") or ())),
     )
 
 
@@ -93,22 +107,39 @@ def _listed(devices: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]
 
 
 def _specified(spec: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]]:
-    """The same since 8.0.2: devices that a ConfigSpec adds, in vSphere's JSON. An entry for each device that a card may be."""
+    """The same since 8.0.2: devices that a ConfigSpec adds, in vSphere's JSON. An entry for each device that
+    a card may be.
+    """
     changes = (each for each in spec.get("deviceChange") or () if each.get("operation") == "add")
     backings = [(each.get("device") or {}).get("backing") or {} for each in changes]
     cards = ((each, card) for each in backings for card in each.get("allowedDevice") or ())
     return (
-        (each["vgpu"] for each in backings if each.get("_typeName") == "VirtualPCIPassthroughVmiopBackingInfo"),
+        (
+            each["vgpu"]
+            for each in backings
+            if each.get("_typeName") == "VirtualPCIPassthroughVmiopBackingInfo"
+        ),
         (Device(card["vendorId"], card["deviceId"], each.get("customLabel") or "") for each, card in cards),
     )
 
 
 def _body(wanted: VmClass) -> dict[str, Any]:
     cards = [
-        {"vendor_id": each.vendor, "device_id": each.device, **({"custom_label": each.label} if each.label else {})} for each in wanted.devices
+        {
+            "vendor_id": each.vendor,
+            "device_id": each.device,
+            **({"custom_label": each.label} if each.label else {}),
+        }
+        for each in wanted.devices
     ]
     return {
-        "cpu_count": wanted.cpus, "memory_MB": wanted.memory // MIB, "cpu_reservation": wanted.cpu_reservation,
-        "memory_reservation": wanted.memory_reservation, "description": wanted.description,
-        "devices": {"vgpu_devices": [{"profile_name": each} for each in wanted.vgpus], "dynamic_direct_path_IO_devices": cards},
+        "cpu_count": wanted.cpus,
+        "memory_MB": wanted.memory // MIB,
+        "cpu_reservation": wanted.cpu_reservation,
+        "memory_reservation": wanted.memory_reservation,
+        "description": wanted.description,
+        "devices": {
+            "vgpu_devices": [{"profile_name": each} for each in wanted.vgpus],
+            "dynamic_direct_path_IO_devices": cards,
+        },
     }

@@ -11,10 +11,19 @@ from bfinfra.kinds.bitfusion_device_plugin.state import AUTHORITY, CERTIFICATE, 
 from bfinfra.model.kind import Need
 from bfinfra.model.refs import Key
 
-KINDS = frozenset({
-    ("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "ServiceAccount"), ("v1", "Service"), ("v1", "ResourceQuota"), ("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"),
-    *((f"{RBAC}/v1", each) for each in ("ClusterRole", "ClusterRoleBinding")), *((ADMISSION, each) for each in ASKING),
-})  # fmt: skip
+KINDS = frozenset(
+    {
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("v1", "ServiceAccount"),
+        ("v1", "Service"),
+        ("v1", "ResourceQuota"),
+        ("apps/v1", "DaemonSet"),
+        ("apps/v1", "Deployment"),
+        *((f"{RBAC}/v1", each) for each in ("ClusterRole", "ClusterRoleBinding")),
+        *((ADMISSION, each) for each in ASKING),
+    }
+)
 """Of what it is made; a record that was tampered with leads to nothing else."""
 
 
@@ -27,4 +36,8 @@ def planned(name: str, spec: Spec, needs: Mapping[Key, Need]) -> tuple[Place, ..
     spaces = {each: real(each) for each in (*spec.namespaces, *(quota.namespace for quota in spec.quotas))}
     filling = Filling(real(spec.namespace), real(spec.plugin_namespace), spaces)
     secrets = (Place("v1", "Secret", filling.namespace, each) for each in (AUTHORITY, CERTIFICATE))
-    return (record_place(filling.namespace, name), *secrets, *(place_of(each.manifest) for each in render(spec, filling)))
+    return (
+        record_place(filling.namespace, name),
+        *secrets,
+        *(place_of(each.manifest) for each in render(spec, filling)),
+    )

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster
 
 NEVER = ("InvalidImageName",)
-FOLDERS = ("/var/lib/kubelet", "/var/vcap/data/kubelet (TKGI)", "/var/lib/k0s/kubelet (k0s)", "/var/snap/microk8s/common/var/lib/kubelet (MicroK8s)")
+FOLDERS = (
+    "/var/lib/kubelet",
+    "/var/vcap/data/kubelet (TKGI)",
+    "/var/lib/k0s/kubelet (k0s)",
+    "/var/snap/microk8s/common/var/lib/kubelet (MicroK8s)",
+)
 """Where kubelets are known to have their folder."""
 REMEDY = f"Write kubelet_folder as the kubelet has it in --root-dir: {', '.join(FOLDERS)}, or another"
 SOCKET = re.compile(r"device-plugins/|register to kubelet|connect to kubelet")
@@ -32,26 +37,45 @@ OWN = {PLUGIN: "app=bitfusion-device-plugin", WEBHOOK: "app=bwki"}
 
 def readiness(state: State, cluster: Cluster) -> Readiness:
     """May pods ask for GPUs?"""
-    things = {place.name: thing for place, thing in state.things.items() if place.kind in ("DaemonSet", "Deployment")}
+    things = {
+        place.name: thing
+        for place, thing in state.things.items()
+        if place.kind in ("DaemonSet", "Deployment")
+    }
     if any(thing.going for thing in state.things.values()):
         return waiting("what was there before is being removed")
     for name, told in ((PLUGIN, _plugin), (WEBHOOK, webhook_late)):
         thing = things.get(name)
         if thing is None or (why := told(thing.live)):
             return _late(cluster, name, why if thing else "is not there", thing.live if thing else None)
-    nodes = {node["metadata"]["name"]: str(((node.get("status") or {}).get("allocatable") or {}).get(ALLOCATED, "0")) for node in cluster.list("v1", "Node")}
+    nodes = {
+        node["metadata"]["name"]: str(
+            ((node.get("status") or {}).get("allocatable") or {}).get(ALLOCATED, "0")
+        )
+        for node in cluster.list("v1", "Node")
+    }
     good = [each for each in nodes.values() if each != "0"]
     plugin = things[PLUGIN].live
     if len(good) < plugin["status"]["numberAvailable"]:
-        silent = sorted(_nodes(_pods(cluster, plugin["metadata"]["namespace"], OWN[PLUGIN])) & {name for name, number in nodes.items() if number == "0"})
-        return waiting(f"{', '.join(silent[:SHOWN]) or 'a node'} registers no {ALLOCATED} yet, though the plug-in runs there; if that stays so, its kubelet's folder is not {_folder(plugin)}. {REMEDY}")
+        silent = sorted(
+            _nodes(_pods(cluster, plugin["metadata"]["namespace"], OWN[PLUGIN]))
+            & {name for name, number in nodes.items() if number == "0"}
+        )
+        return waiting(
+            f"{', '.join(silent[:SHOWN]) or 'a node'} registers no {ALLOCATED} yet, though the plug-in "
+            f"runs there; if that stays so, its kubelet's folder is not {_folder(plugin)}. {REMEDY}"
+        )
     note = f"{len(good)} nodes advertise {ALLOCATED}, {', '.join(sorted(set(good)))} each"
-    pods = [pod for name in OWN for pod in _pods(cluster, things[name].live["metadata"]["namespace"], OWN[name])]
+    pods = [
+        pod for name in OWN for pod in _pods(cluster, things[name].live["metadata"]["namespace"], OWN[name])
+    ]
     return Readiness(Ready.READY, note="; ".join([note, *_different(pods)]))
 
 
 def _different(pods: Sequence[Object]) -> Iterator[str]:
-    """Images of which nodes run different contents: their tag was built anew, and some have pulled it before."""
+    """Images of which nodes run different contents: their tag was built anew, and some have pulled it
+    before.
+    """
     found: dict[str, dict[str, str]] = {}
     for pod in pods:
         node = safe((pod.get("spec") or {}).get("nodeName", ""), 100)
@@ -61,7 +85,10 @@ def _different(pods: Sequence[Object]) -> Iterator[str]:
     for image, digests in found.items():
         if len(digests) > 1:
             listed = ", ".join(f"{digest[:19]} on {node}" for digest, node in sorted(digests.items()))
-            yield f"nodes have different images under the name {image} ({listed}): write another tag, or the image by its digest"
+            yield (
+                f"nodes have different images under the name {image} ({listed}): write another tag, or the "
+                "image by its digest"
+            )
 
 
 def _late(cluster: Cluster, name: str, why: str, live: Object | None) -> Readiness:
@@ -77,7 +104,10 @@ def _late(cluster: Cluster, name: str, why: str, live: Object | None) -> Readine
             words = _last_words(cluster, pod, each["name"]) if wait["reason"] == "CrashLoopBackOff" else ""
             if live and name == PLUGIN and SOCKET.search(words):
                 node = safe((pod.get("spec") or {}).get("nodeName", "a node"), 100)
-                return failed(f"{node} registers no {ALLOCATED}: its kubelet's folder seems not to be {_folder(live)}; the plug-in's log says: {words}. {REMEDY}")
+                return failed(
+                    f"{node} registers no {ALLOCATED}: its kubelet's folder seems not to be "
+                    f"{_folder(live)}; the plug-in's log says: {words}. {REMEDY}"
+                )
             return waiting(f"{said}; its log says: {words}" if words else said)
     return waiting(f"{name} {why}")
 
@@ -100,9 +130,13 @@ def _nodes(pods: Sequence[Object]) -> set[str]:
 
 
 def _last_words(cluster: Cluster, pod: Object, container: str) -> str:
-    """What the program said when it ended: its fatal line, else its last one; "" where the log may not be read."""
+    """What the program said when it ended: its fatal line, else its last one; "" where the log may not be
+    read.
+    """
     try:
-        lines = cluster.log(pod["metadata"]["name"], container, pod["metadata"]["namespace"], TAIL).splitlines()
+        lines = cluster.log(
+            pod["metadata"]["name"], container, pod["metadata"]["namespace"], TAIL
+        ).splitlines()
     except RemoteError:
         return ""
     fatal = [FATAL.sub("", line) for line in lines if FATAL.match(line)]
@@ -117,7 +151,11 @@ def _plugin(live: Object) -> str:
         return "was changed just now"
     if not wanted:
         return "has no node to run on"
-    return "" if there >= wanted <= status.get("updatedNumberScheduled", 0) else f"runs on {there} of {wanted} nodes"
+    return (
+        ""
+        if there >= wanted <= status.get("updatedNumberScheduled", 0)
+        else f"runs on {there} of {wanted} nodes"
+    )
 
 
 def webhook_late(live: Object) -> str:
@@ -126,4 +164,8 @@ def webhook_late(live: Object) -> str:
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
         return "was changed just now"
     counts = [status.get(name, 0) for name in ("updatedReplicas", "availableReplicas")]
-    return "" if min(counts) >= wanted and status.get("replicas", 0) == wanted else f"has {min(counts)} of {wanted} pods"
+    return (
+        ""
+        if min(counts) >= wanted and status.get("replicas", 0) == wanted
+        else f"has {min(counts)} of {wanted} pods"
+    )

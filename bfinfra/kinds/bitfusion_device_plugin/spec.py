@@ -10,7 +10,16 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds._capabilities import allocatable, image, namespace, space, token
 from bfinfra.kinds._homes import WHOLE, DnsLabel
 from bfinfra.model import kind
-from bfinfra.model.device_plugin import ALLOCATED, LIBRARIES, NEWEST, RELEASES, SYSTEM, Client, Release, Version
+from bfinfra.model.device_plugin import (
+    ALLOCATED,
+    LIBRARIES,
+    NEWEST,
+    RELEASES,
+    SYSTEM,
+    Client,
+    Release,
+    Version,
+)
 from bfinfra.model.errors import Problem
 from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
@@ -31,7 +40,9 @@ class Images(Part):
     repository: Image = "docker.io/bitfusiondeviceplugin"
     """Registry and folder of all three."""
     tag: Annotated[str, StringConstraints(pattern=r"^[\w][\w.-]{0,127}$")] | None = None
-    """Their tag; the release where it isn't given. Nodes that have pulled it keep what they have: what is built anew gets another tag."""
+    """Their tag; the release where it isn't given. Nodes that have pulled it keep what they have: what is
+    built anew gets another tag.
+    """
     plugin: Image | None = None
     """The whole name of the device plug-in's image, where it differs."""
     webhook: Image | None = None
@@ -39,7 +50,9 @@ class Images(Part):
     client: Image | None = None
     """The same for the one with the client packages, which user pods pull."""
     built: dict[What, Annotated[str, Ref("container_image")]] = Field(default_factory=dict)
-    """plugin, webhook or client → the container_image of this site that it is; built and pushed before anything runs it."""
+    """plugin, webhook or client → the container_image of this site that it is; built and pushed before
+    anything runs it.
+    """
 
     @model_validator(mode="after")
     def _once(self) -> Images:
@@ -137,7 +150,9 @@ class Spec(kind.Spec):
     plugin_namespace: Namespace = "kube-system"
     """Namespace of the plug-in on the nodes; its pods are privileged, which Pod Security must allow there."""
     token_secret: Annotated[str, Ref("token_secret")] | None = None
-    """Token in kube-system, which the webhook copies to where pods need it; left out where it is there anyway."""
+    """Token in kube-system, which the webhook copies to where pods need it; left out where it is there
+    anyway.
+    """
     images: Images = Images()
     """Where the images are."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
@@ -153,17 +168,25 @@ class Spec(kind.Spec):
     kubelet_folder: Annotated[str, StringConstraints(pattern=r"^/[^\s:]*$")] = "/var/lib/kubelet"
     """The kubelet's folder on the nodes."""
     plugin_nodes: Nodes = Nodes()
-    """Nodes that the plug-in runs on: all without taints where nothing is given. Pods with GPUs run on these alone."""
+    """Nodes that the plug-in runs on: all without taints where nothing is given. Pods with GPUs run on these
+    alone.
+    """
     webhook_nodes: Nodes = Nodes()
-    """Nodes that the webhook runs on. The document's master node: selector {node-role.kubernetes.io/master: ""}, and a toleration of its taint."""
+    """Nodes that the webhook runs on. The document's master node: selector {node-role.kubernetes.io/master:
+    ""}, and a toleration of its taint.
+    """
     replicas: Annotated[int, Field(ge=1, le=10)] = 1
     """Pods of the webhook."""
     port: Port = 443
     """Port of the webhook's Service."""
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
-    """What becomes of pods while the webhook doesn't answer. Ignore: they stay as they are, and find no node if they ask for GPUs; Fail: they are refused."""
+    """What becomes of pods while the webhook doesn't answer. Ignore: they stay as they are, and find no node
+    if they ask for GPUs; Fail: they are refused.
+    """
     namespaces: tuple[Namespace, ...] = ()
-    """Namespaces whose pods are shown to the webhook; none given: all but the system's and the plug-in's own."""
+    """Namespaces whose pods are shown to the webhook; none given: all but the system's and the
+    plug-in's own.
+    """
     quotas: tuple[Quota, ...] = ()
     """How many GPUs namespaces may use."""
     certificates: Certificates = Certificates()
@@ -190,8 +213,15 @@ class Spec(kind.Spec):
 
     def image(self, what: What) -> str:
         """The name of an image that is not built here."""
-        names = {"plugin": "bitfusion-device-plugin", "webhook": "bitfusion-webhook", "client": "bitfusion-client"}
-        return getattr(self.images, what) or f"{self.images.repository}/{names[what]}:{self.images.tag or self.version}"
+        names = {
+            "plugin": "bitfusion-device-plugin",
+            "webhook": "bitfusion-webhook",
+            "client": "bitfusion-client",
+        }
+        return (
+            getattr(self.images, what)
+            or f"{self.images.repository}/{names[what]}:{self.images.tag or self.version}"
+        )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """Remote GPUs for pods."""
@@ -199,8 +229,15 @@ class Spec(kind.Spec):
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The namespaces that it is about, its images, and the token that its webhook copies."""
-        written = (self.namespace, self.plugin_namespace, *self.namespaces, *(quota.namespace for quota in self.quotas))
-        yield from (namespace(space(each, self.cluster, site), self.cluster, site) for each in dict.fromkeys(written))
+        written = (
+            self.namespace,
+            self.plugin_namespace,
+            *self.namespaces,
+            *(quota.namespace for quota in self.quotas),
+        )
+        yield from (
+            namespace(space(each, self.cluster, site), self.cluster, site) for each in dict.fromkeys(written)
+        )
         yield from (image(self.image(what)) for what in get_args(What) if what not in self.images.built)
         if self.token_secret is None:
             yield token(self.release.form, "kube-system", self.cluster, site)
@@ -208,8 +245,20 @@ class Spec(kind.Spec):
     def warnings(self) -> Iterable[tuple[str, Problem]]:
         """A single webhook that everybody waits for; namespaces that are never shown."""
         if self.failure_policy == "Fail" and self.replicas == 1:
-            yield "failure_policy", Problem("while the one pod of the webhook is moved, no pod starts", next="write replicas: 2, or failure_policy: Ignore")
+            yield (
+                "failure_policy",
+                Problem(
+                    "while the one pod of the webhook is moved, no pod starts",
+                    next="write replicas: 2, or failure_policy: Ignore",
+                ),
+            )
         for number, each in enumerate(self.namespaces):
             if each in (*SYSTEM, self.namespace, self.plugin_namespace):
-                yield f"namespaces.{number}", Problem(f"pods in {each} are not shown to the webhook", why="neither the system's nor those beside the webhook itself ever are",
-                                                      next="take it out of namespaces")
+                yield (
+                    f"namespaces.{number}",
+                    Problem(
+                        f"pods in {each} are not shown to the webhook",
+                        why="neither the system's nor those beside the webhook itself ever are",
+                        next="take it out of namespaces",
+                    ),
+                )

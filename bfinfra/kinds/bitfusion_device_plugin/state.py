@@ -1,4 +1,6 @@
-"""What the cluster says of a device plug-in: its objects, its certificates, and the record that names them all."""
+"""What the cluster says of a device plug-in: its objects, its certificates, and the record that names them
+all.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Thing:
-    """One object, without what is secret in it. `written`: when anybody last wrote its spec or data, "" where that isn't said."""
+    """One object, without what is secret in it. `written`: when anybody last wrote its spec or data, "" where
+    that isn't said.
+    """
 
     live: Mapping[str, Any] = field(repr=False)
     mark: Mark | None
@@ -63,9 +67,11 @@ class Record:
 
 @dataclass(frozen=True)
 class Trust:
-    """`authorities`: newest first; `bundle`: their PEM in base64; `whole`: the key in the cluster is the newest one's.
+    """`authorities`: newest first; `bundle`: their PEM in base64; `whole`: the key in the cluster is the
+    newest one's.
 
-    `serving`: the webhook's certificate, `fits`: its key is there too; `signer`: which authority signed it, by fingerprint.
+    `serving`: the webhook's certificate, `fits`: its key is there too; `signer`: which authority signed it,
+    by fingerprint.
     """
 
     authorities: tuple[Certificate, ...] = ()
@@ -92,7 +98,9 @@ class State(kind.State):
 
 @dataclass(frozen=True)
 class Ground:
-    """What decisions know besides. `now`: UTC; `labels`: of the namespaces that this site doesn't make, None where there is none of the name."""
+    """What decisions know besides. `now`: UTC; `labels`: of the namespaces that this site doesn't make, None
+    where there is none of the name.
+    """
 
     now: datetime
     labels: Mapping[str, Mapping[str, str] | None]
@@ -105,13 +113,17 @@ def record_place(namespace: str, name: str) -> Place:
 
 def place_of(obj: Mapping[str, Any]) -> Place:
     """Where an object or manifest stands."""
-    return Place(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    return Place(
+        obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+    )
 
 
 def record_of(obj: Object) -> Record:
     """A record as read; one that is spoiled names nothing."""
     try:
-        places = tuple(Place(*map(str, each)) for each in json.loads((obj.get("data") or {}).get("places") or "[]"))
+        places = tuple(
+            Place(*map(str, each)) for each in json.loads((obj.get("data") or {}).get("places") or "[]")
+        )
     except (ValueError, TypeError):
         places = ()
     return Record(places, mark_of(obj), bool(obj["metadata"].get("deletionTimestamp")))
@@ -123,11 +135,21 @@ def state_of(records: Sequence[Object], objects: Sequence[Object], home: Home, n
     things = {place_of(obj): _thing(obj) for obj in objects}
     mark = _mark([each.mark for each in found.values()], [each.mark for each in things.values()])
     applied = (mark.applied if mark else None) or {}
-    written = [applied.get("namespace"), applied.get("plugin_namespace"), *(quota["namespace"] for quota in applied.get("quotas") or ())]
+    written = [
+        applied.get("namespace"),
+        applied.get("plugin_namespace"),
+        *(quota["namespace"] for quota in applied.get("quotas") or ()),
+    ]
     return State(
-        mark=mark, cluster=home.key.name, home=home.endpoint, records=found, things=things, trust=_trust(objects, namespace),
+        mark=mark,
+        cluster=home.key.name,
+        home=home.endpoint,
+        records=found,
+        things=things,
+        trust=_trust(objects, namespace),
         spaces=tuple(dict.fromkeys([*filter(None, written), *(place.namespace for place in found)])),
-        token_secret=applied.get("token_secret"), registry_credential=applied.get("registry_credential"),
+        token_secret=applied.get("token_secret"),
+        registry_credential=applied.get("registry_credential"),
     )
 
 
@@ -135,34 +157,57 @@ def _thing(obj: Object) -> Thing:
     hidden = {"data", "stringData"} if obj["kind"] == "Secret" else set()
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     live = {**{key: value for key, value in obj.items() if key not in hidden}, "metadata": metadata}
-    return Thing(live, mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")), str(metadata.get("uid", "")), _written(obj))
+    return Thing(
+        live,
+        mark_of(obj),
+        notes(obj).get(RENDERED, ""),
+        bool(metadata.get("deletionTimestamp")),
+        str(metadata.get("uid", "")),
+        _written(obj),
+    )
 
 
 def _written(obj: Object) -> str:
-    entries = [each for each in obj["metadata"].get("managedFields") or () if {"f:spec", "f:data"} & {*(each.get("fieldsV1") or ())}]
+    entries = [
+        each
+        for each in obj["metadata"].get("managedFields") or ()
+        if {"f:spec", "f:data"} & {*(each.get("fieldsV1") or ())}
+    ]
     return max((str(each.get("time", "")) for each in entries), default="")
 
 
 def _mark(records: Sequence[Mark | None], things: Sequence[Mark | None]) -> Mark | None:
-    """The record's, if all bear ours; another site's where one bears that; None where one bears none: nobody's object is overwritten."""
+    """The record's, if all bear ours; another site's where one bears that; None where one bears none:
+    nobody's object is overwritten.
+    """
     every = [*records, *things]
     first = every[0] if every else None
     if first is None or None in every:
         return None
-    foreign = next((mark for mark in every if mark and (mark.site, mark.address) != (first.site, first.address)), None)
+    foreign = next(
+        (mark for mark in every if mark and (mark.site, mark.address) != (first.site, first.address)), None
+    )
     return foreign or (first if records else first.open)
 
 
 def _trust(objects: Sequence[Object], namespace: str) -> Trust:
     from bfinfra.backends import authority  # noqa: PLC0415 - start-up is a feature
 
-    secrets = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Secret" and obj["metadata"]["namespace"] == namespace}
+    secrets = {
+        obj["metadata"]["name"]: obj
+        for obj in objects
+        if obj["kind"] == "Secret" and obj["metadata"]["namespace"] == namespace
+    }
     ca, key = (value_of(secrets.get(AUTHORITY), each) for each in CA_KEYS)
     own, own_key = (value_of(secrets.get(CERTIFICATE), each) for each in OWN_KEYS)
     serving = authority.read(own)
     return Trust(
-        authority.read(ca), base64.b64encode(ca).decode(), bool(ca) and authority.belongs(ca, key), serving[0] if serving else None,
-        bool(own) and authority.belongs(own, own_key), authority.signer(own, ca) if own and ca else "",
+        authority.read(ca),
+        base64.b64encode(ca).decode(),
+        bool(ca) and authority.belongs(ca, key),
+        serving[0] if serving else None,
+        bool(own) and authority.belongs(own, own_key),
+        authority.signer(own, ca) if own and ca else "",
     )
 
 

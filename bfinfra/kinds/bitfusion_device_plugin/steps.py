@@ -1,4 +1,6 @@
-"""What may be done to a device plug-in. Keys of certificates stand in no step: they are made where they are written, and nowhere else."""
+"""What may be done to a device plug-in. Keys of certificates stand in no step: they are made where they are
+written, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,20 @@ from bfinfra.model.rights import Right, Use, may
 
 CONFIGURING = "serviceaccounts configmaps services"
 ROLES = "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"
-HOOKS = "validatingwebhookconfigurations.admissionregistration.k8s.io mutatingwebhookconfigurations.admissionregistration.k8s.io"
+HOOKS = (
+    "validatingwebhookconfigurations.admissionregistration.k8s.io "
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+)
 
 
 def each(verbs: str) -> tuple[Right, ...]:
     """The verbs on every object, where it stands."""
     return (
-        may(verbs, f"{CONFIGURING} secrets deployments.apps", "webhook"), may(verbs, "daemonsets.apps", "plugin"), may(verbs, "resourcequotas", "quotas"),
+        may(verbs, f"{CONFIGURING} secrets deployments.apps", "webhook"),
+        may(verbs, "daemonsets.apps", "plugin"),
+        may(verbs, "resourcequotas", "quotas"),
         may(verbs, f"{ROLES} {HOOKS}", "cluster" if verbs == "create" else "named"),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +83,16 @@ class Write(kind.Step):
     """write {what}"""
 
     rights: ClassVar[tuple[Right, ...]] = (
-        may("create patch", CONFIGURING, "webhook"), may("create patch", "resourcequotas", "quotas"),
-        may("create", ROLES, "cluster"), may("patch", ROLES, "named"), may("get create", "secrets", "cluster"), may("list", "nodes", "cluster"),
-    )  # fmt: skip
-    """The last two are what the webhook is given: nobody can give what they don't have. Nodes are also what a rollout waits for."""
+        may("create patch", CONFIGURING, "webhook"),
+        may("create patch", "resourcequotas", "quotas"),
+        may("create", ROLES, "cluster"),
+        may("patch", ROLES, "named"),
+        may("get create", "secrets", "cluster"),
+        may("list", "nodes", "cluster"),
+    )
+    """The last two are what the webhook is given: nobody can give what they don't have. Nodes are also what a
+    rollout waits for.
+    """
 
     what: str
     home: Endpoint | Later
@@ -91,7 +104,10 @@ class Write(kind.Step):
 class RollOut(Write):
     """roll out {what}"""
 
-    rights = (may("create patch", "daemonsets.apps", "plugin"), may("create patch", "deployments.apps", "webhook"))
+    rights = (
+        may("create patch", "daemonsets.apps", "plugin"),
+        may("create patch", "deployments.apps", "webhook"),
+    )
     settles = True
 
 
@@ -100,9 +116,11 @@ class Replace(Write):
     """replace {what}, which can't be changed as it stands"""
 
     rights = (
-        may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"), may("create get delete", "daemonsets.apps", "plugin"),
-        may("create", ROLES, "cluster"), may("get delete", ROLES, "named"),
-    )  # fmt: skip
+        may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"),
+        may("create get delete", "daemonsets.apps", "plugin"),
+        may("create", ROLES, "cluster"),
+        may("get delete", ROLES, "named"),
+    )
     uses = (Use.DESTROY,)
     disruption = Disruption.REPLACE
     why = "an API server lets nobody change these fields"

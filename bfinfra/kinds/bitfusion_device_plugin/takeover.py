@@ -1,4 +1,6 @@
-"""What stands there of another installation, such as upstream's `make deploy`: what can't be changed in place, and how trust moves without a pod being refused. Pure."""
+"""What stands there of another installation, such as upstream's `make deploy`: what can't be changed in
+place, and how trust moves without a pod being refused. Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from bfinfra.kinds.bitfusion_device_plugin.state import CERTIFICATE, Place, Stat
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change
 
-FIXED = {"ClusterRoleBinding": ("roleRef",), "DaemonSet": ("spec", "selector"), "Deployment": ("spec", "selector")}
+FIXED = {
+    "ClusterRoleBinding": ("roleRef",),
+    "DaemonSet": ("spec", "selector"),
+    "Deployment": ("spec", "selector"),
+}
 """What an API server lets nobody change."""
 
 
@@ -23,7 +29,11 @@ def check_standing(state: State | None, filling: Filling) -> None:
     strange = {place: thing for place, thing in state.things.items() if thing.mark is None} if state else {}
     found = [why for place, thing in strange.items() for why in _obstacles(place, thing, filling)]
     if found:
-        raise Refusal("what stands there can't be taken over", why="; ".join(found), next="mend what is named, or remove that installation; nothing was written")
+        raise Refusal(
+            "what stands there can't be taken over",
+            why="; ".join(found),
+            next="mend what is named, or remove that installation; nothing was written",
+        )
 
 
 def _obstacles(place: Place, thing: Thing, filling: Filling) -> Iterator[str]:
@@ -34,11 +44,21 @@ def _obstacles(place: Place, thing: Thing, filling: Filling) -> Iterator[str]:
             if hook.get("name") != own:
                 yield f"{place} has a webhook {hook.get('name')}, which is not the plug-in's"
             elif service.get("namespace", filling.namespace) != filling.namespace:
-                yield f"{place} asks a Service in {service['namespace']}: write namespace: {service['namespace']}, and move it later"
+                yield (
+                    f"{place} asks a Service in {service['namespace']}: write namespace: "
+                    f"{service['namespace']}, and move it later"
+                )
             elif (hook.get("clientConfig") or {}).get("url"):
                 yield f"{place} asks {hook['clientConfig']['url']}, no Service of the cluster"
-    elif place.kind == "Secret" and (thing.live.get("immutable") or (place.name == CERTIFICATE and thing.live.get("type", "Opaque") != "Opaque")):
-        yield f"{place} is {'immutable' if thing.live.get('immutable') else 'of the type ' + thing.live['type']}: its certificate can't be replaced"
+    elif place.kind == "Secret" and (
+        thing.live.get("immutable")
+        or (place.name == CERTIFICATE and thing.live.get("type", "Opaque") != "Opaque")
+    ):
+        yield (
+            f"{place} is "
+            f"{'immutable' if thing.live.get('immutable') else 'of the type ' + thing.live['type']}: its "
+            "certificate can't be replaced"
+        )
 
 
 def unchangeable(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
@@ -78,23 +98,38 @@ def trusting_both(rendered: Rendered, state: State, bundle: str) -> Rendered:
     manifest = rendered.manifest
     (hook,) = manifest["webhooks"]
     now = trusted(state.things[place_of(manifest)])
-    both = now if _decoded(bundle) in _decoded(now) else base64.b64encode(b"\n".join(filter(None, (_decoded(bundle).strip(), _decoded(now))))).decode()
+    both = (
+        now
+        if _decoded(bundle) in _decoded(now)
+        else base64.b64encode(b"\n".join(filter(None, (_decoded(bundle).strip(), _decoded(now))))).decode()
+    )
     config = {**hook["clientConfig"], "caBundle": both if _decoded(bundle) else bundle}
     return replace(rendered, manifest={**manifest, "webhooks": [{**hook, "clientConfig": config}]})
 
 
 def trusted(thing: Thing) -> str:
     """Whom a configuration trusts, in base64."""
-    return next((str((hook.get("clientConfig") or {}).get("caBundle") or "") for hook in thing.live.get("webhooks") or ()), "")
+    return next(
+        (
+            str((hook.get("clientConfig") or {}).get("caBundle") or "")
+            for hook in thing.live.get("webhooks") or ()
+        ),
+        "",
+    )
 
 
 def must_wait(state: State | None, filling: Filling) -> Place | None:
-    """The webhook's Deployment, where pods of it may still show a certificate that would no longer be trusted."""
+    """The webhook's Deployment, where pods of it may still show a certificate that would no longer be
+    trusted.
+    """
     place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
     running = state.things.get(place) if state else None
     if state is None or running is None:
         return None
-    other = any(place.kind in ASKING and trusted(thing) not in ("", filling.bundle) for place, thing in state.things.items())
+    other = any(
+        place.kind in ASKING and trusted(thing) not in ("", filling.bundle)
+        for place, thing in state.things.items()
+    )
     return place if other and webhook_late(running.live) else None
 
 

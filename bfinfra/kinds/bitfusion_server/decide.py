@@ -9,7 +9,17 @@ from bfinfra.kinds.bitfusion_server.differ import Difference, between, misplaced
 from bfinfra.kinds.bitfusion_server.sizing import GIB
 from bfinfra.kinds.bitfusion_server.spec import Spec
 from bfinfra.kinds.bitfusion_server.state import MMIO_SIZE, Facts, State, identity
-from bfinfra.kinds.bitfusion_server.steps import Configure, Delete, Deploy, Discard, Move, PowerOn, Replace, Seal, Stop
+from bfinfra.kinds.bitfusion_server.steps import (
+    Configure,
+    Delete,
+    Deploy,
+    Discard,
+    Move,
+    PowerOn,
+    Replace,
+    Seal,
+    Stop,
+)
 from bfinfra.kinds.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
@@ -19,7 +29,9 @@ from bfinfra.model.secret import Secret
 
 
 def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
-    """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there yet."""
+    """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there
+    yet.
+    """
     found = _steps(name, spec, state, around)
     for key in _given(found):
         seen = around.facts.secrets.get((name, key))
@@ -39,7 +51,9 @@ def _given(steps: Sequence[Step]) -> Iterator[str]:
 
 def _steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
     if spec is None:
-        return () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
+        return (
+            () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
+        )
     groups.check(name, spec, around)
     if state is not None and state.importing:
         return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
@@ -59,7 +73,11 @@ def _steps(name: str, spec: Spec | None, state: State | None, around: Around) ->
 def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
     """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
     target = resolve(name, spec, state, around, anew=True)
-    changes = () if state is not None and not state.importing else (*differences(None, spec.applied()), *_derived(spec, target))
+    changes = (
+        ()
+        if state is not None and not state.importing
+        else (*differences(None, spec.applied()), *_derived(spec, target))
+    )
     mark = around.mark.on(identity(around.mark.site, name))
     seal = mark.seal(spec.applied()).encode()
     return (
@@ -74,7 +92,9 @@ def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
     found = {
         "cpus": None if spec.cpus else target.cpus,
         "memory": None if spec.memory else target.memory,
-        "mmio": int(target.extra[MMIO_SIZE]) * GIB if spec.mmio is None and MMIO_SIZE in target.extra else None,
+        "mmio": int(target.extra[MMIO_SIZE]) * GIB
+        if spec.mmio is None and MMIO_SIZE in target.extra
+        else None,
         "cards": [each.address or each.profile or each.name for each in target.attach] or None,
     }
     return tuple(Change(name, None, value) for name, value in found.items() if value is not None)
@@ -103,7 +123,9 @@ def _update(name: str, spec: Spec, state: State, target: Target, around: Around)
     return steps
 
 
-def _configure(name: str, state: State, target: Target, difference: Difference, found: tuple[Change, ...]) -> Configure:
+def _configure(
+    name: str, state: State, target: Target, difference: Difference, found: tuple[Change, ...]
+) -> Configure:
     fields = {change.field for change in difference.changes}
     kept = {key: digest for key, digest in state.digests.items() if key not in (difference.properties or {})}
     return Configure(

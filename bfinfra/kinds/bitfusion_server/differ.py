@@ -1,4 +1,6 @@
-"""What of a standing VM differs from its target, in the words of the site, and the one reconfiguration that mends it."""
+"""What of a standing VM differs from its target, in the words of the site, and the one reconfiguration that
+mends it.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,25 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Facts) -
     values, value_changes = _properties(name, spec, state, target, facts)
     grow = _grown(spec, state, target)
     window, wanted = _window(machine.extra), _window(target.extra)
-    extra = {key: target.extra.get(key, "") for key in (MMIO, MMIO_SIZE) if machine.extra.get(key, "") != target.extra.get(key, "")} if window != wanted else {}
+    extra = (
+        {
+            key: target.extra.get(key, "")
+            for key in (MMIO, MMIO_SIZE)
+            if machine.extra.get(key, "") != target.extra.get(key, "")
+        }
+        if window != wanted
+        else {}
+    )
     changes = [
         *_plain(state, target),
         *([Change("gpus", _pci_now(machine.pci), _pci_wanted(target.attach))] if attach or drop else []),
         *([Change("mmio", window, wanted)] if extra else []),
         *net_changes,
-        *([Change("disk", bytes_text(machine.disks[0].capacity), bytes_text(target.disk or 0))] if grow else []),
+        *(
+            [Change("disk", bytes_text(machine.disks[0].capacity), bytes_text(target.disk or 0))]
+            if grow
+            else []
+        ),
         *value_changes,
     ]
     off = any(change.field.partition(".")[0] not in ALIVE for change in changes) or bool(add or surplus)
@@ -74,18 +88,33 @@ def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
 
 
 def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
-    """Disk key → capacity, where the first disk is to grow. Refusal for what vSphere does to no disk that stands."""
+    """Disk key → capacity, where the first disk is to grow. Refusal for what vSphere does to no disk that
+    stands.
+    """
     machine, applied = state.machine, (state.mark.applied if state.mark else None) or {}
-    if applied and applied.get("disk_provisioning", "thin") != spec.disk_provisioning and any(d.thin not in (None, target.thin) for d in machine.disks):
+    if (
+        applied
+        and applied.get("disk_provisioning", "thin") != spec.disk_provisioning
+        and any(d.thin not in (None, target.thin) for d in machine.disks)
+    ):
         before = applied.get("disk_provisioning", "thin")
-        raise Refusal(f"the disks of {machine.name} are {before}", field="disk_provisioning", why="that is said when they are made",
-                      next=f"write {before}, or convert them in vCenter first")
+        raise Refusal(
+            f"the disks of {machine.name} are {before}",
+            field="disk_provisioning",
+            why="that is said when they are made",
+            next=f"write {before}, or convert them in vCenter first",
+        )
     first = next(iter(machine.disks), None)
     if target.disk is None or first is None or first.capacity == target.disk:
         return {}
     if first.capacity > target.disk:
         has = bytes_text(first.capacity)
-        raise Refusal(f"the disk of {machine.name} has {has} already", field="disk", why="a disk can't shrink", next=f"write {has}, or leave it out")
+        raise Refusal(
+            f"the disk of {machine.name} has {has} already",
+            field="disk",
+            why="a disk can't shrink",
+            next=f"write {has}, or leave it out",
+        )
     return {first.key: target.disk}
 
 
@@ -116,7 +145,9 @@ def _signature(device: Attached | Attach) -> Any:
     return device.profile or device.address or ((device.vendor, device.device),)
 
 
-def _devices(now: tuple[Attached, ...], wanted: tuple[Attach, ...]) -> tuple[tuple[Attach, ...], tuple[int, ...]]:
+def _devices(
+    now: tuple[Attached, ...], wanted: tuple[Attach, ...]
+) -> tuple[tuple[Attach, ...], tuple[int, ...]]:
     """What to attach, and the keys of what to drop."""
     missing = Counter(_signature(w) for w in wanted)
     drop = []
@@ -134,14 +165,20 @@ def _devices(now: tuple[Attached, ...], wanted: tuple[Attach, ...]) -> tuple[tup
 
 
 def _pci_now(devices: tuple[Attached, ...]) -> list[str]:
-    return sorted(d.profile or (d.address if d.way == "static" else "any " + ", ".join(f"{v:04x}:{p:04x}" for v, p in d.allowed)) for d in devices)
+    return sorted(
+        d.profile
+        or (d.address if d.way == "static" else "any " + ", ".join(f"{v:04x}:{p:04x}" for v, p in d.allowed))
+        for d in devices
+    )
 
 
 def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
     return sorted(d.profile or d.address or f"any {d.vendor:04x}:{d.device:04x}" for d in devices)
 
 
-def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str | Later], tuple[str | Later, ...], tuple[int, ...], list[Change]]:
+def _adapters(
+    state: State, target: Target, facts: Facts
+) -> tuple[dict[int, str | Later], tuple[str | Later, ...], tuple[int, ...], list[Change]]:
     """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
     nics, wanted = state.machine.nics, target.adapters
     if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:
@@ -154,12 +191,24 @@ def _adapters(state: State, target: Target, facts: Facts) -> tuple[dict[int, str
         if nic.network != a.network
     ]
     changes += [Change(f"networks.{a.label}.network", None, a.name) for a in wanted[len(nics) :]]
-    changes += [Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None) for nic in nics[len(wanted) :]]
-    return moved, tuple(a.network for a in wanted[len(nics) :]), tuple(nic.key for nic in nics[len(wanted) :]), changes
+    changes += [
+        Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None)
+        for nic in nics[len(wanted) :]
+    ]
+    return (
+        moved,
+        tuple(a.network for a in wanted[len(nics) :]),
+        tuple(nic.key for nic in nics[len(wanted) :]),
+        changes,
+    )
 
 
-def _properties(name: str, spec: Spec, state: State, target: Target, facts: Facts) -> tuple[dict[str, str | Secret], list[Change]]:
-    """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site no longer says."""
+def _properties(
+    name: str, spec: Spec, state: State, target: Target, facts: Facts
+) -> tuple[dict[str, str | Secret], list[Change]]:
+    """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site
+    no longer says.
+    """
     machine = state.machine
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
     ova = facts.ovas.get(spec.ova.text)

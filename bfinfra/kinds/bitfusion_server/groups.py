@@ -1,4 +1,6 @@
-"""Servers that keep one cluster: a first one, and those that join it. (Bitfusion 4.0 guide: 1, 3 or more servers; with 2 the loss of either loses the quorum.)"""
+"""Servers that keep one cluster: a first one, and those that join it. (Bitfusion 4.0 guide: 1, 3 or more
+servers; with 2 the loss of either loses the quorum.)
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,28 @@ LOSING = 2
 
 
 def check(name: str, spec: Spec, around: Around) -> None:
-    """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those that name it."""
+    """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those
+    that name it.
+    """
     if spec.first is None:
         return
     leader = around.needs["first"].spec
     if spec.first == name or (leader is not None and leader.first is not None):
-        raise Refusal(f"{spec.first} is no first server", field="first", why="it names another one itself" if spec.first != name else "a server can't come after itself",
-                      next="name the one server of the group that has no first")
-    others = [peer for peer, (other, _) in around.peers.items() if other is not None and peer != spec.first and other.first == spec.first]
+        raise Refusal(
+            f"{spec.first} is no first server",
+            field="first",
+            why="it names another one itself" if spec.first != name else "a server can't come after itself",
+            next="name the one server of the group that has no first",
+        )
+    others = [
+        peer
+        for peer, (other, _) in around.peers.items()
+        if other is not None and peer != spec.first and other.first == spec.first
+    ]
     if 1 + 1 + len(others) == LOSING:
-        raise Refusal(f"{spec.first} and {name} are a group of {LOSING} servers", field="first", why="when either fails the other has no majority, and serves nobody",
-                      next="add a third one, which may have gpus: 0, or leave first out and have two groups of one")
+        raise Refusal(
+            f"{spec.first} and {name} are a group of {LOSING} servers",
+            field="first",
+            why="when either fails the other has no majority, and serves nobody",
+            next="add a third one, which may have gpus: 0, or leave first out and have two groups of one",
+        )

@@ -41,7 +41,15 @@ class BitfusionServer(kind.Kind[Spec, State]):
     document = Document.SINGAPORE_POC
     deadline = 1800
     acts = (
-        steps.Deploy, steps.Discard, steps.Stop, steps.Configure, steps.Move, steps.PowerOn, steps.Seal, steps.Delete, steps.Replace,
+        steps.Deploy,
+        steps.Discard,
+        steps.Stop,
+        steps.Configure,
+        steps.Move,
+        steps.PowerOn,
+        steps.Seal,
+        steps.Delete,
+        steps.Replace,
     )
     reads = (holds(VCENTER, *READ),)
 
@@ -55,9 +63,15 @@ class BitfusionServer(kind.Kind[Spec, State]):
         """The places and all marks, while the hosts are looked at."""
         self._looks.begin(wanted)
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors. Without others: the wanted's VMs alone."""
-        return self._looks.observe(wanted, {key: need for key, need in needs.items() if key.kind == "gpu_host"}, others=others)
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
+        Without others: the wanted's VMs alone.
+        """
+        return self._looks.observe(
+            wanted, {key: need for key, need in needs.items() if key.kind == "gpu_host"}, others=others
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -66,23 +80,33 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
-        """Servers that together want more of a host or a datastore than it has; those too old for the site's device plug-in."""
-        yield from _stores.conflicts(space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys())
+        """Servers that together want more of a host or a datastore than it has; those too old for the site's
+        device plug-in.
+        """
+        yield from _stores.conflicts(
+            space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
+        )
         yield from room.conflicts(wanted, states, facts.rooms if facts else {})
         yield from minimum.conflicts(wanted, facts.ovas if facts else {})
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
-        """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the root."""
+        """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the
+        root.
+        """
         host = needs["host"].spec if "host" in needs else None
         cluster = (host and host.cluster) or "*"
         pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
         return {
             "pool": (Entity(pool, "ResourcePool"),),
-            "folder": (Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),),
+            "folder": (
+                Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),
+            ),
             "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
             "library": (ROOT,) if spec.library else (),
-            "networks": tuple(dict.fromkeys(_network(label, spec, needs, datacenter) for label in sorted(spec.networks))),
+            "networks": tuple(
+                dict.fromkeys(_network(label, spec, needs, datacenter) for label in sorted(spec.networks))
+            ),
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -98,7 +122,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
             return waiting(f"{address}:{spec.port} takes no connections yet")
         return Readiness(Ready.READY, note=f"{address}:{spec.port}")
 
-    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
         """By the events of their VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
@@ -124,11 +150,17 @@ def _silent(spec: Spec, machine: Machine) -> str:
 
 
 def _another(spec: Spec, reported: str) -> bool:
-    """Whether the address that a VM reports is none of those that it was given. One by DHCP, or of the other IP version, tells nothing."""
+    """Whether the address that a VM reports is none of those that it was given. One by DHCP, or of the other
+    IP version, tells nothing.
+    """
     given = [ipaddress.ip_address(each.ip) for each in spec.networks.values() if each.ip]
     with contextlib.suppress(ValueError):
         found = ipaddress.ip_address(reported)
-        return len(given) == len(spec.networks) and found not in given and all(each.version == found.version for each in given)
+        return (
+            len(given) == len(spec.networks)
+            and found not in given
+            and all(each.version == found.version for each in given)
+        )
     return False
 
 

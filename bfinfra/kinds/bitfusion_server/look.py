@@ -1,4 +1,6 @@
-"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets. Later looks ask for our VMs by their ids."""
+"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets.
+Later looks ask for our VMs by their ids.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 KIND = "bitfusion_server"
-AHEAD = 200  # VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all takes time itself
+# VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all
+# takes time itself
+AHEAD = 200
 Wanted = Mapping[str, Spec | None]
 Hosts = Mapping[Key, Need]
 """The hosts as last seen, each with the VMs that hold its cards."""
@@ -61,9 +65,15 @@ class Looks:
         self._marks.begin()
 
     def _briefs(self) -> list[Brief]:
-        """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing else to do now: `matches` remembers them."""
+        """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing
+        else to do now: `matches` remembers them.
+        """
         found = self._vcenter.machines.begun(KIND, *OF_ALL)
-        for (_, kept), value in {(value.leads, kept): value for brief in found[:AHEAD] for value, kept in _digests(brief, self._held)}.items():
+        for (_, kept), value in {
+            (value.leads, kept): value
+            for brief in found[:AHEAD]
+            for value, kept in _digests(brief, self._held)
+        }.items():
             with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
                 matches(value.reveal(), kept, self._pepper())
         return found
@@ -74,29 +84,43 @@ class Looks:
     def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Seen:
         """States of the wanted and of whatever else carries a mark of this kind.
 
-        Without others: of the VMs that are known to be the wanted's, among the places that are known, for as long as both are what they were.
+        Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
+        long as both are what they were.
         """
         found = None if others else self._again(wanted, hosts)
         if found is None:
             found = self._survey(wanted, hosts, others=others)
         states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        ovas = {text: self._packages.look(of) for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()}
+        ovas = {
+            text: self._packages.look(of)
+            for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()
+        }
         waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
         told = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
         secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
         rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
         vcenter = self._vcenter_for(specs, states, ovas)
-        return Seen(states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter))
+        return Seen(
+            states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter)
+        )
 
     def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
-        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or on a host that isn't known.
+        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or
+        on a host that isn't known.
 
-        Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there is one, but from a library.
+        Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there
+        is one, but from a library.
         """
         seen = self._moids.of(wanted)
         if not seen:
-            return None if seen is None or any(spec and spec.library for spec in wanted.values()) or self._elsewhere(wanted, hosts) else []
+            return (
+                None
+                if seen is None
+                or any(spec and spec.library for spec in wanted.values())
+                or self._elsewhere(wanted, hosts)
+                else []
+            )
         found = self._vcenter.machines.read(sorted(seen), KEYS)
         briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
         same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
@@ -104,15 +128,33 @@ class Looks:
 
     def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
         """Whether a host shows a VM of theirs: another machine was at work."""
-        holders = (holder for need in hosts.values() if need.state is not None for holder in need.state.detail.holders)
-        return any(_address(Mark.decode(holder.mark)) in wanted for holder in holders if holder.moid not in self._moids.gone)
+        holders = (
+            holder
+            for need in hosts.values()
+            if need.state is not None
+            for holder in need.state.detail.holders
+        )
+        return any(
+            _address(Mark.decode(holder.mark)) in wanted
+            for holder in holders
+            if holder.moid not in self._moids.gone
+        )
 
     def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
-        """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment ago, told everything."""
-        holders = {holder.moid: holder.machine for need in hosts.values() if need.state is not None for holder in need.state.detail.holders}
+        """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
+        ago, told everything.
+        """
+        holders = {
+            holder.moid: holder.machine
+            for need in hosts.values()
+            if need.state is not None
+            for holder in need.state.detail.holders
+        }
         self._inventory = inventory = self._places.take()
         briefs = self._marks.take()
-        if holders.keys() - {b.moid for b in briefs}:  # made since, or gone since: only what is asked for after the hosts can tell
+        if holders.keys() - {
+            b.moid for b in briefs
+        }:  # made since, or gone since: only what is asked for after the hosts can tell
             briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, others=others)
         self._moids.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
@@ -120,11 +162,19 @@ class Looks:
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
     def _states(self, found: Iterable[Machine], wanted: Wanted) -> dict[str, State]:
-        """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was made for it, else the older one."""
+        """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was
+        made for it, else the older one.
+        """
         hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
         seen = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
         states: dict[str, State] = {}
-        for each in sorted((s for s in seen if not s.copy), key=lambda s: (s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)), s.machine.moid)):
+        for each in sorted(
+            (s for s in seen if not s.copy),
+            key=lambda s: (
+                s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)),
+                s.machine.moid,
+            ),
+        ):
             name = _address(each.mark) or each.machine.name
             if each.machine.moid not in self._passed and states.setdefault(name, each) is not each:
                 self._passed.add(each.machine.moid)
@@ -135,14 +185,20 @@ class Looks:
                     states.setdefault(name, copy)
         return states
 
-    def _vcenter_for(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> Identity | None:
+    def _vcenter_for(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
+    ) -> Identity | None:
         """Which vCenter this is, where a server is to be made or changed that is told of it."""
         for name, spec in specs.items():
             package, standing = ovas[spec.ova.text], states.get(name)
             mark = standing.mark if standing else None
-            same = isinstance(package, Absent) or (_stands(spec, standing, package) and self._on_its_datastore(spec, standing))
+            same = isinstance(package, Absent) or (
+                _stands(spec, standing, package) and self._on_its_datastore(spec, standing)
+            )
             unmoved = mark is not None and mark.applied == spec.applied() and same
-            if not unmoved and (isinstance(package, Absent) or (isinstance(package, ova.Ova) and asked(package))):
+            if not unmoved and (
+                isinstance(package, Absent) or (isinstance(package, ova.Ova) and asked(package))
+            ):
                 return self._vcenter.identity
         return None
 
@@ -150,19 +206,34 @@ class Looks:
         stores = {store.moid for store in self._inventory.datastores if store.name == spec.datastore}
         return spec.datastore is None or standing is None or bool(stores & standing.machine.datastores)
 
-    def _damaged(self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]) -> dict[str, Problem]:
-        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when its upload is due.
+    def _damaged(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
+    ) -> dict[str, Problem]:
+        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when
+        its upload is due.
 
         What has an address is read whole only when it is due: a plan downloads nothing.
         """
         here = {name: spec for name, spec in specs.items() if not isinstance(ovas[spec.ova.text], Absent)}
-        due = {name: spec.ova for name, spec in here.items() if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])}
+        due = {
+            name: spec.ova
+            for name, spec in here.items()
+            if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])
+        }
         return {name: problem for name, of in due.items() if (problem := self._packages.damage(of))}
 
     def _secrets(
-        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem], told: Mapping[str, ova.Ova],
+        self,
+        specs: Mapping[str, Spec],
+        states: Mapping[str, State],
+        ovas: Mapping[str, ova.Ova | Problem],
+        told: Mapping[str, ova.Ova],
     ) -> dict[tuple[str, str], SecretSeen]:
-        pepper = self._pepper() if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values()) else ""
+        pepper = (
+            self._pepper()
+            if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values())
+            else ""
+        )
         declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
         found: dict[tuple[str, str], SecretSeen] = {}
         alike: dict[tuple[object, ...], SecretSeen] = {}
@@ -176,7 +247,11 @@ class Looks:
                         gone = away(spec, {f"properties.{key}": value})
                         alike[which] = SecretSeen(away=gone[1]) if gone else _secret(value, of, kept, pepper)
                     seen = alike[which]
-                    found[name, key] = replace(seen, stale=not given(states.get(name), kept, key, value)) if seen.away else seen
+                    found[name, key] = (
+                        replace(seen, stale=not given(states.get(name), kept, key, value))
+                        if seen.away
+                        else seen
+                    )
         return found
 
 

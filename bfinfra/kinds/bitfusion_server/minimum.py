@@ -1,4 +1,6 @@
-"""The release of Bitfusion that the device plug-in of the same site needs, by the servers that its token leads to. Pure."""
+"""The release of Bitfusion that the device plug-in of the same site needs, by the servers that its token
+leads to. Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,13 @@ def conflicts(wanted: Specs, ovas: Mapping[str, Ova | Problem]) -> Iterator[Conf
             server = wanted.get(Key("bitfusion_server", name))
             package = ovas.get(server.ova.text) if server and server.ova else None
             if isinstance(package, Ova) and (version := _older(package)):
-                yield Conflict(Spot(key, "token_secret"), f"its token leads to a server of Bitfusion {version}", (Spot(Key("bitfusion_server", name), "ova"),),
-                               why=f"the device plug-in needs {'.'.join(map(str, MINIMUM))} or later", next="deploy a newer appliance")
+                yield Conflict(
+                    Spot(key, "token_secret"),
+                    f"its token leads to a server of Bitfusion {version}",
+                    (Spot(Key("bitfusion_server", name), "ova"),),
+                    why=f"the device plug-in needs {'.'.join(map(str, MINIMUM))} or later",
+                    next="deploy a newer appliance",
+                )
 
 
 def _older(package: Ova) -> str:

@@ -1,4 +1,6 @@
-"""Which VMs are a server's, as a run last saw, made or deleted them: what it needs to look at no others again."""
+"""Which VMs are a server's, as a run last saw, made or deleted them: what it needs to look at no others
+again.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Moids:
         return None if None in known else frozenset().union(*(ids for ids in known if ids))
 
     def saw(self, names: Iterable[str], found: Mapping[str, str], gone: Iterable[str]) -> None:
-        """A survey saw these VMs of the servers, id → server, and no others; and that some VMs are there no more."""
+        """A survey saw these VMs of the servers, id → server, and no others; and that some VMs are there no
+        more.
+        """
         ids: dict[str, set[str]] = {name: set() for name in names}
         for moid, name in found.items():
             ids.setdefault(name, set()).add(moid)

@@ -1,4 +1,6 @@
-"""What a standing server tells of its appliance when the OVA is away: enough to compare it, not enough to make it."""
+"""What a standing server tells of its appliance when the OVA is away: enough to compare it, not enough to
+make it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from bfinfra.kinds.bitfusion_server.state import State
 
 
 def noted(spec: Spec, state: State | None) -> Ova | None:
-    """An appliance with the properties that the VM has; None where the file says more than the VM can tell."""
+    """An appliance with the properties that the VM has; None where the file says more than the VM can
+    tell.
+    """
     applied = (state.mark.applied or {}) if state and state.mark else {}
     now = spec.applied()
     if state is None or state.importing or applied.get("ova") != now["ova"]:
@@ -18,11 +22,22 @@ def noted(spec: Spec, state: State | None) -> Ova | None:
     if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
         return None  # what is taken out of the file goes back to the OVA's default
     return Ova(
-        source=LocalSource(Path(spec.ova.text), 0, 0), descriptor="", product=Product(), eula=(), options=(),
+        source=LocalSource(Path(spec.ova.text), 0, 0),
+        descriptor="",
+        product=Product(),
+        eula=(),
+        options=(),
         properties=tuple(_property(key, value) for key, value in state.machine.properties.items()),
-        networks=(), disks=(), hardware=Hardware(), files={}, manifest={}, members={},
-    )  # fmt: skip
+        networks=(),
+        disks=(),
+        hardware=Hardware(),
+        files={},
+        manifest={},
+        members={},
+    )
 
 
 def _property(key: str, value: str) -> Property:
-    return Property(key, "boolean" if value in ("True", "False") else "string", user_configurable=True, default=value)
+    return Property(
+        key, "boolean" if value in ("True", "False") else "string", user_configurable=True, default=value
+    )

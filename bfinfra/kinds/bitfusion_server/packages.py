@@ -1,4 +1,6 @@
-"""The OVAs of a site: each looked into once, and read whole once before anything is made from it, for every state of its file."""
+"""The OVAs of a site: each looked into once, and read whole once before anything is made from it, for every
+state of its file.
+"""
 
 from __future__ import annotations
 

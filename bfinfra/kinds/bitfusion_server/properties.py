@@ -27,38 +27,72 @@ NUMBER = re.compile(r"(\d+)")
 
 def checked(name: str, spec: Spec, ova: Ova, facts: Facts, standing: State | None) -> dict[str, Value]:
     """Every property to be set. Refusal naming the field. `standing`: None for a VM that is to be made."""
-    declared, found = ova.declared, _noted_addresses(spec, ova) if name in facts.noted else _addresses(spec, ova)
+    declared, found = (
+        ova.declared,
+        _noted_addresses(spec, ova) if name in facts.noted else _addresses(spec, ova),
+    )
     for key, value in spec.properties.items():
         if key not in declared:
-            raise Refusal(f"the OVA has no property {key}", field=f"properties.{key}", next=nearest(key, declared) or "see: bfinfra ova inspect")
+            raise Refusal(
+                f"the OVA has no property {key}",
+                field=f"properties.{key}",
+                next=nearest(key, declared) or "see: bfinfra ova inspect",
+            )
         found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
     found |= registration.filled(spec, ova, facts.vcenter, standing)
     kept = () if standing is None else tuple(each.key for each in registration.asked(ova).values())
     for property_ in ova.properties:
         if property_.required and property_.key not in found and property_.key not in kept:
             label = f" ({property_.label})" if property_.label else ""
-            raise Refusal(f"the OVA's property {property_.key}{label} is missing", field="properties", why="it has no default", next=f"write properties: {{{property_.key}: …}}")
+            raise Refusal(
+                f"the OVA's property {property_.key}{label} is missing",
+                field="properties",
+                why="it has no default",
+                next=f"write properties: {{{property_.key}: …}}",
+            )
     return found
 
 
 def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) -> Value:
     if not declared.user_configurable:
-        raise Refusal(f"the OVA's property {declared.key} can't be set", field=where, why="its maker did not make it configurable", next="leave it out")
+        raise Refusal(
+            f"the OVA's property {declared.key} can't be set",
+            field=where,
+            why="its maker did not make it configurable",
+            next="leave it out",
+        )
     if isinstance(value, Secret):
         if why := value.missing() if seen is None else seen.problem:
-            raise Refusal(f"the property {declared.key} has no usable value", field=where, why=why, next="correct the reference or its value")
+            raise Refusal(
+                f"the property {declared.key} has no usable value",
+                field=where,
+                why=why,
+                next="correct the reference or its value",
+            )
         return value
     if declared.password:
-        raise Refusal(f"the property {declared.key} is a password", field=where, why="secrets never stand in a file", next="write a reference, such as {env: NAME}")
+        raise Refusal(
+            f"the property {declared.key} is a password",
+            field=where,
+            why="secrets never stand in a file",
+            next="write a reference, such as {env: NAME}",
+        )
     normal = normalised(declared, value)
     if why := check(declared, normal):
-        raise Refusal(f"{value!r} does not fit the property {declared.key}", field=where, why=why, next="see: bfinfra ova inspect")
+        raise Refusal(
+            f"{value!r} does not fit the property {declared.key}",
+            field=where,
+            why=why,
+            next="see: bfinfra ova inspect",
+        )
     return normal
 
 
 def normalised(declared: Property, value: str) -> str:
     """Booleans as OVF spells them."""
-    return {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
+    return (
+        {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
+    )
 
 
 def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
@@ -77,16 +111,23 @@ def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for index, (label, network) in _numbered(spec, ova):
         for item, value in _values(network, label, index, spec, ova).items():
-            keys = [given] if (given := network.keys.get(item)) else _candidates(item, label, index, spec, ova)
+            keys = (
+                [given] if (given := network.keys.get(item)) else _candidates(item, label, index, spec, ova)
+            )
             if len(keys) == 1 and keys[0] in ova.declared:
                 found[keys[0]] = value
     return found
 
 
 def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
-    """The site's networks with the number of the OVA's network that bears their name, else their own place."""
+    """The site's networks with the number of the OVA's network that bears their name, else their own
+    place.
+    """
     names = [n.name for n in ova.networks]
-    return [(names.index(item[0]) + 1 if item[0] in names else place, item) for place, item in enumerate(spec.networks.items(), start=1)]
+    return [
+        (names.index(item[0]) + 1 if item[0] in names else place, item)
+        for place, item in enumerate(spec.networks.items(), start=1)
+    ]
 
 
 def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> dict[Item, str]:
@@ -107,13 +148,21 @@ def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> d
 def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: Ova) -> str:  # noqa: PLR0913 - one adapter's whole context
     if given := network.keys.get(item):
         if given not in ova.declared:
-            raise Refusal(f"the OVA has no property {given}", field=f"networks.{label}.keys.{item}", next=nearest(given, ova.declared))
+            raise Refusal(
+                f"the OVA has no property {given}",
+                field=f"networks.{label}.keys.{item}",
+                next=nearest(given, ova.declared),
+            )
         return given
     found = _candidates(item, label, index, spec, ova)
     if len(found) != 1:
         why = f"{', '.join(found)} may be meant" if found else "none of its labels says so"
-        raise Refusal(f"which of the OVA's properties takes the {item} of {label}?", field=f"networks.{label}", why=why,
-                      next=f"write networks.{label}.keys.{item}, or set the property under properties")
+        raise Refusal(
+            f"which of the OVA's properties takes the {item} of {label}?",
+            field=f"networks.{label}",
+            why=why,
+            next=f"write networks.{label}.keys.{item}, or set the property under properties",
+        )
     return found[0]
 
 
@@ -129,14 +178,27 @@ def _netmask(prefix: str, version: int) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _telling(item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]) -> list[str]:
-    """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and again."""
+def _telling(
+    item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]
+) -> list[str]:
+    """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and
+    again.
+    """
     texts = {key: _words(f"{key} {text}") for key, text in declared if key not in given}
-    fit = [key for key, text in texts.items() if next((w for w, pattern in WHAT.items() if pattern.search(text)), None) == item]
+    fit = [
+        key
+        for key, text in texts.items()
+        if next((w for w, pattern in WHAT.items() if pattern.search(text)), None) == item
+    ]
     by_name = [key for key in fit if f" {_words(label)} " in f" {texts[key]} "]
     if by_name:
         return by_name
-    numbered = [key for key in fit if (n := NUMBER.search(re.sub(r"ipv?[46]", "", texts[key]))) and _position(int(n[1]), tuple(texts.values())) == index]
+    numbered = [
+        key
+        for key in fit
+        if (n := NUMBER.search(re.sub(r"ipv?[46]", "", texts[key])))
+        and _position(int(n[1]), tuple(texts.values())) == index
+    ]
     plain = [key for key in fit if not NUMBER.search(re.sub(r"ipv?[46]", "", texts[key]))]
     return numbered or (plain if index == 1 else [])
 

@@ -1,6 +1,8 @@
-"""What a server is told of the vCenter that it registers with: its GUID, its URL, the thumbprint of its certificate. (Installation guide.)
+"""What a server is told of the vCenter that it registers with: its GUID, its URL, the thumbprint of its
+certificate. (Installation guide.)
 
-The OVA says which of them it asks for, and under which keys. What is left out is filled in when the VM is made.
+The OVA says which of them it asks for, and under which keys. What is left out is filled in when the VM is
+made.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from bfinfra.model.errors import Refusal
 
 Part = Literal["guid", "url", "thumbprint"]
 WHAT: Mapping[Part, re.Pattern[str]] = {
-    "guid": re.compile(r"\bguid\b"), "thumbprint": re.compile(r"\b(thumb|finger)print\b"), "url": re.compile(r"\burl\b"),
+    "guid": re.compile(r"\bguid\b"),
+    "thumbprint": re.compile(r"\b(thumb|finger)print\b"),
+    "url": re.compile(r"\burl\b"),
 }
 SAID: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbprint", "url": "URL"}
 
@@ -36,13 +40,15 @@ def asked(ova: Ova) -> dict[Part, Property]:
 def filled(spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None) -> dict[str, str]:
     """The properties to be set that the file leaves out. Refusal where what the file says is wrong.
 
-    `standing`: None for a VM that is to be made. One that stands keeps what it was made with, but where that stood in
-    the file, stands there no longer, and is wrong.
+    `standing`: None for a VM that is to be made. One that stands keeps what it was made with, but where that
+    stood in the file, stands there no longer, and is wrong.
     """
     return dict(_filled(spec, ova, vcenter, standing))
 
 
-def _filled(spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None) -> Iterator[tuple[str, str]]:
+def _filled(
+    spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None
+) -> Iterator[tuple[str, str]]:
     before = ((standing.mark.applied or {}) if standing and standing.mark else {}).get("properties", {})
     for part, each in asked(ova).items():
         known, written = _known(part, vcenter), spec.properties.get(each.key)
@@ -68,8 +74,11 @@ def _right(part: Part, value: str, vcenter: Identity | None) -> bool:
 def _check(part: Part, key: str, written: str, vcenter: Identity | None) -> None:
     if vcenter is not None and not _right(part, written, vcenter):
         raise Refusal(
-            f"{written} is not the {SAID[part]} of {vcenter.server}", field=f"properties.{key}",
-            why=f"a server that is told so can't register, and enables no client; {vcenter.server} has {_known(part, vcenter)}",
+            f"{written} is not the {SAID[part]} of {vcenter.server}",
+            field=f"properties.{key}",
+            why=(
+                f"a server that is told so can't register, and enables no client; {vcenter.server} has "
+                f"{_known(part, vcenter)}"
+            ),
             next="leave it out: bfinfra fills it in; or correct it",
         )
-

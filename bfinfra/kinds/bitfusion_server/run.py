@@ -40,7 +40,11 @@ class Runs:
         target = step.target
         package = self._whole(target, report)
         values = revealed(target.properties)
-        sealed = {key: digest(values[key], None, self._pepper()) for key, v in target.properties.items() if isinstance(v, Secret)}
+        sealed = {
+            key: digest(values[key], None, self._pepper())
+            for key, v in target.properties.items()
+            if isinstance(v, Secret)
+        }
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
         notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, sealed)
         wanted = Import(
@@ -76,29 +80,62 @@ class Runs:
         if target.library is not None:
             moid, whole = self._from_library(target.library, wanted, package, report)
         else:
-            moid = self._vcenter.imports.run(wanted, lambda done, total: report(Done("uploading", done, total)))
+            moid = self._vcenter.imports.run(
+                wanted, lambda done, total: report(Done("uploading", done, total))
+            )
             whole = Hardware(extra={IMPORTING: ""})
         self._moids.made(wanted.name, moid)
         with self._still(wanted.name, moid):
-            self._vcenter.machines.reconfigure(moid, whole, "the note that the import is whole" if target.library is None else "the hardware of what was deployed")
+            self._vcenter.machines.reconfigure(
+                moid,
+                whole,
+                "the note that the import is whole"
+                if target.library is None
+                else "the hardware of what was deployed",
+            )
 
-    def _from_library(self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report) -> tuple[str, Hardware]:
-        """The notes come with the deployment, the hardware and the properties, which are answered, right after: the VM is unfinished until then."""
+    def _from_library(
+        self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report
+    ) -> tuple[str, Hardware]:
+        """The notes come with the deployment, the hardware and the properties, which are answered, right
+        after: the VM is unfinished until then.
+        """
         descriptor = next(iter(package.members))
         stored = Appliance(
-            digest=release(package), title=f"{package.product.name} {package.product.full_version}".strip() or package.path.name, open=package.open,
-            files={descriptor: package.members[descriptor].size, **package.files}, digests=package.manifest,
+            digest=release(package),
+            title=f"{package.product.name} {package.product.full_version}".strip() or package.path.name,
+            open=package.open,
+            files={descriptor: package.members[descriptor].size, **package.files},
+            digests=package.manifest,
         )
-        item = self._vcenter.libraries.store(*library, stored, lambda done, total: report(Done("uploading to the library", done, total)))
+        item = self._vcenter.libraries.store(
+            *library, stored, lambda done, total: report(Done("uploading to the library", done, total))
+        )
         report(Done("deploying from the library", 0))
-        unidentified = Mark(self._site.name, f"bitfusion_server/{wanted.name}").encode()  # it has its instance UUID with its hardware
-        moid = self._vcenter.libraries.deploy(item, Deployment(
-            name=wanted.name, folder=wanted.folder, pool=wanted.pool, host=wanted.host, datastore=wanted.datastore, networks=wanted.networks, thin=wanted.thin,
-            extra={**wanted.hardware.extra, MARK: unidentified},
-        ))  # fmt: skip
+        unidentified = Mark(
+            self._site.name, f"bitfusion_server/{wanted.name}"
+        ).encode()  # it has its instance UUID with its hardware
+        moid = self._vcenter.libraries.deploy(
+            item,
+            Deployment(
+                name=wanted.name,
+                folder=wanted.folder,
+                pool=wanted.pool,
+                host=wanted.host,
+                datastore=wanted.datastore,
+                networks=wanted.networks,
+                thin=wanted.thin,
+                extra={**wanted.hardware.extra, MARK: unidentified},
+            ),
+        )
         nics = [nic for made in self._vcenter.machines.read([moid], []) for nic in made.nics]
         drop = tuple(nic.key for index, nic in enumerate(nics) if index in wanted.surplus)
-        return moid, replace(wanted.hardware, extra={**wanted.hardware.extra, IMPORTING: ""}, drop=drop, properties=wanted.properties)
+        return moid, replace(
+            wanted.hardware,
+            extra={**wanted.hardware.extra, IMPORTING: ""},
+            drop=drop,
+            properties=wanted.properties,
+        )
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
         """The OVA, read whole once more only where its file changed after the plan looked at it."""
@@ -108,12 +145,16 @@ class Runs:
             raise BfinfraError(problem)
         assert isinstance(package, ova.Ova)
         if release(package) != target.release:
-            raise Conflict(f"the OVA {target.ova.text} is another one now", why="it changed since it was looked at")
+            raise Conflict(
+                f"the OVA {target.ova.text} is another one now", why="it changed since it was looked at"
+            )
         return package
 
     @contextlib.contextmanager
     def _there(self, name: str, places: frozenset[str]) -> Iterator[None]:
-        """Where a place of a server is there no more, the world moved since it was looked at: to be looked at, and decided, again."""
+        """Where a place of a server is there no more, the world moved since it was looked at: to be looked
+        at, and decided, again.
+        """
         try:
             yield
         except Missing as error:
@@ -143,7 +184,9 @@ class Runs:
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
             case steps.Seal(moid=moid):
-                machines.reconfigure(moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied")
+                machines.reconfigure(
+                    moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied"
+                )
             case steps.Delete(moid=moid):
                 if step.importing:
                     self._discard(moid)
@@ -154,14 +197,20 @@ class Runs:
 
     @contextlib.contextmanager
     def _still(self, name: str, moid: str) -> Iterator[None]:
-        """Where a VM that this run made is there no more, another run took it for half made: to be looked at, and decided, again."""
+        """Where a VM that this run made is there no more, another run took it for half made: to be looked at,
+        and decided, again.
+        """
         try:
             yield
         except Missing as error:
             if moid not in self._moids.own or self._vcenter.machines.read([moid], []):
                 raise
             self._moids.lost(name)
-            raise Conflict(error.problems[0].what, server=error.server, why="it was made just now, and somebody removed it") from None
+            raise Conflict(
+                error.problems[0].what,
+                server=error.server,
+                why="it was made just now, and somebody removed it",
+            ) from None
 
     def _discard(self, moid: str) -> None:
         for found in self._vcenter.machines.read([moid], [IMPORTING]):
@@ -170,7 +219,11 @@ class Runs:
 
     def _configure(self, step: steps.Configure) -> None:
         values = revealed(step.properties)
-        fresh = {key: digest(values[key], None, self._pepper()) for key, v in step.properties.items() if isinstance(v, Secret)}
+        fresh = {
+            key: digest(values[key], None, self._pepper())
+            for key, v in step.properties.items()
+            if isinstance(v, Secret)
+        }
         mark = Mark(self._site.name, f"bitfusion_server/{step.name}")
         wanted = Hardware(
             cpus=step.cpus,
@@ -192,5 +245,7 @@ class Runs:
 
 
 def _over(importer: str) -> bool:
-    """Whether an importer surely works no more: its process ended, or it is this one, which now does something else."""
+    """Whether an importer surely works no more: its process ended, or it is this one, which now does
+    something else.
+    """
     return process.mine(importer) or process.ended(importer)

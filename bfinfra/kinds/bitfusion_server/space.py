@@ -45,5 +45,9 @@ def _chosen(spec: Spec, host: object, inventory: Inventory) -> Datastore | None:
     if spec.datastore:
         return inventory.datastore(spec.datastore)
     detail = getattr(host, "detail", None)
-    reached = [each for each in inventory.datastores if each.moid in detail.datastores and each.accessible] if detail else []
+    reached = (
+        [each for each in inventory.datastores if each.moid in detail.datastores and each.accessible]
+        if detail
+        else []
+    )
     return reached[0] if len(reached) == 1 else None

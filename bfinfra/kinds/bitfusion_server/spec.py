@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from bfinfra.kinds._capabilities import GRAPHICS, SERVERS, library, server
 from bfinfra.model import conflict, kind
@@ -34,14 +41,18 @@ def _interface(value: str) -> str:
 
 
 Interface = Annotated[str, AfterValidator(_interface)]
-Address = Annotated[str, AfterValidator(functools.lru_cache(maxsize=1024)(lambda value: str(ipaddress.ip_address(value))))]
+Address = Annotated[
+    str, AfterValidator(functools.lru_cache(maxsize=1024)(lambda value: str(ipaddress.ip_address(value))))
+]
 Item = Literal["address", "netmask", "gateway", "dns"]
 
 
 def _address(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or not parts.path.strip("/"):
-        raise ValueError("expected an address such as https://downloads.example.com/bitfusion-server-3.0.0-11.ova")
+        raise ValueError(
+            "expected an address such as https://downloads.example.com/bitfusion-server-3.0.0-11.ova"
+        )
     if "@" in parts.netloc:
         raise ValueError("an account in an address would be shown and logged; no account is sent to anybody")
     return value
@@ -53,11 +64,15 @@ class Ova(Part):
     file: LocalFile | None = None
     """Path of the .ova, relative to the site file."""
     url: Annotated[str, AfterValidator(_address)] | None = None
-    """Address of the .ova, https, or http with `sha256`. Its server must answer parts of it; nothing is kept on this machine."""
+    """Address of the .ova, https, or http with `sha256`. Its server must answer parts of it; nothing is kept
+    on this machine.
+    """
     trust: Trust = Field(default_factory=Trust)
     """Which certificate the server of `url` must show; the system's store where nothing is said."""
     sha256: Fingerprint | None = None
-    """SHA-256 of the whole file, checked before anything is uploaded; its own manifest is checked in any case."""
+    """SHA-256 of the whole file, checked before anything is uploaded; its own manifest is checked in any
+    case.
+    """
 
     @property
     def text(self) -> str:
@@ -76,7 +91,9 @@ class Ova(Part):
 
 
 class Library(Part):
-    """A content library that keeps appliances by their digest: each is uploaded once, and only to vCenter itself."""
+    """A content library that keeps appliances by their digest: each is uploaded once, and only to vCenter
+    itself.
+    """
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     """Its name; made where there is none."""
@@ -101,7 +118,11 @@ class Network(Part):
     @field_validator("gateway")
     @classmethod
     def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
-        if gateway and info.data.get("address") and (why := conflict.unreachable(gateway, info.data["address"])):
+        if (
+            gateway
+            and info.data.get("address")
+            and (why := conflict.unreachable(gateway, info.data["address"]))
+        ):
             raise ValueError(why)
         return gateway
 
@@ -116,7 +137,9 @@ class Spec(kind.Spec):
 
     awaits: ClassVar = {
         "ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)",
-        "ova.trust.ca_file": "get the certificate of the authority that signed the certificate of the server of ova.url",
+        "ova.trust.ca_file": (
+            "get the certificate of the authority that signed the certificate of the server of ova.url"
+        ),
         "properties": "write the secret into it, or fetch it from who keeps it",
     }
     digested = "properties"
@@ -128,7 +151,9 @@ class Spec(kind.Spec):
     host: Annotated[str, Ref("gpu_host")]
     """The host whose GPUs it serves."""
     first: Annotated[str, Ref("bitfusion_server")] | None = None
-    """The first server of its group, which is made and ready before this one; a group is 1, 3 or more servers."""
+    """The first server of its group, which is made and ready before this one; a group is 1, 3 or more
+    servers.
+    """
     gpus: Annotated[int, Field(ge=0, le=16)]
     """How many; 0 for a server that only keeps the cluster's quorum."""
     attach: Literal["static", "dynamic", "vgpu"] = "static"
@@ -154,11 +179,14 @@ class Spec(kind.Spec):
     resource_pool: str = ""
     """Resource pool; default the cluster's own."""
     networks: Annotated[dict[str, Network], Field(min_length=1, max_length=4)]
-    """One to four adapters, by the names of the OVA's networks or any others, in the order of the adapters."""
+    """One to four adapters, by the names of the OVA's networks or any others, in the order of the
+    adapters.
+    """
     properties: dict[str, Secret | str] = Field(default_factory=dict)
     """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only.
 
-    vCenter's GUID, URL and thumbprint are filled in where they are left out, and refused where they are wrong.
+    vCenter's GUID, URL and thumbprint are filled in where they are left out, and refused where they are
+    wrong.
     """
     readiness: Literal["tools", "port"] = "tools"
     """tools: VMware Tools run and report an address; port: the server's port takes connections."""
@@ -172,10 +200,14 @@ class Spec(kind.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its name among VMs, and the addresses of its adapters; the first is what everybody reaches it by."""
+        """Its name among VMs, and the addresses of its adapters; the first is what everybody reaches it
+        by.
+        """
         yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
         for place, (label, each) in enumerate(self.networks.items()):
-            yield from conflict.address(f"networks.{label}.address", each.address or "", on=(each.network, place > 0))
+            yield from conflict.address(
+                f"networks.{label}.address", each.address or "", on=(each.network, place > 0)
+            )
 
     def answers_at(self) -> str:
         """Its first adapter's address, where that isn't DHCP's to give."""

@@ -24,13 +24,17 @@ from bfinfra.model.refs import Ref
 
 KEYS = (VM_MARK, *VM_KEYS)
 MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE = KEYS
-"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was imported; the MMIO window."""
+"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was
+imported; the MMIO window.
+"""
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups go after it."""
+    """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups
+    go after it.
+    """
 
     machine: Machine
     host: Annotated[str, Ref("gpu_host")]
@@ -51,9 +55,11 @@ class State(kind.State):
 
 @dataclass(frozen=True, slots=True)
 class SecretSeen:
-    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it can).
+    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it
+    can).
 
-    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that is wanted.
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
+    is wanted.
     """
 
     stale: bool = False
@@ -65,10 +71,11 @@ class SecretSeen:
 class Facts:
     """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
 
-    `vcenter`: which one it is, where a server is to be made or changed that is told of it.
-    `noted`: server → what a standing one tells of the OVA that it was made from, where the file is there no more.
-    `gone`: ids of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server → what is wrong with the OVA that it must be made from.
-    `rooms`: host → its memory, where a server there is to be made or changed.
+    `vcenter`: which one it is, where a server is to be made or changed that is told of it. `noted`: server →
+    what a standing one tells of the OVA that it was made from, where the file is there no more. `gone`: ids
+    of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server
+    → what is wrong with the OVA that it must be made from. `rooms`: host → its memory, where a server there
+    is to be made or changed.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -87,7 +94,9 @@ def identity(site: str, name: str) -> str:
 
 
 def release(package: Ova) -> str:
-    """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every disk."""
+    """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every
+    disk.
+    """
     return _digest(package.descriptor, tuple(sorted(package.manifest.items())))
 
 
@@ -99,13 +108,30 @@ def _digest(descriptor: str, files: tuple[tuple[str, tuple[str, str]], ...]) -> 
 
 
 def read(machine: Machine, host: str) -> State:
-    """The state of one VM on the host of that name. A clone has its original's mark and another instance UUID: it bears none of ours."""
+    """The state of one VM on the host of that name. A clone has its original's mark and another instance
+    UUID: it bears none of ours.
+    """
     noted = Mark.decode(machine.extra.get(MARK))
     mark = noted.where(machine.instance_uuid) if noted else None
-    copy = f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}" if noted and mark is None else ""
-    return State(mark=mark, copy=copy, machine=machine, host=host, importing=bool(machine.extra.get(IMPORTING)) and not copy, networks=_networks(mark))
+    copy = (
+        f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}"
+        if noted and mark is None
+        else ""
+    )
+    return State(
+        mark=mark,
+        copy=copy,
+        machine=machine,
+        host=host,
+        importing=bool(machine.extra.get(IMPORTING)) and not copy,
+        networks=_networks(mark),
+    )
 
 
 def _networks(mark: Mark | None) -> tuple[str, ...]:
     given = (mark.applied or {}).get("networks") if mark else None
-    return tuple(str(each.get("network")) for each in given.values() if isinstance(each, Mapping)) if isinstance(given, Mapping) else ()
+    return (
+        tuple(str(each.get("network")) for each in given.values() if isinstance(each, Mapping))
+        if isinstance(given, Mapping)
+        else ()
+    )

@@ -22,9 +22,23 @@ class Deploy(kind.Step):
     """verify the OVA and import it as VM {name}"""
 
     rights = (
-        *PLACED, holds("pool", "VApp.Import"), holds("datastore", "Datastore.AllocateSpace"),
-        holds("folder", "VApp.Import", "VirtualMachine.Inventory.Create", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AdvancedConfig"),
-        holds("library", "ContentLibrary.CreateLocalLibrary", "ContentLibrary.AddLibraryItem", "ContentLibrary.UpdateLibraryItem", "ContentLibrary.UpdateSession"),
+        *PLACED,
+        holds("pool", "VApp.Import"),
+        holds("datastore", "Datastore.AllocateSpace"),
+        holds(
+            "folder",
+            "VApp.Import",
+            "VirtualMachine.Inventory.Create",
+            "VirtualMachine.Config.AddNewDisk",
+            "VirtualMachine.Config.AdvancedConfig",
+        ),
+        holds(
+            "library",
+            "ContentLibrary.CreateLocalLibrary",
+            "ContentLibrary.AddLibraryItem",
+            "ContentLibrary.UpdateLibraryItem",
+            "ContentLibrary.UpdateSession",
+        ),
     )
 
     name: str
@@ -33,7 +47,9 @@ class Deploy(kind.Step):
 
     @property
     def exclusive(self) -> bool:
-        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now. Not tried of libraries."""
+        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now.
+        Not tried of libraries.
+        """
         return self.target.library is None
 
 
@@ -65,8 +81,23 @@ class Configure(_OnMachine):
 
     rights = (
         holds("networks", "Network.Assign"),
-        holds("folder", *(f"VirtualMachine.Config.{part}" for part in (
-            "CPUCount", "Memory", "Resource", "Settings", "AdvancedConfig", "AddRemoveDevice", "EditDevice", "DiskExtend")), "VApp.ApplicationConfig"),
+        holds(
+            "folder",
+            *(
+                f"VirtualMachine.Config.{part}"
+                for part in (
+                    "CPUCount",
+                    "Memory",
+                    "Resource",
+                    "Settings",
+                    "AdvancedConfig",
+                    "AddRemoveDevice",
+                    "EditDevice",
+                    "DiskExtend",
+                )
+            ),
+            "VApp.ApplicationConfig",
+        ),
     )
 
     cpus: int | None = None
@@ -89,7 +120,10 @@ class Configure(_OnMachine):
 class Move(_OnMachine):
     """move VM {name} to its folder and resource pool"""
 
-    rights = (holds("pool", "Resource.AssignVMToPool"), holds("folder", "VirtualMachine.Inventory.Move", "Resource.AssignVMToPool"))
+    rights = (
+        holds("pool", "Resource.AssignVMToPool"),
+        holds("folder", "VirtualMachine.Inventory.Move", "Resource.AssignVMToPool"),
+    )
 
     folder: str
     pool: str

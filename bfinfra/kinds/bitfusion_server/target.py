@@ -63,7 +63,15 @@ class Target:
     @property
     def places(self) -> frozenset[str]:
         """Where it goes."""
-        return frozenset({self.host, self.datastore, self.folder, self.pool, *(a.network for a in self.adapters if isinstance(a.network, str))})
+        return frozenset(
+            {
+                self.host,
+                self.datastore,
+                self.folder,
+                self.pool,
+                *(a.network for a in self.adapters if isinstance(a.network, str)),
+            }
+        )
 
 
 def resolve(name: str, spec: Spec, state: State | None, around: Around, *, anew: bool) -> Target:
@@ -76,7 +84,11 @@ def resolve(name: str, spec: Spec, state: State | None, around: Around, *, anew:
     detail = _host(spec, around)
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
     if cluster is None:
-        raise Refusal(f"{spec.host} is in no cluster of this datacenter", field="host", next="correct vcenter.datacenter")
+        raise Refusal(
+            f"{spec.host} is in no cluster of this datacenter",
+            field="host",
+            next="correct vcenter.datacenter",
+        )
     adapters = _adapters(spec, ova, detail, around)
     if not anew and name in facts.noted:
         adapters = _as_they_are(adapters, state)
@@ -109,7 +121,12 @@ def _ova(name: str, spec: Spec, facts: Facts, *, anew: bool) -> Ova:
     found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text) or Problem("it was not read")
     if isinstance(found, Problem):
         why = "; ".join(part for part in (found.what, found.why) if part)
-        raise Refusal(f"the OVA {spec.ova.text} can't be used", field="ova.file" if spec.ova.file else "ova.url", why=why, next=found.next or "download it again")
+        raise Refusal(
+            f"the OVA {spec.ova.text} can't be used",
+            field="ova.file" if spec.ova.file else "ova.url",
+            why=why,
+            next=found.next or "download it again",
+        )
     return found
 
 
@@ -129,15 +146,23 @@ def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
         return None
     named = [d for d in inventory.datastores if d.name == spec.library.datastore]
     if len(named) != 1:
-        raise Refusal(f"there {'is' if not named else 'are'} {len(named) or 'no'} datastore {spec.library.datastore}", field="library.datastore",
-                      next=nearest(spec.library.datastore, (d.name for d in inventory.datastores)))
+        raise Refusal(
+            f"there {'is' if not named else 'are'} {len(named) or 'no'} datastore {spec.library.datastore}",
+            field="library.datastore",
+            next=nearest(spec.library.datastore, (d.name for d in inventory.datastores)),
+        )
     return spec.library.name, named[0].moid
 
 
 def _host(spec: Spec, around: Around) -> HostDetail:
     need = around.needs.get("host")
     if need is None or need.state is None:
-        raise Refusal(f"there is no host {spec.host}", field="host", why="vCenter doesn't know it", next="correct the name")
+        raise Refusal(
+            f"there is no host {spec.host}",
+            field="host",
+            why="vCenter doesn't know it",
+            next="correct the name",
+        )
     detail: HostDetail = need.state.detail
     return detail
 
@@ -146,7 +171,12 @@ def _memory(spec: Spec, card_memory: int | None) -> int | None:
     if spec.memory is not None:
         return spec.memory
     if card_memory is None:
-        raise Refusal("the GPUs' memory is not known", field="memory", why="so no default can be computed", next="write gpu_memory or memory")
+        raise Refusal(
+            "the GPUs' memory is not known",
+            field="memory",
+            why="so no default can be computed",
+            next="write gpu_memory or memory",
+        )
     return sizing.memory(card_memory) if spec.gpus else None
 
 
@@ -154,7 +184,12 @@ def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
     if spec.gpus == 0:
         return {}
     if spec.mmio is None and card_memory is None:
-        raise Refusal("the GPUs' memory is not known", field="mmio", why="so the MMIO window can't be computed", next="write gpu_memory or mmio")
+        raise Refusal(
+            "the GPUs' memory is not known",
+            field="mmio",
+            why="so the MMIO window can't be computed",
+            next="write gpu_memory or mmio",
+        )
     size = spec.mmio if spec.mmio is not None else sizing.mmio(card_memory or 0)
     return {MMIO: "TRUE", MMIO_SIZE: str(-(-size // sizing.GIB))}
 
@@ -162,32 +197,61 @@ def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
 def _disk(spec: Spec, ova: Ova) -> int | None:
     capacity = ova.disks[0].capacity if ova.disks else 0
     if spec.disk is not None and spec.disk < capacity:
-        raise Refusal(f"a disk of {bytes_text(spec.disk)} is too small", field="disk", why=f"the OVA's has {bytes_text(capacity)}", next="raise it, or leave it out")
+        raise Refusal(
+            f"a disk of {bytes_text(spec.disk)} is too small",
+            field="disk",
+            why=f"the OVA's has {bytes_text(capacity)}",
+            next="raise it, or leave it out",
+        )
     return spec.disk
 
 
-def _datastore(spec: Spec, state: State | None, detail: HostDetail, inventory: Inventory, size: int) -> Datastore:
+def _datastore(
+    spec: Spec, state: State | None, detail: HostDetail, inventory: Inventory, size: int
+) -> Datastore:
     reached = [d for d in inventory.datastores if d.moid in detail.datastores and d.accessible]
     if spec.datastore is None:
         here = [d for d in reached if state is not None and d.moid in state.machine.datastores] or reached
         if len(here) != 1:
-            raise Refusal(f"{spec.host} reaches {len(here)} datastores", field="datastore", why="one must be chosen", next=nearest("", (d.name for d in here)))
+            raise Refusal(
+                f"{spec.host} reaches {len(here)} datastores",
+                field="datastore",
+                why="one must be chosen",
+                next=nearest("", (d.name for d in here)),
+            )
         found = here[0]
     else:
         named = next((d for d in reached if d.name == spec.datastore), None)
         if named is None:
-            raise Refusal(f"{spec.host} reaches no datastore {spec.datastore}", field="datastore", next=nearest(spec.datastore, (d.name for d in reached)))
+            raise Refusal(
+                f"{spec.host} reaches no datastore {spec.datastore}",
+                field="datastore",
+                next=nearest(spec.datastore, (d.name for d in reached)),
+            )
         found = named
     if state is None and found.free < size:
-        raise Refusal(f"{found.name} has too little room", field="datastore", why=f"{found.free} bytes are free, the OVA takes {size}", next="free some, or choose another")
+        raise Refusal(
+            f"{found.name} has too little room",
+            field="datastore",
+            why=f"{found.free} bytes are free, the OVA takes {size}",
+            next="free some, or choose another",
+        )
     return found
 
 
 def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
     found = inventory.folder(spec.folder, datacenter)
     if found is None:
-        known = [f.path.removeprefix("vm/") for f in inventory.folders if f.datacenter == datacenter and f.path.startswith("vm/")]
-        raise Refusal(f"there is no VM folder {spec.folder}", field="folder", next=nearest(spec.folder, known) or "make it first")
+        known = [
+            f.path.removeprefix("vm/")
+            for f in inventory.folders
+            if f.datacenter == datacenter and f.path.startswith("vm/")
+        ]
+        raise Refusal(
+            f"there is no VM folder {spec.folder}",
+            field="folder",
+            next=nearest(spec.folder, known) or "make it first",
+        )
     return found.moid
 
 
@@ -195,18 +259,31 @@ def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
     found = inventory.pool(spec.resource_pool, cluster)
     if found is None:
         known = [p.name for p in inventory.pools if p.owner == cluster and not p.root]
-        raise Refusal(f"there is no resource pool {spec.resource_pool}", field="resource_pool", next=nearest(spec.resource_pool, known) or "make it first")
+        raise Refusal(
+            f"there is no resource pool {spec.resource_pool}",
+            field="resource_pool",
+            next=nearest(spec.resource_pool, known) or "make it first",
+        )
     return found.moid
 
 
 def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: Around) -> tuple[Adapter, ...]:
-    """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA has behind them."""
+    """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA
+    has behind them.
+    """
     names = [n.name for n in ova.networks]
     left = [n for n in names if n not in spec.networks]
     found = []
     for label in spec.networks:
         ovf = label if label in names else left.pop(0) if left else ""
-        found.append(Adapter(label=label, ovf=ovf, network=_network(label, spec, detail, around), name=spec.networks[label].network))
+        found.append(
+            Adapter(
+                label=label,
+                ovf=ovf,
+                network=_network(label, spec, detail, around),
+                name=spec.networks[label].network,
+            )
+        )
     return tuple(sorted(found, key=lambda a: names.index(a.ovf) if a.ovf else len(names)))
 
 
@@ -214,17 +291,26 @@ def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
     """The positions of the OVA's adapters that the site gives no network."""
     used = {a.ovf for a in adapters}
     first = {network: index for index, network in reversed(list(enumerate(ova.hardware.adapters)))}
-    return frozenset(i for i, network in enumerate(ova.hardware.adapters) if network not in used or first[network] != i)
+    return frozenset(
+        i for i, network in enumerate(ova.hardware.adapters) if network not in used or first[network] != i
+    )
 
 
 def _network(label: str, spec: Spec, detail: HostDetail, around: Around) -> str | Later:
     wanted, need = spec.networks[label].network, around.needs.get(f"networks.{label}.network")
-    if need is not None and need.spec is not None:  # not asked whether the host has it: that was looked at before it was made
+    if (
+        need is not None and need.spec is not None
+    ):  # not asked whether the host has it: that was looked at before it was made
         return Later(need.key, "group") if need.state is None else str(need.state.group.moid)
     facts: Facts = around.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
     named = [n for n in reached if n.name == wanted]
     if len(named) != 1:
         why = f"{len(named)} networks there have that name" if named else ""
-        raise Refusal(f"{spec.host} has no network {wanted}", field=f"networks.{label}.network", why=why, next=nearest(wanted, (n.name for n in reached)))
+        raise Refusal(
+            f"{spec.host} has no network {wanted}",
+            field=f"networks.{label}.network",
+            why=why,
+            next=nearest(wanted, (n.name for n in reached)),
+        )
     return named[0].moid

@@ -1,1 +1,3 @@
-"""A container image with the Bitfusion client in it: its build context, built and pushed where that can be done. (Configuration of AI/ML application.)"""
+"""A container image with the Bitfusion client in it: its build context, built and pushed where that can be
+done. (Configuration of AI/ML application.)
+"""

@@ -19,7 +19,14 @@ from bfinfra.model.mark import Mark
 
 def names(spec: Spec) -> frozenset[str]:
     """Every file that the context may hold for a spec."""
-    return frozenset({"Dockerfile", ".dockerignore", f"{FILES}/{spec.package_name}", *(f"{FILES}/{name}" for name in TOKEN)})
+    return frozenset(
+        {
+            "Dockerfile",
+            ".dockerignore",
+            f"{FILES}/{spec.package_name}",
+            *(f"{FILES}/{name}" for name in TOKEN),
+        }
+    )
 
 
 def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -38,25 +45,43 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     changes = kind.changes(spec, mark, world)
     found: list[kind.Step] = [*going]
     if state is None or world:
-        found.append(Render(context=context, mark=around.mark, dockerfile=dockerfile(spec), package=str(spec.package.path),
-                            files=wanted, changes=changes,
-                            token=around.needs["token"].get("path") if spec.baked and spec.token else "",
-                            giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
-                            given=spec.client_files.paths if spec.client_files else {}))
+        found.append(
+            Render(
+                context=context,
+                mark=around.mark,
+                dockerfile=dockerfile(spec),
+                package=str(spec.package.path),
+                files=wanted,
+                changes=changes,
+                token=around.needs["token"].get("path") if spec.baked and spec.token else "",
+                giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
+                given=spec.client_files.paths if spec.client_files else {},
+            )
+        )
     found += _made(spec, state, wanted, around, changes)
     if found or mark is None or mark.applied != spec.applied():
         found.append(Seal(context=context, mark=around.mark.seal(spec.applied()), changes=changes))
-    if isinstance(problem := facts.problems.get(name), Absent) and any(isinstance(step, Render) for step in found):
+    if isinstance(problem := facts.problems.get(name), Absent) and any(
+        isinstance(step, Render) for step in found
+    ):
         raise held(problem, "package", found)
     return found
 
 
 def done(spec: Spec, record: str) -> bool:
-    """Whether a record of building or pushing is about the image that is wanted; of which content is `steps`' question."""
+    """Whether a record of building or pushing is about the image that is wanted; of which content is `steps`'
+    question.
+    """
     return record.partition(" ")[0] == spec.image
 
 
-def _made(spec: Spec, state: State | None, wanted: Mapping[str, str | Later], around: Around, changes: Sequence[Change]) -> Iterator[kind.Step]:
+def _made(
+    spec: Spec,
+    state: State | None,
+    wanted: Mapping[str, str | Later],
+    around: Around,
+    changes: Sequence[Change],
+) -> Iterator[kind.Step]:
     """Building and pushing, where that can be done and isn't."""
     facts = around.facts or Facts()
     if not facts.tool or spec.build == "never":
@@ -65,23 +90,42 @@ def _made(spec: Spec, state: State | None, wanted: Mapping[str, str | Later], ar
     made = f"{spec.image} {content}"
     if state is None or state.built != made:
         drift = () if changes else (Change("built", state.built or None if state else None, made),)
-        yield Build(context=context, mark=around.mark, image=spec.image, tool=facts.tool, content=content, changes=(*changes, *drift))
+        yield Build(
+            context=context,
+            mark=around.mark,
+            image=spec.image,
+            tool=facts.tool,
+            content=content,
+            changes=(*changes, *drift),
+        )
     if spec.push and (state is None or state.pushed != made):
         yield Push(context=context, mark=around.mark, image=spec.image, content=content)
 
 
 def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
-    """What stands there of files that the site names as it did when that was applied: right as long as they are away."""
+    """What stands there of files that the site names as it did when that was applied: right as long as they
+    are away.
+    """
     now, applied = spec.applied(), (mark.applied if mark else None) or {}
     same = {"package": (f"{FILES}/{spec.package_name}",), "token": tuple(f"{FILES}/{file}" for file in TOKEN)}
-    files = [file for field, those in same.items() if now.get(field) and applied.get(field) == now[field] for file in those]
+    files = [
+        file
+        for field, those in same.items()
+        if now.get(field) and applied.get(field) == now[field]
+        for file in those
+    ]
     return {file: stands[file] for file in files if file in stands}
 
 
-def _files(name: str, spec: Spec, around: Around, facts: Facts, unmoved: Mapping[str, str]) -> dict[str, str | Later]:
+def _files(
+    name: str, spec: Spec, around: Around, facts: Facts, unmoved: Mapping[str, str]
+) -> dict[str, str | Later]:
     """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
     read = {**unmoved, **facts.read.get(name, {})}
-    found: dict[str, str | Later] = {"Dockerfile": _sha256(dockerfile(spec)), ".dockerignore": _sha256(IGNORE)}
+    found: dict[str, str | Later] = {
+        "Dockerfile": _sha256(dockerfile(spec)),
+        ".dockerignore": _sha256(IGNORE),
+    }
     package = f"{FILES}/{spec.package_name}"
     found[package] = read.get(package) or until(spec.package)
     if spec.baked:
@@ -100,9 +144,16 @@ def _later(spec: Spec, around: Around) -> Later:
 
 def _check(name: str, spec: Spec, facts: Facts) -> None:
     if isinstance(problem := facts.problems.get(name), str):
-        raise Refusal("the client's package can't be used", field="package", why=problem, next="download it again, or correct the path")
+        raise Refusal(
+            "the client's package can't be used",
+            field="package",
+            why=problem,
+            next="download it again, or correct the path",
+        )
     if spec.client_files and spec.client_files.host in facts.machines:
-        spec.client_files.check({file: digest for file in TOKEN if (digest := facts.read.get(name, {}).get(f"{FILES}/{file}"))})
+        spec.client_files.check(
+            {file: digest for file in TOKEN if (digest := facts.read.get(name, {}).get(f"{FILES}/{file}"))}
+        )
 
 
 def _content(files: Mapping[str, str | Later]) -> str:

@@ -26,7 +26,9 @@ def _token(spec: Spec) -> Iterator[str]:
         return
     for user, home in spec.homes.items():
         owner = "" if user == "root" else f"--chown={user} "
-        yield f"RUN mkdir -p {home}/.bitfusion" + ("" if user == "root" else f" && chown {user} {home}/.bitfusion")
+        yield f"RUN mkdir -p {home}/.bitfusion" + (
+            "" if user == "root" else f" && chown {user} {home}/.bitfusion"
+        )
         yield f"COPY {owner}./{FILES}/client.yaml {home}/.bitfusion/client.yaml"
     yield f"COPY ./{FILES}/servers.conf /etc/bitfusion/servers.conf"
     yield "RUN mkdir -p /etc/bitfusion/tls"
@@ -35,7 +37,14 @@ def _token(spec: Spec) -> Iterator[str]:
 
 def _client(spec: Spec) -> Iterator[str]:
     package = spec.package_name
-    yield from (RULE, "# Bitfusion client", RULE, f"RUN mkdir -p {WORK}/batch-scripts", f"WORKDIR {WORK}", f"COPY ./{FILES}/{package} .")
+    yield from (
+        RULE,
+        "# Bitfusion client",
+        RULE,
+        f"RUN mkdir -p {WORK}/batch-scripts",
+        f"WORKDIR {WORK}",
+        f"COPY ./{FILES}/{package} .",
+    )
     if package.endswith(".deb"):
         yield "RUN apt-get update \\"
         yield f" && DEBIAN_FRONTEND=noninteractive apt-get install -y ./{package} open-vm-tools \\"
@@ -49,6 +58,9 @@ def _client(spec: Spec) -> Iterator[str]:
 def _run_as(spec: Spec) -> Iterator[str]:
     others = [user for user in spec.users if user != "root"]
     if others:
-        yield f"RUN if getent group bitfusion; then for user in {' '.join(others)}; do usermod -aG bitfusion $user; done; fi"
+        yield (
+            f"RUN if getent group bitfusion; then for user in {' '.join(others)}; do usermod -aG bitfusion "
+            "$user; done; fi"
+        )
     if spec.run_as not in (None, "root"):
         yield f"USER {spec.run_as}"

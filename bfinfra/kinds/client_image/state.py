@@ -21,8 +21,8 @@ class State(Made):
 
 @dataclass(frozen=True)
 class Facts:
-    """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied in;
-    `problems`, Absent for a package that isn't there yet.
+    """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied
+    in; `problems`, Absent for a package that isn't there yet.
 
     `machines`: those that answered, by name.
     """

@@ -1,1 +1,3 @@
-"""FlexDirect on Linux machines: GPU servers with their scheduler, CPU hosts without. (Guide, steps 1 to 4.)"""
+"""FlexDirect on Linux machines: GPU servers with their scheduler, CPU hosts without. (Guide, steps 1 to
+4.)
+"""

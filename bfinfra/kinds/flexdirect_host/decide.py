@@ -42,7 +42,11 @@ class SetUp(kind.Step):
 
     def title(self) -> str:
         """What stays is said."""
-        return super().title() + (f"; over what an installer put on {self.over}, as no uninstall was given for that" if self.over else "")
+        return super().title() + (
+            f"; over what an installer put on {self.over}, as no uninstall was given for that"
+            if self.over
+            else ""
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +71,16 @@ class Remove(kind.Step):
 
     def title(self) -> str:
         """What stays is said."""
-        stays = ", ".join(host for host, file in self.packages.items() if form(file) == "script" and not self.uninstall[host])
-        return super().title() + (f"; the program itself stays on {stays}: an installer put it there, and no uninstall was given" if stays else "")
+        stays = ", ".join(
+            host
+            for host, file in self.packages.items()
+            if form(file) == "script" and not self.uninstall[host]
+        )
+        return super().title() + (
+            f"; the program itself stays on {stays}: an installer put it there, and no uninstall was given"
+            if stays
+            else ""
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +100,12 @@ def unit_text(scheduler: Scheduler | None) -> str:
     words += ["-d", ",".join(scheduler.devices)] if scheduler.devices else []
     words += ["-l", scheduler.address] if scheduler.address else []
     words += ["-s", str(scheduler.port)]
-    return ("# Written by bfinfra: change the site, not this file.\n[Unit]\nDescription=FlexDirect resource scheduler\nAfter=network-online.target\nWants=network-online.target\n\n"
-            f"[Service]\nExecStart={' '.join(words)}\nRestart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=multi-user.target\n")
+    return (
+        "# Written by bfinfra: change the site, not this file.\n[Unit]\nDescription=FlexDirect resource "
+        "scheduler\nAfter=network-online.target\nWants=network-online.target\n\n"
+        f"[Service]\nExecStart={' '.join(words)}"
+        "\nRestart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=multi-user.target\n"
+    )
 
 
 def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -109,32 +125,72 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Ste
     facts: Facts = around.facts
     name = around.mark.address.partition("/")[2]
     _check(name, spec, state, facts, around)
-    gone = tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark) if state else ()
-    return (*_make_way(spec, state), *_set_up(name, spec, state, facts, around), *((_remove(state, gone),) if state and gone else ()))
+    gone = (
+        tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
+        if state
+        else ()
+    )
+    return (
+        *_make_way(spec, state),
+        *_set_up(name, spec, state, facts, around),
+        *((_remove(state, gone),) if state and gone else ()),
+    )
 
 
 def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> None:
     if not facts.packages.get(name):
-        raise Refusal(f"the package {spec.package.text} can't be read", field="package", next="download it, or correct the path")
-    if wrong := sorted(f"{host} runs {facts.os[host]}" for host in spec.hosts if spec.os and host in facts.os and not f"{facts.os[host]} ".startswith(f"{spec.os} ")):
-        raise Refusal(f"{', '.join(wrong)}, and the containers are {spec.os}", field="os", why="FlexDirect wants the same operating system on host and container",
-                      next="name hosts of that system, or images of theirs")
+        raise Refusal(
+            f"the package {spec.package.text} can't be read",
+            field="package",
+            next="download it, or correct the path",
+        )
+    if wrong := sorted(
+        f"{host} runs {facts.os[host]}"
+        for host in spec.hosts
+        if spec.os and host in facts.os and not f"{facts.os[host]} ".startswith(f"{spec.os} ")
+    ):
+        raise Refusal(
+            f"{', '.join(wrong)}, and the containers are {spec.os}",
+            field="os",
+            why="FlexDirect wants the same operating system on host and container",
+            next="name hosts of that system, or images of theirs",
+        )
     on = state.on if state else {}
     strange = sorted(host for host, found in on.items() if host in spec.hosts and not found.mark)
     if strange and any(found.mark for found in on.values()):
-        raise Refusal(f"FlexDirect stands on {', '.join(strange)} already, and bfinfra did not put it there", field="hosts",
-                      next="remove it there, or give these machines a flexdirect_host of their own and take that over with bfinfra adopt")
+        raise Refusal(
+            f"FlexDirect stands on {', '.join(strange)} already, and bfinfra did not put it there",
+            field="hosts",
+            next=(
+                "remove it there, or give these machines a flexdirect_host of their own and take that over "
+                "with bfinfra adopt"
+            ),
+        )
     for host, found in on.items():
-        if host in spec.hosts and found.mark and (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address):
-            raise Refusal(f"{host} belongs to {found.mark.address} of the site {found.mark.site}", field="hosts", next="name another machine, or remove it from there first")
+        if (
+            host in spec.hosts
+            and found.mark
+            and (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address)
+        ):
+            raise Refusal(
+                f"{host} belongs to {found.mark.address} of the site {found.mark.site}",
+                field="hosts",
+                next="name another machine, or remove it from there first",
+            )
 
 
 def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
     """What comes in another form now goes first, where that can be done."""
     if state is None:
         return ()
-    ours = {host: found for host, found in state.on.items() if host in spec.hosts and found.mark and found.file}
-    other = {host: found for host, found in ours.items() if form(found.file) != form(spec.package.text) and (form(found.file) in PACKAGED or found.uninstall)}
+    ours = {
+        host: found for host, found in state.on.items() if host in spec.hosts and found.mark and found.file
+    }
+    other = {
+        host: found
+        for host, found in ours.items()
+        if form(found.file) != form(spec.package.text) and (form(found.file) in PACKAGED or found.uninstall)
+    }
     step = Anew if any(found.service.startswith("running") for found in other.values()) else Remove
     return (_remove(state, tuple(other), step),) if other else ()
 
@@ -143,43 +199,87 @@ def _set_up(name: str, spec: Spec, state: State | None, facts: Facts, around: Ar
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
     wanted, unit = around.mark.seal(spec.applied()), unit_text(spec.scheduler)
     package = facts.packages[name]
-    now = {host: _shown(found, host in facts.licensed.get(name, frozenset()), spec) for host, found in on.items()}
+    now = {
+        host: _shown(found, host in facts.licensed.get(name, frozenset()), spec) for host, found in on.items()
+    }
     then = {host: _wanted(spec, package, unit) for host in spec.hosts}
     fresh = all(not found.there for found in on.values())
     world = differences({"on": {} if fresh else now}, {"on": then}) if not fresh else ()
-    unsealed = {host for host, found in on.items() if found.mark is None or found.mark.applied != wanted.applied}
+    unsealed = {
+        host for host, found in on.items() if found.mark is None or found.mark.applied != wanted.applied
+    }
     hosts = tuple(host for host in spec.hosts if host in unsealed or now[host] != then[host])
     if not hosts:
         return ()
     mark = next((found.mark for found in on.values() if found.mark), None)
     changes = differences(None, spec.applied()) if fresh else kind.changes(spec, mark, world)
-    todo = {host: {"install": on[host].package != package, "init": bool(spec.license) and now[host]["license"] != "initialised", "unfinished": host in unsealed or now[host] != then[host]}
-            for host in hosts}
-    restarts = any(on[host].service.startswith("running") and (on[host].unit != unit or todo[host]["install"] or todo[host]["init"]) for host in hosts)
+    todo = {
+        host: {
+            "install": on[host].package != package,
+            "init": bool(spec.license) and now[host]["license"] != "initialised",
+            "unfinished": host in unsealed or now[host] != then[host],
+        }
+        for host in hosts
+    }
+    restarts = any(
+        on[host].service.startswith("running")
+        and (on[host].unit != unit or todo[host]["install"] or todo[host]["init"])
+        for host in hosts
+    )
     step = Restart if restarts else SetUp
     over = ", ".join(host for host in hosts if _stays(on[host], spec))
-    return (step(names=", ".join(hosts), machines={host: facts.machines[host] for host in hosts if host in facts.machines}, todo=todo, package=str(spec.package.path),
-                 package_sha256=package, uninstall=spec.uninstall, license=spec.license, license_by=spec.license_by, unit=unit, mark=wanted, over=over, changes=changes),)
+    return (
+        step(
+            names=", ".join(hosts),
+            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            todo=todo,
+            package=str(spec.package.path),
+            package_sha256=package,
+            uninstall=spec.uninstall,
+            license=spec.license,
+            license_by=spec.license_by,
+            unit=unit,
+            mark=wanted,
+            over=over,
+            changes=changes,
+        ),
+    )
 
 
 def _stays(found: Installed, spec: Spec) -> bool:
     """Whether an installer put there what nothing takes away, and it comes in another form now."""
-    return bool(found.mark and found.file) and form(found.file) == "script" != form(spec.package.text) and not found.uninstall
+    return (
+        bool(found.mark and found.file)
+        and form(found.file) == "script" != form(spec.package.text)
+        and not found.uninstall
+    )
 
 
 def _shown(found: Installed, licensed: bool, spec: Spec) -> dict[str, str | None]:
     """One machine as it is, for people."""
-    return {"package": _short(found.package), "license": ("initialised" if licensed else None) if spec.license else None, "scheduler": _command(found.unit),
-            "unit": _short_text(found.unit), "service": found.service if found.unit else None}
+    return {
+        "package": _short(found.package),
+        "license": ("initialised" if licensed else None) if spec.license else None,
+        "scheduler": _command(found.unit),
+        "unit": _short_text(found.unit),
+        "service": found.service if found.unit else None,
+    }
 
 
 def _wanted(spec: Spec, package: str, unit: str) -> dict[str, str | None]:
-    return {"package": _short(package), "license": "initialised" if spec.license else None, "scheduler": _command(unit), "unit": _short_text(unit),
-            "service": "running" if unit else None}
+    return {
+        "package": _short(package),
+        "license": "initialised" if spec.license else None,
+        "scheduler": _command(unit),
+        "unit": _short_text(unit),
+        "service": "running" if unit else None,
+    }
 
 
 def _command(unit: str) -> str | None:
-    return next((line.removeprefix("ExecStart=") for line in unit.splitlines() if line.startswith("ExecStart=")), None)
+    return next(
+        (line.removeprefix("ExecStart=") for line in unit.splitlines() if line.startswith("ExecStart=")), None
+    )
 
 
 def _short(digest: str) -> str | None:
@@ -191,5 +291,9 @@ def _short_text(text: str) -> str | None:
 
 
 def _remove(state: State, hosts: tuple[str, ...], step: type[Remove] = Remove) -> Remove:
-    return step(names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, packages={host: state.on[host].file for host in hosts},
-                uninstall={host: state.on[host].uninstall for host in hosts})
+    return step(
+        names=", ".join(hosts),
+        machines={host: state.machines[host] for host in hosts},
+        packages={host: state.on[host].file for host in hosts},
+        uninstall={host: state.on[host].uninstall for host in hosts},
+    )

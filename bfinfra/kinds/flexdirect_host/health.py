@@ -22,7 +22,9 @@ LIMITS = {"pass": Status.PASS, "marginal": Status.MARGINAL, "any": Status.UNCLEA
 
 @dataclass(frozen=True)
 class Examined:
-    """A machine of a flexdirect_host; `limit`: the worst that its site accepts; `problem`: why it can't be asked."""
+    """A machine of a flexdirect_host; `limit`: the worst that its site accepts; `problem`: why it can't be
+    asked.
+    """
 
     key: Key
     machine: str
@@ -38,7 +40,12 @@ class Examined:
     @property
     def why(self) -> str:
         """What isn't good enough, the first few."""
-        bad = [f"{check.status} {check.text}" for each in self.health.reports for check in each.checks if worse(check.status, self.limit)]
+        bad = [
+            f"{check.status} {check.text}"
+            for each in self.health.reports
+            for check in each.checks
+            if worse(check.status, self.limit)
+        ]
         unclear = [objection for each in self.health.reports for objection in each.objections]
         return self.problem or "; ".join([*bad, *unclear][:4]) or "it says nothing that is a report"
 

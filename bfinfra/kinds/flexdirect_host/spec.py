@@ -61,16 +61,23 @@ class Spec(kind.Spec):
     package: LocalFile
     """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""
     uninstall: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
-    """What takes the program away again that an installer put there: a command and its words, such as [/opt/bitfusionio/uninstall, --yes]. The installer itself is at
-    /var/cache/bfinfra/NAME on the machine. Run on destroy, and before the package comes in another form; without it the program stays then, and the plan says so."""
+    """What takes the program away again that an installer put there: a command and its words, such as
+    [/opt/bitfusionio/uninstall, --yes]. The installer itself is at /var/cache/bfinfra/NAME on the machine.
+    Run on destroy, and before the package comes in another form; without it the program stays then, and
+    the plan says so.
+    """
     license: Secret | None = None
     """Reference to the license; licensing is done on each machine."""
     license_by: Literal["argument", "stdin"] = "argument"
-    """How `flexdirect init` gets it: `-l LICENSE`, as its makers do unattended (others on that machine can see it for a moment), or as its answer."""
+    """How `flexdirect init` gets it: `-l LICENSE`, as its makers do unattended (others on that machine can
+    see it for a moment), or as its answer.
+    """
     scheduler: Scheduler | None = None
     """On GPU servers."""
     os: Annotated[str, StringConstraints(pattern=r"^[a-z]+( [0-9.]+)?$")] | None = None
-    """Distribution, or it and its version, of the containers that use it, such as ubuntu 20.04: host and container must have the same."""
+    """Distribution, or it and its version, of the containers that use it, such as ubuntu 20.04: host and
+    container must have the same.
+    """
     health: Literal["pass", "marginal", "any"] = "marginal"
     """The worst that `flexdirect health` may say on each machine for it to be ready; any: it isn't asked."""
 
@@ -79,12 +86,17 @@ class Spec(kind.Spec):
         if len(set(self.hosts)) != len(self.hosts):
             raise ValueError("a machine stands there twice")
         if self.uninstall and form(self.package.text) in PACKAGED:
-            raise ValueError("uninstall is for installers; a .deb or .rpm is taken away by its package manager")
+            raise ValueError(
+                "uninstall is for installers; a .deb or .rpm is taken away by its package manager"
+            )
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its machines: FlexDirect is there once."""
-        yield from (conflict.thing(f"hosts.{index}", f"FlexDirect on {host}", "machine") for index, host in enumerate(self.hosts))
+        yield from (
+            conflict.thing(f"hosts.{index}", f"FlexDirect on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The program on its machines, and with a scheduler GPUs."""

@@ -26,7 +26,9 @@ class Gpu:
 
 
 def chosen(spec: Spec, state: State, site: str) -> tuple[Gpu, ...]:
-    """The cards that a spec means, those named by address first. Refusal where one isn't there or is another's."""
+    """The cards that a spec means, those named by address first. Refusal where one isn't there or is
+    another's.
+    """
     taken: dict[str, Gpu] = {}
     for index, part in sorted(enumerate(spec.passthrough), key=lambda pair: pair[1].address is None):
         at = f"passthrough.{index}"
@@ -44,7 +46,9 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
     if found is None:
         cards = (d.address for d in state.detail.devices if d.display and d.capable)
         raise Refusal(
-            f"the host has no PCI device {part.address}", field=f"{at}.address", next=nearest(part.address or "", cards)
+            f"the host has no PCI device {part.address}",
+            field=f"{at}.address",
+            next=nearest(part.address or "", cards),
         )
     if not found.capable:
         raise Refusal(
@@ -63,7 +67,9 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
     return found
 
 
-def _matching(part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]) -> list[PciDevice]:
+def _matching(
+    part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]
+) -> list[PciDevice]:
     alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
     held = strangers(state.detail.holders, site)
     usable = [d for d in alike if d.capable and d.address not in taken and d.address not in held]
@@ -73,23 +79,52 @@ def _matching(part: Passthrough, state: State, site: str, at: str, taken: Mappin
     return sorted(usable, key=lambda d: (d.address not in ours, not d.enabled, d.address))[: part.count]
 
 
-def _too_few(part: Passthrough, state: State, at: str, alike: list[PciDevice], strangers: Mapping[str, str], usable: int) -> Refusal:  # noqa: PLR0913 - one sentence's parts
+def _too_few(  # noqa: PLR0913 - one sentence's parts
+    part: Passthrough,
+    state: State,
+    at: str,
+    alike: list[PciDevice],
+    strangers: Mapping[str, str],
+    usable: int,
+) -> Refusal:
     make = f"{part.vendor:04x}:{part.device:04x}"
     if not alike:
-        there = [f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}" for d in state.detail.devices if d.display]
-        return Refusal(f"the host has no PCI device {make}", field=at, why=f"its graphics devices: {few(there) or 'none'}",
-                       next="correct vendor and device, or choose another host")
+        there = [
+            f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}"
+            for d in state.detail.devices
+            if d.display
+        ]
+        return Refusal(
+            f"the host has no PCI device {make}",
+            field=at,
+            why=f"its graphics devices: {few(there) or 'none'}",
+            next="correct vendor and device, or choose another host",
+        )
     held = [f"the VM {strangers[d.address]} holds {d.address}" for d in alike if d.address in strangers]
     unfit = [d.address for d in alike if not d.capable]
-    incapable = [f"{few(unfit)} {'is' if len(unfit) == 1 else 'are'} not capable of passthrough"] if unfit else []
+    incapable = (
+        [f"{few(unfit)} {'is' if len(unfit) == 1 else 'are'} not capable of passthrough"] if unfit else []
+    )
     why = "; ".join([f"the host has {len(alike)}", *([few(held)] if held else []), *incapable])
-    return Refusal(f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can be had", field=at, why=why,
-                   next="lower count, or free a card")
+    return Refusal(
+        (
+            f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can "
+            "be had"
+        ),
+        field=at,
+        why=why,
+        next="lower count, or free a card",
+    )
 
 
 def strangers(holders: Iterable[Holder], site: str) -> dict[str, str]:
     """The devices that VMs of somebody else hold, by address, and which VM each."""
-    return {address: holder.name for holder in reversed([*holders]) if not ours(holder, site) for address in holder.addresses}
+    return {
+        address: holder.name
+        for holder in reversed([*holders])
+        if not ours(holder, site)
+        for address in holder.addresses
+    }
 
 
 def ours(holder: Holder, site: str) -> bool:

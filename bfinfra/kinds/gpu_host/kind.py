@@ -44,14 +44,23 @@ class GpuHost(kind.Kind[Spec, State]):
         self._wanted = wanted
         self._all.begin()
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """The notes of all hosts, then everything of those that are wanted or noted. While one waits for some: these alone, by their ids."""
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
+        some: these alone, by their ids.
+        """
         known = [] if others else [self._ids[name] for name in wanted if name in self._ids]
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
-            found = self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
+            found = (
+                self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
+            )
         states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
-        return Seen({name: each for name, each in states.items() if each.mark or wanted.get(name)}, Facts(tuple(sorted(self._ids))))
+        return Seen(
+            {name: each for name, each in states.items() if each.mark or wanted.get(name)},
+            Facts(tuple(sorted(self._ids))),
+        )
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
         """The hosts that are wanted or noted; learns the ids of all."""
@@ -60,11 +69,15 @@ class GpuHost(kind.Kind[Spec, State]):
         names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
         ids = [self._ids[name] for name in sorted(names)]
-        return self._vcenter.hosts.read(ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]])
+        return self._vcenter.hosts.read(
+            ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]]
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
-        """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there before."""
+        """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
+        before.
+        """
         if state is None:
             return decide.absent(name, spec, around.facts)
         if spec is None:
@@ -89,7 +102,10 @@ class GpuHost(kind.Kind[Spec, State]):
         if not cards or (spec.reboot == "if_needed" and not state.tried):
             return READY
         did = "it was rebooted, and that did not help" if state.tried else "the site says reboot: never"
-        return failed(f"passthrough of {', '.join(cards)} takes effect with the next reboot of the host, which is owed; {did}")
+        return failed(
+            f"passthrough of {', '.join(cards)} takes effect with the next reboot of the host, which is "
+            f"owed; {did}"
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """Notes first, then the change that they are about."""

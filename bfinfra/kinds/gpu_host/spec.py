@@ -33,7 +33,9 @@ class Passthrough(Part):
     @model_validator(mode="after")
     def _one(self) -> Passthrough:
         by_make = self.vendor is not None and self.device is not None
-        if by_make == (self.address is not None) or (self.address and (self.vendor or self.device or self.count > 1)):
+        if by_make == (self.address is not None) or (
+            self.address and (self.vendor or self.device or self.count > 1)
+        ):
             raise ValueError("give vendor and device (and count), or address")
         return self
 
@@ -46,7 +48,9 @@ class Spec(kind.Spec):
     passthrough: tuple[Passthrough, ...] = ()
     """The cards to pass through; empty where GPUs are shared as vGPUs."""
     reboot: Literal["never", "if_needed"] = "never"
-    """never: say when a reboot is owed; if_needed: reboot through maintenance mode when passthrough takes effect only then."""
+    """never: say when a reboot is owed; if_needed: reboot through maintenance mode when passthrough takes
+    effect only then.
+    """
     reboot_in_use: bool = False
     """Shut down this site's running GPU servers on the host for a reboot; VMs of others always stop it."""
 
@@ -63,5 +67,7 @@ class Spec(kind.Spec):
             yield hosts(self.cluster)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Whatever else is set on it: it may be gone for a while, and some of it takes effect only as it starts."""
+        """Whatever else is set on it: it may be gone for a while, and some of it takes effect only as it
+        starts.
+        """
         yield Capability(SETTINGS, name)

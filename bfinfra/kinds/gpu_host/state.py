@@ -21,14 +21,18 @@ VM_KEYS = (SECRETS, IMPORTING, "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPa
 
 
 HELPED = "helped"
-"""A reboot of ours that is over: should this run die before it says what was applied, it tells that reboots are allowed."""
+"""A reboot of ours that is over: should this run die before it says what was applied, it tells that reboots
+are allowed.
+"""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot of its own.
+    """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot
+    of its own.
 
-    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not help; HELPED until the note is sealed.
+    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not
+    help; HELPED until the note is sealed.
     """
 
     mark: Mark
@@ -38,7 +42,11 @@ class Note:
     def encode(self) -> str:
         """The line."""
         before = ",".join(f"{address}={int(on)}" for address, on in sorted(self.before.items()))
-        return self.mark.encode() + (f" before={before}" if before else "") + (f" reboot={self.reboot}" if self.reboot else "")
+        return (
+            self.mark.encode()
+            + (f" before={before}" if before else "")
+            + (f" reboot={self.reboot}" if self.reboot else "")
+        )
 
     @classmethod
     def decode(cls, text: str) -> Note | None:
@@ -46,7 +54,11 @@ class Note:
         mark = Mark.decode(text)
         words = dict(word.split("=", 1) for word in text.split() if word.startswith(("before=", "reboot=")))
         noted = dict(part.split("=", 1) for part in words.get("before", "").split(",") if "=" in part)
-        return cls(mark, {address: on == "1" for address, on in noted.items()}, words.get("reboot", "")) if mark else None
+        return (
+            cls(mark, {address: on == "1" for address, on in noted.items()}, words.get("reboot", ""))
+            if mark
+            else None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +87,11 @@ class State(kind.State):
     @property
     def back(self) -> bool:
         """The host has started since the noted boot."""
-        return self.detail.connected and self.detail.boot != "" and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
+        return (
+            self.detail.connected
+            and self.detail.boot != ""
+            and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
+        )
 
     @property
     def stays(self) -> bool:
@@ -91,7 +107,11 @@ class State(kind.State):
     def restarted(self) -> State:
         """As it will be once the reboot that was begun is over."""
         devices = tuple(replace(device, active=device.enabled) for device in self.detail.devices)
-        return replace(self, detail=replace(self.detail, devices=devices), note=replace(self.note, reboot=HELPED) if self.note else None)
+        return replace(
+            self,
+            detail=replace(self.detail, devices=devices),
+            note=replace(self.note, reboot=HELPED) if self.note else None,
+        )
 
     def device(self, address: str) -> PciDevice | None:
         """The device at an address."""

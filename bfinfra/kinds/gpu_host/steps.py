@@ -87,7 +87,11 @@ class Leave(_OnHost):
 
     def title(self) -> str:
         """Says so where the host stays in maintenance mode, as it was found."""
-        return f"note that host {self.name} was rebooted" if self.stay else f"take host {self.name} out of maintenance mode"
+        return (
+            f"note that host {self.name} was rebooted"
+            if self.stay
+            else f"take host {self.name} out of maintenance mode"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,10 @@ class Spec(kind.Spec):
     """What a user writes for one cluster."""
 
     awaits: ClassVar = {
-        "packages": "download kubeadm, kubelet and kubectl, and what they need, from Kubernetes' package repository, or from your mirror",
+        "packages": (
+            "download kubeadm, kubelet and kubectl, and what they need, from Kubernetes' package "
+            "repository, or from your mirror"
+        ),
         "cni": "download the manifest of the pod network",
     }
 
@@ -39,7 +42,9 @@ class Spec(kind.Spec):
     """The machines of its workers. A container runtime is on all of them."""
     version: Annotated[str, StringConstraints(pattern=r"^v1\.\d{1,2}\.\d{1,3}$")]
     """Version of Kubernetes, such as v1.20.15; the packages' own."""
-    endpoint: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,252}:\d{1,5}$")] | None = None
+    endpoint: (
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,252}:\d{1,5}$")] | None
+    ) = None
     """Where clients reach its API, host:port; empty = the control plane's address."""
     pod_cidr: Cidr = "10.244.0.0/16"
     """Addresses of pods; what the manifest of cni says as well."""
@@ -48,7 +53,9 @@ class Spec(kind.Spec):
     cni: LocalFile
     """Manifest of the pod network, such as Calico's or Flannel's, downloaded before."""
     packages: tuple[LocalFile, ...] = ()
-    """The .deb or .rpm files of kubeadm, kubelet and kubectl with all that they need; empty = they are there."""
+    """The .deb or .rpm files of kubeadm, kubelet and kubectl with all that they need; empty = they are
+    there.
+    """
     cri_socket: Annotated[str, StringConstraints(pattern=r"^(unix://)?/[A-Za-z0-9._/-]+$")] | None = None
     """The container runtime's socket, where a machine has several."""
     swap: Literal["off", "leave"] = "off"
@@ -56,12 +63,19 @@ class Spec(kind.Spec):
     modules: tuple[Word, ...] = ("overlay", "br_netfilter")
     """Kernel modules that are loaded, now and at each start."""
     sysctl: dict[Word, Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]{1,100}$")]] = Field(
-        default_factory=lambda: {"net.bridge.bridge-nf-call-iptables": "1", "net.bridge.bridge-nf-call-ip6tables": "1", "net.ipv4.ip_forward": "1"})
+        default_factory=lambda: {
+            "net.bridge.bridge-nf-call-iptables": "1",
+            "net.bridge.bridge-nf-call-ip6tables": "1",
+            "net.ipv4.ip_forward": "1",
+        }
+    )
     """Settings of the kernel."""
     ignore_preflight: tuple[Word, ...] = ()
     """Checks of kubeadm that may fail, such as NumCPU."""
     ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (10250,)
-    """TCP ports that nodes must reach of each other, as `bfinfra doctor` tries: kubelets' own; Calico wants 179 as well."""
+    """TCP ports that nodes must reach of each other, as `bfinfra doctor` tries: kubelets' own; Calico wants
+    179 as well.
+    """
     drain: Annotated[int, Field(ge=1, le=86400)] = 300
     """Seconds that the pods of a worker which leaves may take to go."""
 
@@ -71,14 +85,19 @@ class Spec(kind.Spec):
             raise ValueError("a machine stands there twice")
         if ipaddress.ip_network(self.pod_cidr).overlaps(ipaddress.ip_network(self.service_cidr)):
             raise ValueError("pod_cidr and service_cidr overlap")
-        if {PurePath(each.text).suffix for each in self.packages} - {".deb"} and {PurePath(each.text).suffix for each in self.packages} - {".rpm"}:
+        if {PurePath(each.text).suffix for each in self.packages} - {".deb"} and {
+            PurePath(each.text).suffix for each in self.packages
+        } - {".rpm"}:
             raise ValueError("packages are all .deb or all .rpm")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its machines: each is a node of one cluster."""
         places = ("control_plane", *(f"workers.{index}" for index in range(len(self.workers))))
-        yield from (conflict.thing(place, f"the node {host}", "node") for place, host in zip(places, self.hosts, strict=True))
+        yield from (
+            conflict.thing(place, f"the node {host}", "node")
+            for place, host in zip(places, self.hosts, strict=True)
+        )
 
     def inside(self) -> Iterator[Inner]:
         """Networks of pods and services."""
@@ -91,10 +110,15 @@ class Spec(kind.Spec):
             seen: dict[tuple[str, int], str] = {}
             for index, host in enumerate(spec.hosts):
                 machine = site.get(Key("linux_host", host))
-                if machine is not None and (first := seen.setdefault((machine.address, machine.port), host)) != host:
+                if (
+                    machine is not None
+                    and (first := seen.setdefault((machine.address, machine.port), host)) != host
+                ):
                     yield Conflict(
-                        Spot(key, f"workers.{index - 1}"), f"{host} and {first} are one machine",
-                        (Spot(Key("linux_host", host), "address"), Spot(Key("linux_host", first), "address")), next="leave one of them out",
+                        Spot(key, f"workers.{index - 1}"),
+                        f"{host} and {first} are one machine",
+                        (Spot(Key("linux_host", host), "address"), Spot(Key("linux_host", first), "address")),
+                        next="leave one of them out",
                     )
 
     @property

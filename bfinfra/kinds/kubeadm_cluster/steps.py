@@ -18,7 +18,8 @@ from bfinfra.model.ssh import Machine
 class OnMachines(kind.Step):
     """A play on machines."""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
+    # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
+    rights = ()
     names: str
     machines: Mapping[str, Machine]
     todo: Mapping[str, Mapping[str, Any]]

@@ -48,7 +48,9 @@ class Remove(kind.Step):
 
 def builder(spec: Spec, needs: Mapping[Key, Need]) -> Need | None:
     """What builds the image, None for one out of an archive."""
-    return next((needs[key] for each in BUILDERS if spec.built and (key := Key(each, spec.built)) in needs), None)
+    return next(
+        (needs[key] for each in BUILDERS if spec.built and (key := Key(each, spec.built)) in needs), None
+    )
 
 
 def image_of(spec: Spec, needs: Mapping[Key, Need]) -> str:
@@ -71,16 +73,38 @@ def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Iterat
     needs = {need.key: need for need in around.needs.values()}
     image, content = image_of(spec, needs), _content(name, spec, around)
     _check(name, spec, on, facts, around)
-    runtimes = {host: runtime for host in spec.hosts if (runtime := facts.found.get(host, Found()).runtime(spec.runtime))}
+    runtimes = {
+        host: runtime
+        for host in spec.hosts
+        if (runtime := facts.found.get(host, Found()).runtime(spec.runtime))
+    }
     mark = around.mark.seal(spec.applied())
-    then = {host: {"image": image, "content": _short(content), "runtime": runtimes.get(host)} for host in spec.hosts}
+    then = {
+        host: {"image": image, "content": _short(content), "runtime": runtimes.get(host)}
+        for host in spec.hosts
+    }
     now = {host: _shown(on.get(host)) for host in spec.hosts}
-    hosts = [host for host in spec.hosts if host not in on or on[host].mark != mark or now[host] != then[host]]
+    hosts = [
+        host for host in spec.hosts if host not in on or on[host].mark != mark or now[host] != then[host]
+    ]
     if hosts:
         world = differences({"on": now}, {"on": then}) if on else ()
-        changes = kind.changes(spec, state.mark if state else None, world) if on else differences(None, spec.applied())
-        yield Load(name=name, names=", ".join(hosts), image=image, content=content, archive=str(spec.archive.path) if spec.archive else "", mark=mark, changes=changes,
-                   machines={host: facts.machines[host] for host in hosts if host in facts.machines}, runtimes={host: runtimes[host] for host in hosts if host in runtimes})
+        changes = (
+            kind.changes(spec, state.mark if state else None, world)
+            if on
+            else differences(None, spec.applied())
+        )
+        yield Load(
+            name=name,
+            names=", ".join(hosts),
+            image=image,
+            content=content,
+            archive=str(spec.archive.path) if spec.archive else "",
+            mark=mark,
+            changes=changes,
+            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            runtimes={host: runtimes[host] for host in hosts if host in runtimes},
+        )
     leaving = tuple(host for host in on if host not in spec.hosts)
     if leaving and state:
         yield _remove(name, state, leaving)
@@ -103,27 +127,57 @@ def _content(name: str, spec: Spec, around: Around) -> str | Later:
 def _check_builds(need: Need) -> None:
     if need.state.tool and need.spec.build != "never":
         return
-    raise Awaited(f"{need.key} is not built on this machine", field="built", why=need.state.undone(need.spec.build),
-                  next=f"build it elsewhere, save it there (docker save --output FILE {need.spec.image}), and give archive and image instead of built")
+    raise Awaited(
+        f"{need.key} is not built on this machine",
+        field="built",
+        why=need.state.undone(need.spec.build),
+        next=(
+            f"build it elsewhere, save it there (docker save --output FILE {need.spec.image}), and give "
+            "archive and image instead of built"
+        ),
+    )
 
 
 def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around: Around) -> None:
     if problem := facts.problems.get(name):
-        raise Refusal(f"{spec.archive.text if spec.archive else name} can't be loaded", field="archive", why=problem,
-                      next="write it with: docker save --output FILE IMAGE")
+        raise Refusal(
+            f"{spec.archive.text if spec.archive else name} can't be loaded",
+            field="archive",
+            why=problem,
+            next="write it with: docker save --output FILE IMAGE",
+        )
     mine = (around.mark.site, around.mark.address)
-    if any(each.mark for each in on.values()) and (theirs := [host for host, each in on.items() if not each.mark or (each.mark.site, each.mark.address) != mine]):
-        raise Refusal(f"the image on {', '.join(theirs)} was not loaded by {around.mark.address}", field="hosts", why="it was pulled, loaded by hand, or by another site",
-                      next="remove it there, or name other machines")
+    if any(each.mark for each in on.values()) and (
+        theirs := [
+            host for host, each in on.items() if not each.mark or (each.mark.site, each.mark.address) != mine
+        ]
+    ):
+        raise Refusal(
+            f"the image on {', '.join(theirs)} was not loaded by {around.mark.address}",
+            field="hosts",
+            why="it was pulled, loaded by hand, or by another site",
+            next="remove it there, or name other machines",
+        )
     for host in spec.hosts:
         if host not in facts.found:
             continue
         found = facts.found[host]
         runtime = found.runtime(spec.runtime)
         if runtime is None or runtime not in found.images:
-            why = found.silent.get(runtime, "") if runtime else "; ".join(f"{each}: {words}" for each, words in found.silent.items())
-            raise Refusal(f"{runtime or 'no container runtime'} {'does not answer' if runtime else 'answers'} on {host}", field="runtime" if spec.runtime else "hosts",
-                          why=why, next="start it there, or name the machine's own in runtime")
+            why = (
+                found.silent.get(runtime, "")
+                if runtime
+                else "; ".join(f"{each}: {words}" for each, words in found.silent.items())
+            )
+            raise Refusal(
+                (
+                    f"{runtime or 'no container runtime'} {'does not answer' if runtime else 'answers'} on "
+                    f"{host}"
+                ),
+                field="runtime" if spec.runtime else "hosts",
+                why=why,
+                next="start it there, or name the machine's own in runtime",
+            )
 
 
 def _short(content: str | Later) -> str:
@@ -134,11 +188,20 @@ def _shown(found: Loaded | None) -> dict[str, str | None]:
     """One machine as it is, for people."""
     if found is None:
         return {"image": None, "content": None, "runtime": None}
-    return {"image": found.noted.image or None, "content": _short(found.content) or None, "runtime": found.noted.runtime or None}
+    return {
+        "image": found.noted.image or None,
+        "content": _short(found.content) or None,
+        "runtime": found.noted.runtime or None,
+    }
 
 
 def _remove(name: str, state: State, hosts: tuple[str, ...]) -> Remove:
     on = {host: state.on[host] for host in hosts}
     image = next((each.noted.image for each in on.values() if each.noted.image), "")
-    return Remove(name=name, names=", ".join(hosts), image=image or "the image", machines={host: state.machines[host] for host in hosts},
-                  runtimes={host: each.noted.runtime if each.now else "" for host, each in on.items()})
+    return Remove(
+        name=name,
+        names=", ".join(hosts),
+        image=image or "the image",
+        machines={host: state.machines[host] for host in hosts},
+        runtimes={host: each.noted.runtime if each.now else "" for host, each in on.items()},
+    )

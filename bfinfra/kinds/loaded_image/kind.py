@@ -36,21 +36,43 @@ class LoadedImage(kind.Kind[Spec, State]):
     def __init__(self, hosts: LinuxHosts, images: Images, site: Site) -> None:
         self._hosts, self._images, self._site = hosts, images, site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One command a machine, and the archives here."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
         found = {host: read(answers) for host, answers in asked.answers.items()}
-        noted = {name for each in found.values() for name, note in each.records.items() if note.mark and note.mark.site == self._site}
+        noted = {
+            name
+            for each in found.values()
+            for name, note in each.records.items()
+            if note.mark and note.mark.site == self._site
+        }
         states = {}
         for name in dict.fromkeys([*wanted, *(sorted(noted) if others else ())]):
             spec = wanted.get(name)
             image = image_of(spec, needs) if spec else ""
-            on = {host: loaded for host, each in found.items()
-                  if (loaded := _loaded(each, each.records.get(name), spec if spec and host in spec.hosts else None, image, self._site))}
+            on = {
+                host: loaded
+                for host, each in found.items()
+                if (
+                    loaded := _loaded(
+                        each,
+                        each.records.get(name),
+                        spec if spec and host in spec.hosts else None,
+                        image,
+                        self._site,
+                    )
+                )
+            }
             if on:
                 states[name] = across(State, on, needs)
-        gone = {name: absent for name, spec in specs.items() if spec.archive and (absent := away(spec, {"archive": spec.archive}))}
+        gone = {
+            name: absent
+            for name, spec in specs.items()
+            if spec.archive and (absent := away(spec, {"archive": spec.archive}))
+        }
         ids: dict[str, str] = {}
         problems: dict[str, str] = {}
         for name, spec in specs.items():
@@ -72,13 +94,22 @@ class LoadedImage(kind.Kind[Spec, State]):
         """One play on all machines of the step."""
         match step:
             case Load():
-                with nullcontext(Path(step.archive)) if step.archive else self._images.saved(step.image) as archive:
+                with (
+                    nullcontext(Path(step.archive))
+                    if step.archive
+                    else self._images.saved(step.image) as archive
+                ):
                     self._load(step, archive)
             case Remove(name=name):
                 each: dict[Machine, dict[str, object]] = {}
                 for host, machine in step.machines.items():
                     do, runtime = commands(step.runtimes[host], step.image, ""), step.runtimes[host]
-                    each[machine] = {"record": record(name), "archive": _sent(name), "used": do.used if runtime else (), "remove": do.remove if runtime else ()}
+                    each[machine] = {
+                        "record": record(name),
+                        "archive": _sent(name),
+                        "used": do.used if runtime else (),
+                        "remove": do.remove if runtime else (),
+                    }
                 self._hosts.play(Play("loaded_image", each, tasks="remove")).check()
             case _:
                 raise AssertionError(step)
@@ -86,16 +117,29 @@ class LoadedImage(kind.Kind[Spec, State]):
     def _load(self, step: Load, archive: Path) -> None:
         id_, problem = _id(archive, step.image)
         if problem:
-            raise Rejected(f"{step.image} can't be loaded", why=problem, next="give the image its registry's name: tools that build add one of their own")
+            raise Rejected(
+                f"{step.image} can't be loaded",
+                why=problem,
+                next="give the image its registry's name: tools that build add one of their own",
+            )
         if step.archive and id_ != step.content:
-            raise BfinfraError(Problem(f"{step.archive} changed while bfinfra worked with it", next="plan again"))
+            raise BfinfraError(
+                Problem(f"{step.archive} changed while bfinfra worked with it", next="plan again")
+            )
         each: dict[Machine, dict[str, object]] = {}
         for host, machine in step.machines.items():
             runtime = step.runtimes[host]
             do = commands(runtime, step.image, _sent(step.name))
             note = f"\nruntime={runtime}\nimage={step.image}\ncontent={step.content}"
-            each[machine] = {"record": record(step.name), "source": str(archive), "archive": _sent(step.name), "load": do.load, "show": do.show,
-                             "mark_open": step.mark.open.encode() + note, "mark_sealed": step.mark.encode() + note}
+            each[machine] = {
+                "record": record(step.name),
+                "source": str(archive),
+                "archive": _sent(step.name),
+                "load": do.load,
+                "show": do.show,
+                "mark_open": step.mark.open.encode() + note,
+                "mark_sealed": step.mark.encode() + note,
+            }
         self._hosts.play(Play("loaded_image", each, limit=2 * 3600)).check()
 
 
@@ -116,7 +160,9 @@ def _id(archive: Path, image: str) -> tuple[str, str]:
 
 
 def _loaded(found: Found, noted: Noted | None, spec: Spec | None, image: str, site: str) -> Loaded | None:
-    """What a machine has of a resource: by its record, or an image of that name that somebody else brought. `spec`: None where it shall not be there."""
+    """What a machine has of a resource: by its record, or an image of that name that somebody else brought.
+    `spec`: None where it shall not be there.
+    """
     if noted is not None and (spec or (noted.mark and noted.mark.site == site)):
         return Loaded(noted, found.images.get(noted.runtime, {}).get(full_name(noted.image), ""))
     runtime = found.runtime(spec.runtime) if spec else None

@@ -1,4 +1,6 @@
-"""The container runtimes: how each lists images, loads and removes them; which one a machine's kubelet uses. Pure."""
+"""The container runtimes: how each lists images, loads and removes them; which one a machine's kubelet uses.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,17 @@ SOCKETS: Mapping[str, Runtime] = {"docker": "docker", "containerd": "containerd"
 LISTED = "{{.Repository}}:{{.Tag}} {{.ID}}"
 CTR = ("ctr", "--namespace", "k8s.io")
 LISTS: Mapping[str, Sequence[str]] = {
-    "docker": ("docker", "image", "ls", "--no-trunc", "--format", LISTED), "containerd": (*CTR, "images", "ls"),
+    "docker": ("docker", "image", "ls", "--no-trunc", "--format", LISTED),
+    "containerd": (*CTR, "images", "ls"),
     "podman": ("podman", "image", "ls", "--no-trunc", "--format", LISTED),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What Ansible runs on a machine for one image. `used`: prints something where containers use it, and nobody else refuses then; empty otherwise."""
+    """What Ansible runs on a machine for one image. `used`: prints something where containers use it, and
+    nobody else refuses then; empty otherwise.
+    """
 
     load: tuple[str, ...]
     show: tuple[str, ...]
@@ -35,21 +40,39 @@ def commands(runtime: str, image: str, archive: str) -> Commands:
     """`archive`: its path on the machine."""
     name = full_name(image)
     if runtime == "containerd":
-        return Commands((*CTR, "images", "import", archive), (*CTR, "images", "ls", f"name=={name}"),
-                        (*CTR, "containers", "ls", "--quiet", f"image=={name}"), (*CTR, "images", "rm", name))
+        return Commands(
+            (*CTR, "images", "import", archive),
+            (*CTR, "images", "ls", f"name=={name}"),
+            (*CTR, "containers", "ls", "--quiet", f"image=={name}"),
+            (*CTR, "images", "rm", name),
+        )
     if runtime == "docker":
-        name = name.removeprefix("docker.io/").removeprefix("library/")  # it lists nothing under a name that says so
-    return Commands((runtime, "load", "--input", archive), (runtime, "image", "ls", "--no-trunc", "--quiet", name), (), (runtime, "image", "rm", name))
+        name = name.removeprefix("docker.io/").removeprefix(
+            "library/"
+        )  # it lists nothing under a name that says so
+    return Commands(
+        (runtime, "load", "--input", archive),
+        (runtime, "image", "ls", "--no-trunc", "--quiet", name),
+        (),
+        (runtime, "image", "rm", name),
+    )
 
 
 def listed(runtime: str, text: str) -> dict[str, str]:
-    """Full name → id, of what a runtime's list says. A runtime's ids are its own: two runtimes call one image differently."""
+    """Full name → id, of what a runtime's list says. A runtime's ids are its own: two runtimes call one image
+    differently.
+    """
     found = {}
     for line in text.splitlines():
         words = line.split()
         if runtime == "containerd" and len(words) > 2 and words[2].startswith("sha256:"):
             found[words[0]] = words[2]
-        elif runtime != "containerd" and len(words) == 2 and words[1].startswith("sha256:") and "<none>" not in words[0]:
+        elif (
+            runtime != "containerd"
+            and len(words) == 2
+            and words[1].startswith("sha256:")
+            and "<none>" not in words[0]
+        ):
             found[full_name(words[0])] = words[1]
     return found
 

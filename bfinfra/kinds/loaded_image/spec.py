@@ -31,13 +31,17 @@ class Spec(kind.Spec):
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines, such as the nodes of a cluster; a container runtime is there."""
     built: Annotated[str, Ref(*BUILDERS)] | None = None
-    """A container_image or client_image of this site: it is saved where it is built, and loaded from there. It takes no registry: give it push: false."""
+    """A container_image or client_image of this site: it is saved where it is built, and loaded from there.
+    It takes no registry: give it push: false.
+    """
     archive: LocalFile | None = None
     """A tar archive that `docker save` or `podman save` wrote, instead of built."""
     image: Name | None = None
     """Name and tag of the image in the archive, as pods name it."""
     runtime: Runtime | None = None
-    """The container runtime that gets it; empty = the one that the machine's kubelet was told, else the first that answers of docker, containerd and podman. Nodes with CRI-O take podman."""
+    """The container runtime that gets it; empty = the one that the machine's kubelet was told, else the first
+    that answers of docker, containerd and podman. Nodes with CRI-O take podman.
+    """
 
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
@@ -46,13 +50,20 @@ class Spec(kind.Spec):
         if (self.built is None) == (self.archive is None):
             raise ValueError("give built or archive")
         if (self.archive is None) != (self.image is None):
-            raise ValueError("image: it goes with archive, which may hold several" if self.image else "archive: give its image by name, too")
+            raise ValueError(
+                "image: it goes with archive, which may hold several"
+                if self.image
+                else "archive: give its image by name, too"
+            )
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The image on its machines."""
         what = self.image or f"that {self.built} is"
-        yield from (conflict.thing(f"hosts.{index}", f"the image {what} on {host}", "machine") for index, host in enumerate(self.hosts))
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the image {what} on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
 
     def named(self, site: Specs) -> str:
         """The image's name, "" where the site has nothing that builds it."""
@@ -69,5 +80,10 @@ class Spec(kind.Spec):
         """A tag that pods pull all the same."""
         for key, spec in mine.items():
             if (found := spec.named(site)) and full_name(found).endswith(":latest"):
-                yield Conflict(Spot(key, "image" if spec.image else "built"), f"pods pull {found} all the same", why="for the tag latest Kubernetes takes imagePullPolicy Always",
-                               next="give the image a tag of its own, or the pods imagePullPolicy IfNotPresent", stops=False)
+                yield Conflict(
+                    Spot(key, "image" if spec.image else "built"),
+                    f"pods pull {found} all the same",
+                    why="for the tag latest Kubernetes takes imagePullPolicy Always",
+                    next="give the image a tag of its own, or the pods imagePullPolicy IfNotPresent",
+                    stops=False,
+                )

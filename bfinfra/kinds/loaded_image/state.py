@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from bfinfra.kinds._linux import Answers
 
 HOME, ENDING = "/var/lib/bfinfra", ".loaded_image"
-LOOK: dict[str, Sequence[str]] = {"records": ("grep", "-rs", "", HOME, f"--include=*{ENDING}"), "kubelet": ("cat", FLAGS), **LISTS}
+LOOK: dict[str, Sequence[str]] = {
+    "records": ("grep", "-rs", "", HOME, f"--include=*{ENDING}"),
+    "kubelet": ("cat", FLAGS),
+    **LISTS,
+}
 
 
 def record(name: str) -> str:
@@ -27,7 +31,9 @@ def record(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a machine's record says of an image that bfinfra loaded. `content`: what it was made of; `listed`: the id that the runtime gave it."""
+    """What a machine's record says of an image that bfinfra loaded. `content`: what it was made of; `listed`:
+    the id that the runtime gave it.
+    """
 
     mark: Mark | None
     runtime: str = ""
@@ -38,7 +44,9 @@ class Noted:
 
 @dataclass(frozen=True)
 class Found:
-    """One machine. `kubelet`: the runtime that its kubelet uses; `images`: by runtime, full name → id, of those that answer; `silent`: why the others don't."""
+    """One machine. `kubelet`: the runtime that its kubelet uses; `images`: by runtime, full name → id, of
+    those that answer; `silent`: why the others don't.
+    """
 
     records: Mapping[str, Noted] = field(default_factory=dict)
     kubelet: Runtime | None = None
@@ -79,8 +87,8 @@ class State(OnHosts[Loaded]):
 
 @dataclass(frozen=True)
 class Facts:
-    """`machines`: all that answered, and how each stands. By resource: `packages`: the id of the image in its archive;
-    `problems`: what is wrong with that; `away`: that it isn't there yet.
+    """`machines`: all that answered, and how each stands. By resource: `packages`: the id of the image in its
+    archive; `problems`: what is wrong with that; `away`: that it isn't there yet.
     """
 
     machines: Mapping[str, Machine]
@@ -95,8 +103,12 @@ def read(answers: Answers) -> Found:
     texts: dict[str, list[str]] = {}
     for path, line in _lines(answers["records"].text if answers["records"].ok else ""):
         texts.setdefault(path.rpartition("/")[2].removesuffix(ENDING), []).append(line)
-    images: dict[str, dict[str, str]] = {each: listed(each, answers[each].text) for each in RUNTIMES if answers[each].ok}
-    silent: dict[str, str] = {each: " ".join(answers[each].text.split())[-200:] for each in RUNTIMES if not answers[each].ok}
+    images: dict[str, dict[str, str]] = {
+        each: listed(each, answers[each].text) for each in RUNTIMES if answers[each].ok
+    }
+    silent: dict[str, str] = {
+        each: " ".join(answers[each].text.split())[-200:] for each in RUNTIMES if not answers[each].ok
+    }
     kubelet = of_kubelet(answers["kubelet"].text) if answers["kubelet"].ok else None
     return Found({name: _noted(lines) for name, lines in texts.items()}, kubelet, images, silent)
 
@@ -109,5 +121,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _noted(lines: list[str]) -> Noted:
-    values = dict(line.split("=", 1) for line in lines if line.startswith(("runtime=", "image=", "content=", "listed=")))
+    values = dict(
+        line.split("=", 1) for line in lines if line.startswith(("runtime=", "image=", "content=", "listed="))
+    )
     return Noted(Mark.decode("\n".join(lines)), **values)

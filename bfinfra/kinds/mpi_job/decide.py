@@ -27,7 +27,9 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or ""; `why`: what it says of it."""
+    """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
+    `why`: what it says of it.
+    """
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]
@@ -112,30 +114,61 @@ class Replace(Delete):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
-    """Start it, start it anew, or take it away; only what apply waits for can change beneath a running one."""
+    """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
+    one.
+    """
     if spec is None:
         return () if state is None or state.going else (_gone(Delete, name, state),)
     namespace, version = place(spec, around), version_of(spec, around)
-    made = manifest(name, spec, version, namespace, pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace))
+    made = manifest(
+        name,
+        spec,
+        version,
+        namespace,
+        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+    )
     mark, wanted = around.mark.seal(spec.applied()), digest(made)
     drift = _drift(state, made, wanted)
     found = kind.changes(spec, state.mark if state else None, drift)
     home = state.home if state and state.cluster == spec.cluster else around.needs["cluster"].get("endpoint")
     body = {**made, "metadata": {**made["metadata"], "annotations": {RENDERED: wanted}}}
-    create = Create(what=name, namespace=namespace, cluster=spec.cluster, home=home, manifest=marked(body, mark), changes=found)
+    create = Create(
+        what=name,
+        namespace=namespace,
+        cluster=spec.cluster,
+        home=home,
+        manifest=marked(body, mark),
+        changes=found,
+    )
     if state is None or state.going:
         return (create,)
-    moved = differences({"cluster": state.cluster, "namespace": state.namespace}, {"cluster": spec.cluster, "namespace": namespace})
+    moved = differences(
+        {"cluster": state.cluster, "namespace": state.namespace},
+        {"cluster": spec.cluster, "namespace": namespace},
+    )
     if moved or drift or state.digest not in ("", wanted):
         step = Clear if state.phase in ENDED else Replace if state.ran else Withdraw
         return (_gone(step, name, state, (*moved, *found)), create)
-    note = Note(what=name, namespace=namespace, cluster=spec.cluster, home=state.home, version=version, mark=mark, digest=wanted, changes=found)
+    note = Note(
+        what=name,
+        namespace=namespace,
+        cluster=spec.cluster,
+        home=state.home,
+        version=version,
+        mark=mark,
+        digest=wanted,
+        changes=found,
+    )
     return (note,) if found or state.mark != mark else ()
 
 
 def place(spec: Spec, around: Around) -> str:
     """The namespace that a spec means."""
-    return real_name(spec.namespace, spec.cluster, around.needs.get("namespace")) if spec.namespace else "default"
+    return (
+        real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        if spec.namespace
+        else "default"
+    )
 
 
 def version_of(spec: Spec, around: Around) -> str:
@@ -144,9 +177,18 @@ def version_of(spec: Spec, around: Around) -> str:
     if need is None or need.spec is None:
         return spec.api or "v2beta1"
     if need.spec.cluster != spec.cluster:
-        raise Refusal(f"{need.key} runs in the cluster {need.spec.cluster}", field="operator", why=f"the job runs in {spec.cluster}", next="name the operator there")
+        raise Refusal(
+            f"{need.key} runs in the cluster {need.spec.cluster}",
+            field="operator",
+            why=f"the job runs in {spec.cluster}",
+            next="name the operator there",
+        )
     if spec.api not in (None, need.spec.api):
-        raise Refusal(f"{need.key} serves {GROUP}/{need.spec.api}", field="api", next="leave it out, or change the operator's")
+        raise Refusal(
+            f"{need.key} serves {GROUP}/{need.spec.api}",
+            field="api",
+            next="leave it out, or change the operator's",
+        )
     return str(need.spec.api)
 
 
@@ -154,8 +196,17 @@ def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[C
     """Where a job that was made of these very words stands otherwise."""
     if state is None or state.going or state.digest not in ("", wanted):
         return ()
-    return tuple(Change(field_of(each.field), each.now, each.wanted) for each in departures(made["spec"], state.spec))
+    return tuple(
+        Change(field_of(each.field), each.now, each.wanted) for each in departures(made["spec"], state.spec)
+    )
 
 
 def _gone(step: type[Delete], name: str, state: State, changes: tuple[Change, ...] = ()) -> Delete:
-    return step(what=name, namespace=state.namespace, cluster=state.cluster, home=state.home, version=state.version, changes=changes)
+    return step(
+        what=name,
+        namespace=state.namespace,
+        cluster=state.cluster,
+        home=state.home,
+        version=state.version,
+        changes=changes,
+    )

@@ -11,7 +11,18 @@ from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
 from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds._pods import pulling, ran, stuck, unplaced
-from bfinfra.kinds.mpi_job.decide import ENDED, RENDERED, Clear, Create, Delete, Note, Replace, State, Withdraw, decide
+from bfinfra.kinds.mpi_job.decide import (
+    ENDED,
+    RENDERED,
+    Clear,
+    Create,
+    Delete,
+    Note,
+    Replace,
+    State,
+    Withdraw,
+    decide,
+)
 from bfinfra.kinds.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.mpi_job.spec import Spec
 from bfinfra.kinds.mpi_operator.definition import GROUP, KIND, NAME
@@ -48,20 +59,30 @@ class MpiJob(kind.Kind[Spec, State]):
     document = Document.PVRDMA
     acts = (Create, Note, Clear, Withdraw, Replace, Delete)
     reads = (may("list", NAME, EVERYWHERE),)
-    looks = (may("get", NAME, "namespace"), may("list", "pods", "namespace", spare=UNSEEN), may("get", "pods/log", "namespace", spare=UNTOLD))
+    looks = (
+        may("get", NAME, "namespace"),
+        may("list", "pods", "namespace", spare=UNSEEN),
+        may("get", "pods/log", "namespace", spare=UNTOLD),
+    )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
         self._places = Places(clusters, WHOLE)
         self._site = site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One list a cluster that serves MPI jobs, and what stands under wanted names."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
-            owner = {(_namespace(s, needs), n): n for n, s in wanted.items() if s is not None and home_of(s.cluster, [key], WHOLE)}
+            owner = {
+                (_namespace(s, needs), n): n
+                for n, s in wanted.items()
+                if s is not None and home_of(s.cluster, [key], WHOLE)
+            }
             for obj in objects:
                 name = self._name(obj, owner)
                 spec = wanted.get(name)
@@ -92,7 +113,11 @@ class MpiJob(kind.Kind[Spec, State]):
         if state.phase == "Created" and state.held_up:
             return waiting(state.held_up)
         said = STEP.findall(self._log(state)) if state.phase == "Running" else []
-        return waiting(f"step {said[-1][0]}: {said[-1][1]} images/sec" if said else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip())
+        return waiting(
+            f"step {said[-1][0]}: {said[-1][1]} images/sec"
+            if said
+            else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip()
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One call."""
@@ -100,9 +125,18 @@ class MpiJob(kind.Kind[Spec, State]):
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
             case Note(home=home):
-                metadata = marked({"metadata": {"name": step.what, "namespace": step.namespace}}, step.mark)["metadata"]
-                body = {"metadata": {"labels": metadata["labels"], "annotations": {**metadata["annotations"], RENDERED: step.digest}}}
-                self._clusters.at(home).patch(f"{GROUP}/{step.version}", KIND, step.what, body, step.namespace)
+                metadata = marked({"metadata": {"name": step.what, "namespace": step.namespace}}, step.mark)[
+                    "metadata"
+                ]
+                body = {
+                    "metadata": {
+                        "labels": metadata["labels"],
+                        "annotations": {**metadata["annotations"], RENDERED: step.digest},
+                    }
+                }
+                self._clusters.at(home).patch(
+                    f"{GROUP}/{step.version}", KIND, step.what, body, step.namespace
+                )
             case Delete(home=home):
                 self._clusters.at(home).delete(f"{GROUP}/{step.version}", KIND, step.what, step.namespace)
             case _:
@@ -115,17 +149,32 @@ class MpiJob(kind.Kind[Spec, State]):
             said = f"its log says: {safe(lines[-1], 300)}" if lines else ""
             return failed("; ".join(part for part in (state.why, said) if part) or "it failed")
         totals = TOTAL.findall(log)
-        return Readiness(Ready.READY, note=f"{totals[-1]} images/sec on {spec.workers * spec.slots} processes over {spec.transport}" if totals else "")
+        return Readiness(
+            Ready.READY,
+            note=f"{totals[-1]} images/sec on {spec.workers * spec.slots} processes over {spec.transport}"
+            if totals
+            else "",
+        )
 
     def _looked_into(self, state: State, spec: Spec | None) -> State:
-        """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may look."""
+        """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may
+        look.
+        """
         if spec is None or state.phase not in BEFORE:
             return state
         try:
-            pods = self._clusters.at(state.home).list("v1", "Pod", state.namespace, PODS[state.version].format(state.name))
+            pods = self._clusters.at(state.home).list(
+                "v1", "Pod", state.namespace, PODS[state.version].format(state.name)
+            )
         except RemoteError:
             return state
-        found = ((pod["metadata"]["name"], f"finds no node: {why}" if (why := unplaced(pod)) else stuck(pod) or pulling(pod)) for pod in pods)
+        found = (
+            (
+                pod["metadata"]["name"],
+                f"finds no node: {why}" if (why := unplaced(pod)) else stuck(pod) or pulling(pod),
+            )
+            for pod in pods
+        )
         held_up = next((f"{name} {safe(why, 300)}" for name, why in found if why), "")
         return replace(state, held_up=held_up, ran=any(map(ran, pods)))
 
@@ -135,7 +184,11 @@ class MpiJob(kind.Kind[Spec, State]):
         try:
             pods = cluster.list("v1", "Pod", state.namespace, LAUNCHERS[state.version].format(state.name))
             newest = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp")), default=None)
-            return cluster.log(newest["metadata"]["name"], namespace=state.namespace, tail=LINES) if newest else ""
+            return (
+                cluster.log(newest["metadata"]["name"], namespace=state.namespace, tail=LINES)
+                if newest
+                else ""
+            )
         except RemoteError:
             return ""
 
@@ -145,18 +198,33 @@ class MpiJob(kind.Kind[Spec, State]):
             return []
         found = home.cluster.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
         have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
-        here = ((_namespace(spec, needs), name) for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE))
-        return [*found, *home.cluster.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have))]
+        here = (
+            (_namespace(spec, needs), name)
+            for name, spec in wanted.items()
+            if spec and home_of(spec.cluster, [home.key], WHOLE)
+        )
+        return [
+            *found,
+            *home.cluster.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have)),
+        ]
 
     def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:
         """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
         mark, metadata = mark_of(obj), obj["metadata"]
         own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
-        return mark.address.removeprefix(ADDRESS) if mark and own else owner.get((metadata["namespace"], metadata["name"]), "")
+        return (
+            mark.address.removeprefix(ADDRESS)
+            if mark and own
+            else owner.get((metadata["namespace"], metadata["name"]), "")
+        )
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
-    return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec.namespace else "default"
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
+        if spec.namespace
+        else "default"
+    )
 
 
 def _state(obj: Object, home: Home) -> State:
@@ -164,13 +232,34 @@ def _state(obj: Object, home: Home) -> State:
     applied = (mark.applied if mark else None) or {}
     phase, why = _phase((obj.get("status") or {}).get("conditions") or ())
     return State(
-        mark=mark, name=metadata["name"], cluster=home.key.name, namespace=metadata["namespace"], home=home.endpoint,
-        operator=applied.get("operator"), registry_credential=applied.get("registry_credential"), version=obj["apiVersion"].rpartition("/")[2],
-        digest=notes(obj).get(RENDERED, ""), spec=obj.get("spec") or {}, phase=phase, why=safe(why, 300), going=bool(metadata.get("deletionTimestamp")),
+        mark=mark,
+        name=metadata["name"],
+        cluster=home.key.name,
+        namespace=metadata["namespace"],
+        home=home.endpoint,
+        operator=applied.get("operator"),
+        registry_credential=applied.get("registry_credential"),
+        version=obj["apiVersion"].rpartition("/")[2],
+        digest=notes(obj).get(RENDERED, ""),
+        spec=obj.get("spec") or {},
+        phase=phase,
+        why=safe(why, 300),
+        going=bool(metadata.get("deletionTimestamp")),
     )
 
 
 def _phase(conditions: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """The furthest that is true: an ended job keeps its Created, and in v1alpha2 its Running too."""
-    true = {str(each.get("type")): str(each.get("message") or each.get("reason") or "") for each in conditions if each.get("status") == "True"}
-    return next(((phase, true[phase]) for phase in (*ENDED, "Suspended", "Restarting", "Running", "Created") if phase in true), ("", ""))
+    true = {
+        str(each.get("type")): str(each.get("message") or each.get("reason") or "")
+        for each in conditions
+        if each.get("status") == "True"
+    }
+    return next(
+        (
+            (phase, true[phase])
+            for phase in (*ENDED, "Suspended", "Restarting", "Running", "Created")
+            if phase in true
+        ),
+        ("", ""),
+    )

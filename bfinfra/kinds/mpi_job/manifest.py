@@ -19,8 +19,14 @@ PASSED = ("LD_LIBRARY_PATH", "PATH")
 """Variables whose values come from the image."""
 CLEAN = {"none": "None", "running": "Running", "all": "All"}
 FIELDS = {
-    "slotsPerWorker": "slots", "mpiReplicaSpecs.Worker.replicas": "workers", "cleanPodPolicy": "clean_pods", "runPolicy.cleanPodPolicy": "clean_pods",
-    "backoffLimit": "retries", "runPolicy.backoffLimit": "retries", "activeDeadlineSeconds": "deadline", "runPolicy.activeDeadlineSeconds": "deadline",
+    "slotsPerWorker": "slots",
+    "mpiReplicaSpecs.Worker.replicas": "workers",
+    "cleanPodPolicy": "clean_pods",
+    "runPolicy.cleanPodPolicy": "clean_pods",
+    "backoffLimit": "retries",
+    "runPolicy.backoffLimit": "retries",
+    "activeDeadlineSeconds": "deadline",
+    "runPolicy.activeDeadlineSeconds": "deadline",
 }
 """Where in an MPIJob's spec a field of the site is; whatever else differs is named as it stands there."""
 LAUNCHERS = {
@@ -34,12 +40,30 @@ PODS = {"v1alpha2": "mpi_job_name={}", "v2beta1": "training.kubeflow.org/job-nam
 
 def manifest(name: str, spec: Spec, version: str, namespace: str, pull: str = "") -> Manifest:
     """The MPIJob, without a mark. `pull`: the Secret to pull its image with, or ""."""
-    replicas = {"Launcher": {"replicas": 1, "template": _pod(spec, _launcher(name, spec), pull)},
-                "Worker": {"replicas": spec.workers, "template": _pod(spec, _worker(name, spec), pull, devices=spec.transport == "roce")}}  # fmt: skip
-    given = {"cleanPodPolicy": CLEAN[spec.clean_pods], "backoffLimit": spec.retries, "activeDeadlineSeconds": spec.deadline}
+    replicas = {
+        "Launcher": {"replicas": 1, "template": _pod(spec, _launcher(name, spec), pull)},
+        "Worker": {
+            "replicas": spec.workers,
+            "template": _pod(spec, _worker(name, spec), pull, devices=spec.transport == "roce"),
+        },
+    }
+    given = {
+        "cleanPodPolicy": CLEAN[spec.clean_pods],
+        "backoffLimit": spec.retries,
+        "activeDeadlineSeconds": spec.deadline,
+    }
     policy = {field: value for field, value in given.items() if value is not None}
-    body = {"slotsPerWorker": spec.slots, **(policy if version == "v1alpha2" else {"runPolicy": policy}), "mpiReplicaSpecs": replicas}
-    return {"apiVersion": f"{GROUP}/{version}", "kind": KIND, "metadata": {"name": name, "namespace": namespace}, "spec": body}
+    body = {
+        "slotsPerWorker": spec.slots,
+        **(policy if version == "v1alpha2" else {"runPolicy": policy}),
+        "mpiReplicaSpecs": replicas,
+    }
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": body,
+    }
 
 
 def digest(made: Manifest) -> str:
@@ -57,7 +81,15 @@ def mpirun(spec: Spec) -> list[str]:
     variables = {"NCCL_DEBUG": "INFO", **TRANSPORTS[spec.transport], **spec.environment}
     exported = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
     exported += [word for name in PASSED if name not in variables for word in ("-x", name)]
-    return ["mpirun", "--allow-run-as-root", "-np", str(spec.workers * spec.slots), *exported, *spec.mpirun, *spec.command]
+    return [
+        "mpirun",
+        "--allow-run-as-root",
+        "-np",
+        str(spec.workers * spec.slots),
+        *exported,
+        *spec.mpirun,
+        *spec.command,
+    ]
 
 
 def _launcher(name: str, spec: Spec) -> Manifest:
@@ -69,7 +101,13 @@ def _worker(name: str, spec: Spec) -> Manifest:
     if spec.transport == "tcp":
         return {"image": spec.image, "name": name, **limits}
     mounts = [{"mountPath": spec.devices, "name": "infiniband"}]
-    return {"image": spec.image, "name": name, "securityContext": {"privileged": True}, "volumeMounts": mounts, **limits}
+    return {
+        "image": spec.image,
+        "name": name,
+        "securityContext": {"privileged": True},
+        "volumeMounts": mounts,
+        **limits,
+    }
 
 
 def _pod(spec: Spec, container: Manifest, pull: str, *, devices: bool = False) -> Manifest:

@@ -19,7 +19,9 @@ from bfinfra.model.refs import Ref
 from bfinfra.model.units import Seconds
 
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-LONGEST = 51  # letters of a job's name: its pods are `NAME-launcher-xxxxx` and `NAME-worker-123`, labels at most 63
+LONGEST = (
+    51  # letters of a job's name: its pods are `NAME-launcher-xxxxx` and `NAME-worker-123`, labels at most 63
+)
 
 
 class Spec(kind.Spec):
@@ -54,10 +56,23 @@ class Spec(kind.Spec):
     """Folder of the nodes' RDMA devices."""
     environment: dict[Variable, str] = Field(default_factory=dict)
     """Variables for all processes, over those that transport sets."""
-    mpirun: tuple[str, ...] = ("-bind-to", "none", "-map-by", "slot", "-mca", "pml", "ob1", "-mca", "btl", "^openib")
+    mpirun: tuple[str, ...] = (
+        "-bind-to",
+        "none",
+        "-map-by",
+        "slot",
+        "-mca",
+        "pml",
+        "ob1",
+        "-mca",
+        "btl",
+        "^openib",
+    )
     """Options of mpirun besides `--allow-run-as-root`, `-np` and the variables."""
     clean_pods: Literal["none", "running", "all"] = "running"
-    """Which pods go once the job has ended; with `all` its log goes too, and no result can be read from it."""
+    """Which pods go once the job has ended; with `all` its log goes too, and no result can be read from
+    it.
+    """
     retries: Annotated[int, Field(ge=0)] | None = None
     """How often the launcher is started again; empty = as the operator does (6)."""
     deadline: Seconds | None = None
@@ -72,11 +87,22 @@ class Spec(kind.Spec):
         """Workers that find no node with GPUs enough: the job would wait for ever."""
         for key, spec in mine.items():
             home = home_of(spec.cluster, site, WHOLE)
-            nodes = gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
-            if nodes is not None and home and (room := sum(each // spec.gpus for each in nodes)) < spec.workers:
+            nodes = (
+                gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
+            )
+            if (
+                nodes is not None
+                and home
+                and (room := sum(each // spec.gpus for each in nodes)) < spec.workers
+            ):
                 yield Conflict(
-                    Spot(key, "workers"), f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find room for {room}", (Spot(home, "workers"),),
-                    why=f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}", next="fewer workers, or more nodes",
+                    Spot(key, "workers"),
+                    f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find room for {room}",
+                    (Spot(home, "workers"),),
+                    why=(
+                        f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}"
+                    ),
+                    next="fewer workers, or more nodes",
                 )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -1,6 +1,8 @@
-"""The definition of MPIJob in the version that an operator serves, by apiextensions.k8s.io/v1 (Kubernetes 1.16 and later).
+"""The definition of MPIJob in the version that an operator serves, by apiextensions.k8s.io/v1 (Kubernetes
+1.16 and later).
 
-Of our own writing, after the public Go types; pods' templates are left to the API server's check of the pods themselves.
+Of our own writing, after the public Go types; pods' templates are left to the API server's check of the pods
+themselves.
 """
 
 from __future__ import annotations
@@ -17,13 +19,29 @@ CLEAN: Schema = {"type": "string", "enum": ["None", "Running", "All"]}
 
 def definition(version: str) -> Schema:
     """The CustomResourceDefinition."""
-    names = {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": "mpijob", **({"shortNames": ["mj", "mpij"]} if version == "v1alpha2" else {})}
+    names = {
+        "kind": KIND,
+        "listKind": f"{KIND}List",
+        "plural": PLURAL,
+        "singular": "mpijob",
+        **({"shortNames": ["mj", "mpij"]} if version == "v1alpha2" else {}),
+    }
     served = {
-        "name": version, "served": True, "storage": True, "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPECS[version](), "status": FREE}}},
+        "name": version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {
+            "openAPIV3Schema": {"type": "object", "properties": {"spec": SPECS[version](), "status": FREE}}
+        },
     }
     spec = {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [served]}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": NAME}, "spec": spec}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": spec,
+    }
 
 
 def _object(*required: str, **fields: Schema) -> Schema:
@@ -31,7 +49,12 @@ def _object(*required: str, **fields: Schema) -> Schema:
 
 
 def _number(least: int, most: int | None = None) -> Schema:
-    return {"type": "integer", "format": "int32", "minimum": least, **({"maximum": most} if most is not None else {})}
+    return {
+        "type": "integer",
+        "format": "int32",
+        "minimum": least,
+        **({"maximum": most} if most is not None else {}),
+    }
 
 
 def _seconds() -> Schema:
@@ -47,21 +70,36 @@ def _replicas() -> Schema:
 
 def _run_policy(**more: Schema) -> Schema:
     return _object(
-        cleanPodPolicy=CLEAN, ttlSecondsAfterFinished=_number(0), activeDeadlineSeconds=_seconds(), backoffLimit=_number(0), schedulingPolicy=FREE, **more,
+        cleanPodPolicy=CLEAN,
+        ttlSecondsAfterFinished=_number(0),
+        activeDeadlineSeconds=_seconds(),
+        backoffLimit=_number(0),
+        schedulingPolicy=FREE,
+        **more,
     )
 
 
 def _v1alpha2() -> Schema:
     return _object(
-        "mpiReplicaSpecs", slotsPerWorker=_number(1), backoffLimit=_number(0), activeDeadlineSeconds=_seconds(), cleanPodPolicy=CLEAN,
-        mainContainer=TEXT, runPolicy=_run_policy(), mpiReplicaSpecs=_replicas(),
+        "mpiReplicaSpecs",
+        slotsPerWorker=_number(1),
+        backoffLimit=_number(0),
+        activeDeadlineSeconds=_seconds(),
+        cleanPodPolicy=CLEAN,
+        mainContainer=TEXT,
+        runPolicy=_run_policy(),
+        mpiReplicaSpecs=_replicas(),
     )
 
 
 def _v2beta1() -> Schema:
     return _object(
-        "mpiReplicaSpecs", slotsPerWorker={**_number(1), "default": 1}, runLauncherAsWorker={"type": "boolean"},
-        runPolicy=_run_policy(suspend={"type": "boolean"}, managedBy=TEXT), mpiReplicaSpecs=_replicas(), sshAuthMountPath={**TEXT, "default": "/root/.ssh"},
+        "mpiReplicaSpecs",
+        slotsPerWorker={**_number(1), "default": 1},
+        runLauncherAsWorker={"type": "boolean"},
+        runPolicy=_run_policy(suspend={"type": "boolean"}, managedBy=TEXT),
+        mpiReplicaSpecs=_replicas(),
+        sshAuthMountPath={**TEXT, "default": "/root/.ssh"},
         launcherCreationPolicy={**TEXT, "enum": ["AtStartup", "WaitForWorkersReady"], "default": "AtStartup"},
         mpiImplementation={**TEXT, "enum": ["OpenMPI", "Intel", "MPICH"], "default": "OpenMPI"},
     )

@@ -61,9 +61,12 @@ class Create(kind.Step):
     """create {what} in {cluster}"""
 
     rights: ClassVar[tuple[Right, ...]] = (
-        may("create", DEFINITIONS, "cluster"), may("create", ROLES, "cluster"), may("escalate", ROLE, "cluster"), may("bind", ROLE, "roles"),
+        may("create", DEFINITIONS, "cluster"),
+        may("create", ROLES, "cluster"),
+        may("escalate", ROLE, "cluster"),
+        may("bind", ROLE, "roles"),
         may("create", "serviceaccounts deployments.apps", "namespace"),
-    )  # fmt: skip
+    )
     """What is made has no name yet that `escalate` could be bounded by."""
 
     what: str
@@ -77,8 +80,11 @@ class Update(Create):
     """change {what} in {cluster}"""
 
     rights = (
-        may("patch", DEFINITIONS, "definition"), may("patch", ROLES, "roles"), may("escalate bind", ROLE, "roles"), may("patch", "serviceaccounts deployments.apps", "namespace"),
-    )  # fmt: skip
+        may("patch", DEFINITIONS, "definition"),
+        may("patch", ROLES, "roles"),
+        may("escalate bind", ROLE, "roles"),
+        may("patch", "serviceaccounts deployments.apps", "namespace"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +92,11 @@ class Delete(kind.Step):
     """delete {what} from {cluster}"""
 
     destructive = True
-    rights = (may("delete", DEFINITIONS, "definition"), may("get delete", ROLES, "roles"), may("get delete", "serviceaccounts deployments.apps", "namespace"))
+    rights = (
+        may("delete", DEFINITIONS, "definition"),
+        may("get delete", ROLES, "roles"),
+        may("get delete", "serviceaccounts deployments.apps", "namespace"),
+    )
     uses = (Use.DESTROY,)
 
     what: str
@@ -109,10 +119,14 @@ class MpiOperator(kind.Kind[Spec, State]):
         self._places = Places(clusters, WHOLE)
         self._site = site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """The definition in each cluster; where it is ours or wanted, the rest by name."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+        )
         states: dict[str, State] = {}
         for key, found in answers.found.items():
             for name, state in found.items():
@@ -137,7 +151,12 @@ class MpiOperator(kind.Kind[Spec, State]):
         """Its namespace, and what has no namespace by name; making things can't be bounded by name."""
         cluster = needs["cluster"].key
         own = (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)
-        return {"cluster": (Api(cluster),), "definition": (Api(cluster, names=(definition.NAME,)),), "roles": (Api(cluster, names=(NAME,)),), "namespace": own}
+        return {
+            "cluster": (Api(cluster),),
+            "definition": (Api(cluster, names=(definition.NAME,)),),
+            "roles": (Api(cluster, names=(NAME,)),),
+            "namespace": own,
+        }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Its jobs can be made, and its pod is there."""
@@ -162,26 +181,47 @@ class MpiOperator(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool) -> dict[str, State]:
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+    ) -> dict[str, State]:
         crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
         mark = mark_of(crd) if crd else None
         if mark and mark.site == self._site and mark.address.startswith(ADDRESS):
             name = mark.address.removeprefix(ADDRESS)
             if others or name in wanted:
-                found[name] = self._state(home, crd, str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)), gone=wanted.get(name) is None)
+                found[name] = self._state(
+                    home,
+                    crd,
+                    str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)),
+                    gone=wanted.get(name) is None,
+                )
         for name, spec in wanted.items():
-            if spec is not None and name not in found and home_of(spec.cluster, [home.key], WHOLE) and (state := self._state(home, crd, _namespace(spec, needs))).things:
+            if (
+                spec is not None
+                and name not in found
+                and home_of(spec.cluster, [home.key], WHOLE)
+                and (state := self._state(home, crd, _namespace(spec, needs))).things
+            ):
                 found[name] = state
         return found
 
     def _state(self, home: Home, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
         objects = [crd, *(home.cluster.get(api, thing, NAME, namespace) for api, thing in KINDS)]
         kinds = ("CustomResourceDefinition", *(thing for _, thing in KINDS))
-        there = {f"{k}/{o['metadata']['name']}": Thing(mark_of(o), o, bool(o["metadata"].get("deletionTimestamp"))) for k, o in zip(kinds, objects, strict=True) if o}
+        there = {
+            f"{k}/{o['metadata']['name']}": Thing(mark_of(o), o, bool(o["metadata"].get("deletionTimestamp")))
+            for k, o in zip(kinds, objects, strict=True)
+            if o
+        }
         served = crd["spec"]["versions"][0]["name"] if crd else ""
         return State(
-            mark=common([thing.mark for thing in there.values()]), cluster=home.key.name, namespace=namespace, api=served, home=home.endpoint, things=there,
+            mark=common([thing.mark for thing in there.values()]),
+            cluster=home.key.name,
+            namespace=namespace,
+            api=served,
+            home=home.endpoint,
+            things=there,
             contents=self._jobs(home, served) if gone and crd else (),
         )
 
@@ -190,19 +230,33 @@ class MpiOperator(kind.Kind[Spec, State]):
         if version not in home.cluster.versions(definition.GROUP):
             return ()
         found = home.cluster.list(f"{definition.GROUP}/{version}", definition.KIND)
-        return tuple(f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}" for o in found if not ours(o, self._site))
+        return tuple(
+            f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}"
+            for o in found
+            if not ours(o, self._site)
+        )
 
 
 def _namespace(spec: Spec | None, needs: Mapping[Key, Need]) -> str:
-    return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec else NAME
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec else NAME
+    )
 
 
 def _stays(spec: Spec, state: State, namespace: str) -> None:
     """Refusal where it would have to go and come again, and all jobs with it."""
-    for name, now, then in (("cluster", state.cluster, spec.cluster), ("namespace", state.namespace, namespace), ("api", state.api, spec.api)):
+    for name, now, then in (
+        ("cluster", state.cluster, spec.cluster),
+        ("namespace", state.namespace, namespace),
+        ("api", state.api, spec.api),
+    ):
         if now and now != then:
-            raise Refusal(f"an MPI operator can't change from {now} to {then}", field=name, why="every MPI job in the cluster would go with its definition",
-                          next="take it and its jobs out of the file, apply, and put them in again")
+            raise Refusal(
+                f"an MPI operator can't change from {now} to {then}",
+                field=name,
+                why="every MPI job in the cluster would go with its definition",
+                next="take it and its jobs out of the file, apply, and put them in again",
+            )
 
 
 def _steps(spec: Spec, state: State | None, namespace: str, around: Around) -> Iterator[kind.Step]:
@@ -214,11 +268,25 @@ def _steps(spec: Spec, state: State | None, namespace: str, around: Around) -> I
         thing = state.things.get(what) if state else None
         if thing is None or thing.going:
             lacks = (Change(what, None, "as in the file"),) if state else ()
-            yield Create(what=what, cluster=spec.cluster, home=home, manifest=marked(manifest, mark), changes=(*lacks, *changed))
+            yield Create(
+                what=what,
+                cluster=spec.cluster,
+                home=home,
+                manifest=marked(manifest, mark),
+                changes=(*lacks, *changed),
+            )
         else:
-            moved = tuple(Change(f"{what}.{c.field}", c.now, c.wanted) for c in departures(manifest, thing.manifest))
+            moved = tuple(
+                Change(f"{what}.{c.field}", c.now, c.wanted) for c in departures(manifest, thing.manifest)
+            )
             if moved or thing.mark is None or thing.mark.applied != mark.applied:
-                yield Update(what=what, cluster=spec.cluster, home=home, manifest=marked(manifest, mark), changes=(*moved, *changed))
+                yield Update(
+                    what=what,
+                    cluster=spec.cluster,
+                    home=home,
+                    manifest=marked(manifest, mark),
+                    changes=(*moved, *changed),
+                )
 
 
 def _removal(state: State) -> Iterator[kind.Step]:
@@ -226,5 +294,10 @@ def _removal(state: State) -> Iterator[kind.Step]:
     for what, thing in reversed(list(state.things.items())):
         kind_ = what.partition("/")[0]
         if not thing.going:
-            yield Delete(what=what, cluster=state.cluster, home=state.home, api_version=apis.get(kind_, "apiextensions.k8s.io/v1"),
-                         namespace=str(thing.manifest["metadata"].get("namespace") or ""))
+            yield Delete(
+                what=what,
+                cluster=state.cluster,
+                home=state.home,
+                api_version=apis.get(kind_, "apiextensions.k8s.io/v1"),
+                namespace=str(thing.manifest["metadata"].get("namespace") or ""),
+            )

@@ -9,22 +9,45 @@ from bfinfra.kinds.mpi_operator.spec import DELIVERY, IMAGES, Spec
 
 NAME = "mpi-operator"
 RBAC = "rbac.authorization.k8s.io"
-KINDS = (("v1", "ServiceAccount"), (f"{RBAC}/v1", "ClusterRole"), (f"{RBAC}/v1", "ClusterRoleBinding"), ("apps/v1", "Deployment"))
+KINDS = (
+    ("v1", "ServiceAccount"),
+    (f"{RBAC}/v1", "ClusterRole"),
+    (f"{RBAC}/v1", "ClusterRoleBinding"),
+    ("apps/v1", "Deployment"),
+)
 """All but the definition; each is called `mpi-operator`."""
 Manifest = dict[str, Any]
 
 
 def manifests(spec: Spec, namespace: str) -> tuple[Manifest, ...]:
-    """The definition first: as long as it stands, what else there is of an operator is found. The Deployment last."""
+    """The definition first: as long as it stands, what else there is of an operator is found. The Deployment
+    last.
+    """
     here = {"name": NAME, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}
     role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": NAME}
     return (
         definition(spec.api),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
-        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": NAME}, "rules": RULES[spec.api]()},
-        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": NAME}, "subjects": [subject], "roleRef": role},
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {**here, "labels": {"app": NAME}}, "spec": _deployment(spec, namespace)},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": NAME},
+            "rules": RULES[spec.api](),
+        },
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": NAME},
+            "subjects": [subject],
+            "roleRef": role,
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {**here, "labels": {"app": NAME}},
+            "spec": _deployment(spec, namespace),
+        },
     )
 
 
@@ -35,7 +58,11 @@ def _deployment(spec: Spec, namespace: str) -> Manifest:
     container = {"name": NAME, "image": spec.image or IMAGES[spec.api], "args": args}
     pod = {"serviceAccountName": NAME, "containers": [container]}
     labels = {"app": NAME}
-    return {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    return {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
 
 
 def _rule(group: str, resources: str, verbs: str) -> Manifest:
@@ -45,7 +72,11 @@ def _rule(group: str, resources: str, verbs: str) -> Manifest:
 def _own() -> list[Manifest]:
     """What both versions do: their own objects, the launcher's Job, events."""
     return [
-        _rule(GROUP, f"{PLURAL} {PLURAL}/finalizers {PLURAL}/status", "get list watch create update patch delete"),
+        _rule(
+            GROUP,
+            f"{PLURAL} {PLURAL}/finalizers {PLURAL}/status",
+            "get list watch create update patch delete",
+        ),
         _rule("batch", "jobs", "create list update watch"),
         _rule("", "events", "create patch"),
         _rule("apiextensions.k8s.io", "customresourcedefinitions", "get"),
@@ -53,7 +84,9 @@ def _own() -> list[Manifest]:
 
 
 def _v1alpha2() -> list[Manifest]:
-    """Launchers get in to their workers by `kubectl exec`: the operator makes them a role of their own, and must hold what it gives away."""
+    """Launchers get in to their workers by `kubectl exec`: the operator makes them a role of their own, and
+    must hold what it gives away.
+    """
     return [
         *_own(),
         _rule("", "configmaps serviceaccounts", "create list watch"),

@@ -27,11 +27,17 @@ class Spec(kind.Spec):
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "mpi-operator"
     """Namespace that it runs in, which is there already or made by this site."""
     api: Version = "v2beta1"
-    """Version of MPIJob that it serves. v1alpha2 is the document's, of releases up to 0.2; v2beta1 that of releases since 0.3."""
+    """Version of MPIJob that it serves. v1alpha2 is the document's, of releases up to 0.2; v2beta1 that of
+    releases since 0.3.
+    """
     image: str | None = None
-    """Its image; empty = `mpioperator/mpi-operator`, v0.2.3 for v1alpha2 and 0.8.0 for v2beta1. Name your own registry's copy where nodes can't reach Docker Hub."""
+    """Its image; empty = `mpioperator/mpi-operator`, v0.2.3 for v1alpha2 and 0.8.0 for v2beta1. Name your own
+    registry's copy where nodes can't reach Docker Hub.
+    """
     delivery_image: str | None = None
-    """v1alpha2 only: the image that brings kubectl into launchers; empty = `mpioperator/kubectl-delivery:latest`."""
+    """v1alpha2 only: the image that brings kubectl into launchers; empty =
+    `mpioperator/kubectl-delivery:latest`.
+    """
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its cluster: there is one operator."""
@@ -40,7 +46,9 @@ class Spec(kind.Spec):
     @model_validator(mode="after")
     def _delivery(self) -> Spec:
         if self.delivery_image and self.api != "v1alpha2":
-            raise ValueError("delivery_image: only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH")
+            raise ValueError(
+                "delivery_image: only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH"
+            )
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -1,4 +1,6 @@
-"""The path: observe, try it where that is wanted, tell what was found. (Egress from the Kubernetes clusters is routed to the server farm.)"""
+"""The path: observe, try it where that is wanted, tell what was found. (Egress from the Kubernetes clusters
+is routed to the server farm.)
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Read:
-    """What a home says: policies by namespace, Jobs that are ours or stand in a probe's place, pods of those that aren't finished."""
+    """What a home says: policies by namespace, Jobs that are ours or stand in a probe's place, pods of those
+    that aren't finished.
+    """
 
     policies: Mapping[str, list[Object]]
     jobs: Sequence[Object]
@@ -48,15 +52,19 @@ class _Read:
 
 
 class NetworkPath(kind.Kind[Spec, State]):
-    """A check: no network policy keeps pods from the Bitfusion servers, and, with `probe`, a pod really reaches them. Without `probe` nothing is written."""
+    """A check: no network policy keeps pods from the Bitfusion servers, and, with `probe`, a pod really
+    reaches them. Without `probe` nothing is written.
+    """
 
     document = Document.CONSOLIDATED
     makes = False
     acts = (Try, Clear, Delete)
     reads = (may("list", JOBS, EVERYWHERE),)
     looks = (
-        may("list", "networkpolicies.networking.k8s.io", "namespace"), may("get", JOBS, "probe"), may("list", "pods", "probe", spare="which ways a probe couldn't go is not told"),
-    )  # fmt: skip
+        may("list", "networkpolicies.networking.k8s.io", "namespace"),
+        may("get", JOBS, "probe"),
+        may("list", "pods", "probe", spare="which ways a probe couldn't go is not told"),
+    )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -65,16 +73,26 @@ class NetworkPath(kind.Kind[Spec, State]):
         self._started: set[str] = set()
         """Jobs of this run, by their uid."""
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet, nothing is said. The facts: what policies say, by name."""
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
+        nothing is said. The facts: what policies say, by name.
+        """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
         states: dict[str, State] = {}
         judged: dict[str, Judged] = {}
         for key, read in answers.found.items():
             home = answers.homes[key]
-            here = {name: _space(spec, home, needs) for name, spec in wanted.items() if spec is not None and home_of(spec.cluster, needs) == key}
-            judged |= {name: self._judge(wanted[name], read.policies[space], needs) for name, space in here.items()}
+            here = {
+                name: _space(spec, home, needs)
+                for name, spec in wanted.items()
+                if spec is not None and home_of(spec.cluster, needs) == key
+            }
+            judged |= {
+                name: self._judge(wanted[name], read.policies[space], needs) for name, space in here.items()
+            }
             for job in read.jobs:
                 name = self._name(job, here)
                 fits = here.get(name) == job["metadata"]["namespace"]
@@ -123,28 +141,68 @@ class NetworkPath(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> _Read:
-        here = {name: spec for name, spec in wanted.items() if spec is not None and home_of(spec.cluster, needs) == home.key}
+        here = {
+            name: spec
+            for name, spec in wanted.items()
+            if spec is not None and home_of(spec.cluster, needs) == home.key
+        }
         spaces = {name: _space(spec, home, needs) for name, spec in here.items()}
         policies = {space: home.cluster.list(API, KIND, space) for space in sorted(set(spaces.values()))}
-        ours = [job for job in home.cluster.list(BATCH, JOB, home.namespace, selector(self._site)) if self._ours(job)]
+        ours = [
+            job
+            for job in home.cluster.list(BATCH, JOB, home.namespace, selector(self._site))
+            if self._ours(job)
+        ]
         have = {(job["metadata"]["namespace"], job["metadata"]["name"]) for job in ours}
-        places = [place for name, spec in here.items() if spec.probe and (place := (spaces[name], probe.name_of(name))) not in have]
+        places = [
+            place
+            for name, spec in here.items()
+            if spec.probe and (place := (spaces[name], probe.name_of(name))) not in have
+        ]
         jobs = [*ours, *home.cluster.find(BATCH, JOB, places, home.namespace)]
-        return _Read(policies, jobs, [pod for job in ours if probe.read(job, (), fresh=False).phase != "finished" for pod in self._pods(home, job)])
+        return _Read(
+            policies,
+            jobs,
+            [
+                pod
+                for job in ours
+                if probe.read(job, (), fresh=False).phase != "finished"
+                for pod in self._pods(home, job)
+            ],
+        )
 
     def _pods(self, home: Home, job: Object) -> list[Object]:
         """The Job's; what they say is worth no failure."""
         with contextlib.suppress(RemoteError):
-            return home.cluster.list("v1", "Pod", job["metadata"]["namespace"], f"job-name={job['metadata']['name']}")
+            return home.cluster.list(
+                "v1", "Pod", job["metadata"]["namespace"], f"job-name={job['metadata']['name']}"
+            )
         return []
 
     def _state(self, job: Object, pods: Sequence[Object], home: Home) -> State:
         metadata, mark = job["metadata"], mark_of(job)
-        at: dict[str, Any] = {"cluster": home.key.name, "namespace": metadata["namespace"], "home": home.endpoint}
+        at: dict[str, Any] = {
+            "cluster": home.key.name,
+            "namespace": metadata["namespace"],
+            "home": home.endpoint,
+        }
         if not self._ours(job):
-            whose = f"is of {safe(mark.address, 120)} of the site {safe(mark.site, 63)}" if mark else "was not made by bfinfra"
-            return State(stranger=f"the Job {metadata['name']} that stands in namespace {metadata['namespace']} {whose}", **at)
-        own = [pod for pod in pods if job_of(pod) == metadata["name"] and pod["metadata"]["namespace"] == metadata["namespace"]]
+            whose = (
+                f"is of {safe(mark.address, 120)} of the site {safe(mark.site, 63)}"
+                if mark
+                else "was not made by bfinfra"
+            )
+            return State(
+                stranger=(
+                    f"the Job {metadata['name']} that stands in namespace {metadata['namespace']} {whose}"
+                ),
+                **at,
+            )
+        own = [
+            pod
+            for pod in pods
+            if job_of(pod) == metadata["name"] and pod["metadata"]["namespace"] == metadata["namespace"]
+        ]
         found = probe.read(job, own, fresh=metadata["uid"] in self._started)
         applied = ((mark.applied if mark else None) or {}).get("probe") or {}
         return State(mark=mark, probe=found, registry_credential=applied.get("registry_credential"), **at)
@@ -158,7 +216,14 @@ class NetworkPath(kind.Kind[Spec, State]):
         mark, metadata = mark_of(job), job["metadata"]
         if mark and self._ours(job):
             return mark.address.removeprefix(ADDRESS)
-        return next((name for name, space in here.items() if (space, probe.name_of(name)) == (metadata["namespace"], metadata["name"])), "")
+        return next(
+            (
+                name
+                for name, space in here.items()
+                if (space, probe.name_of(name)) == (metadata["namespace"], metadata["name"])
+            ),
+            "",
+        )
 
     @staticmethod
     def _judge(spec: Spec | None, policies: Sequence[Object], needs: Mapping[Key, Need]) -> Judged:
@@ -171,11 +236,21 @@ def _found(probed: Probed, where: str) -> Readiness:
     if probed.phase == "finished":
         return Readiness(Ready.READY, note=f"{len(probed.paths)} paths, all reached by {where}")
     if probed.phase != "failed":
-        return waiting(f"{where} tries {len(probed.paths)} paths" if probed.phase == "running" else f"{where}: {probed.why}")
+        return waiting(
+            f"{where} tries {len(probed.paths)} paths"
+            if probed.phase == "running"
+            else f"{where}: {probed.why}"
+        )
     if probed.unreached:
-        return failed(f"{where} tried: {outcome(probed)}; is the server up, and do routes, NAT and firewalls (of NSX, Antrea, and before the servers) let it pass? "
-                      "The next apply tries it again")
-    return failed(f"the probe {probed.job}, {where}, came to nothing: {outcome(probed)}; it takes an image with sh and nc that the cluster may pull")
+        return failed(
+            f"{where} tried: {outcome(probed)}; is the server up, and do routes, NAT and firewalls (of "
+            "NSX, Antrea, and before the servers) let it pass? "
+            "The next apply tries it again"
+        )
+    return failed(
+        f"the probe {probed.job}, {where}, came to nothing: {outcome(probed)}; it takes an image with "
+        "sh and nc that the cluster may pull"
+    )
 
 
 def _with(state: State, judged: Judged | None) -> State:

@@ -1,4 +1,6 @@
-"""What the NetworkPolicies of a namespace say of TCP from its pods to servers outside of the cluster. Pure."""
+"""What the NetworkPolicies of a namespace say of TCP from its pods to servers outside of the cluster.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ def judge(spec: Spec, servers: Iterable[str], policies: Sequence[Policy]) -> Jud
     if not mine:
         return Judged(checked=len(paths))
     names = ", ".join(sorted(safe(each["metadata"].get("name"), 63) for each in mine))
-    blocked = [(f"{server}:{port}", f"allowed by none of {names}") for server, port in paths if not any(_allows(each, server, port) for each in mine)]
+    blocked = [
+        (f"{server}:{port}", f"allowed by none of {names}")
+        for server, port in paths
+        if not any(_allows(each, server, port) for each in mine)
+    ]
     return Judged(blocked=tuple(blocked), checked=len(paths))
 
 
@@ -45,20 +51,34 @@ def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
     types = spec.get("policyTypes") or (["Ingress", "Egress"] if "egress" in spec else ["Ingress"])
     selector = spec.get("podSelector") or {}
     same = all(labels.get(name) == value for name, value in (selector.get("matchLabels") or {}).items())
-    return "Egress" in types and same and all(_matches(each, labels) for each in selector.get("matchExpressions") or ())
+    return (
+        "Egress" in types
+        and same
+        and all(_matches(each, labels) for each in selector.get("matchExpressions") or ())
+    )
 
 
 def _matches(wanted: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     value, among = labels.get(str(wanted.get("key"))), wanted.get("values") or ()
-    return {"In": value in among, "NotIn": value not in among, "Exists": value is not None, "DoesNotExist": value is None}.get(str(wanted.get("operator")), False)
+    return {
+        "In": value in among,
+        "NotIn": value not in among,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }.get(str(wanted.get("operator")), False)
 
 
 def _allows(policy: Policy, server: str, port: int) -> bool:
-    return any(_to(rule.get("to"), server) and _at(rule.get("ports"), port) for rule in policy["spec"].get("egress") or ())
+    return any(
+        _to(rule.get("to"), server) and _at(rule.get("ports"), port)
+        for rule in policy["spec"].get("egress") or ()
+    )
 
 
 def _to(peers: Any, server: str) -> bool:
-    """Whether a server outside the cluster is among them: selectors pick pods only. A name is nobody's block of addresses."""
+    """Whether a server outside the cluster is among them: selectors pick pods only. A name is nobody's block
+    of addresses.
+    """
     if not peers:
         return True
     try:
@@ -66,13 +86,22 @@ def _to(peers: Any, server: str) -> bool:
     except ValueError:
         return False
     blocks = [each["ipBlock"] for each in peers if each.get("ipBlock")]
-    return any(address in ipaddress.ip_network(b["cidr"], strict=False) and not any(address in ipaddress.ip_network(e, strict=False) for e in b.get("except") or ()) for b in blocks)
+    return any(
+        address in ipaddress.ip_network(b["cidr"], strict=False)
+        and not any(address in ipaddress.ip_network(e, strict=False) for e in b.get("except") or ())
+        for b in blocks
+    )
 
 
 def _at(ports: Any, port: int) -> bool:
-    """Whether the TCP port is among them; names are those of containers, which a server outside has none of."""
+    """Whether the TCP port is among them; names are those of containers, which a server outside has
+    none of.
+    """
+
     def one(each: Mapping[str, Any]) -> bool:
         first = each.get("port")
-        return each.get("protocol", "TCP") == "TCP" and (first is None or (isinstance(first, int) and first <= port <= (each.get("endPort") or first)))
+        return each.get("protocol", "TCP") == "TCP" and (
+            first is None or (isinstance(first, int) and first <= port <= (each.get("endPort") or first))
+        )
 
     return not ports or any(one(each) for each in ports)

@@ -45,7 +45,9 @@ class Spec(kind.Spec):
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] | None = None
     """Their namespace; empty = default, or the supervisor namespace itself."""
     pods: dict[str, str] = Field(default_factory=dict)
-    """Their labels; without any: pods that no policy picks by labels. The probe's pod bears them too: a Service that picks them has it in while it runs."""
+    """Their labels; without any: pods that no policy picks by labels. The probe's pod bears them too: a
+    Service that picks them has it in while it runs.
+    """
     token: Annotated[str, Ref("bitfusion_token")] | None = None
     """The token whose servers they speak to."""
     addresses: tuple[Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+$")], ...] = ()
@@ -53,12 +55,16 @@ class Spec(kind.Spec):
     ports: Annotated[tuple[Port, ...], Field(min_length=1)] = PORTS
     """TCP ports; the data path begins at 45201: write those that your version of Bitfusion uses."""
     probe: Probe | None = None
-    """Try it: apply starts a Job whose pod opens each port, and fails where one can't be reached; the Job stays as the record. `probe: {}` takes all defaults."""
+    """Try it: apply starts a Job whose pod opens each port, and fails where one can't be reached; the Job
+    stays as the record. `probe: {}` takes all defaults.
+    """
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The Job of its probe."""
         if self.probe:
-            yield conflict.thing("probe", f"Job/{PROBE}{name} in {self.namespace or 'default'}", "cluster", self.cluster)
+            yield conflict.thing(
+                "probe", f"Job/{PROBE}{name} in {self.namespace or 'default'}", "cluster", self.cluster
+            )
 
     @model_validator(mode="after")
     def _somewhere(self) -> Spec:

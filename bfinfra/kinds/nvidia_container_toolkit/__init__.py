@@ -1,1 +1,3 @@
-"""NVIDIA's container toolkit on Linux machines: package, and the container runtime that knows it. (RDG for PVRDMA, "Installing NVIDIA Container Toolkit".)"""
+"""NVIDIA's container toolkit on Linux machines: package, and the container runtime that knows it. (RDG for
+PVRDMA, "Installing NVIDIA Container Toolkit".)
+"""

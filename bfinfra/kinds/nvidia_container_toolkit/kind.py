@@ -35,20 +35,29 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """One command a machine."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         programs = {host: spec.program for spec in specs.values() for host in spec.hosts}
         asked = ask(self._hosts, there.values(), lambda machine: look(programs.get(machine.name, PROGRAM)))
         found = {host: read(answers) for host, answers in asked.answers.items()}
-        states = {name: across(State, on, needs) for name, on in standing("nvidia_container_toolkit", found, wanted, self._site, others=others).items()}
+        states = {
+            name: across(State, on, needs)
+            for name, on in standing(
+                "nvidia_container_toolkit", found, wanted, self._site, others=others
+            ).items()
+        }
         gone = {name: absent for name, spec in specs.items() if (absent := away(spec, spec.brought()))}
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, gone)
         return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
-        """Set up where something differs, on all such machines side by side; take off where it shall not be."""
+        """Set up where something differs, on all such machines side by side; take off where it shall
+        not be.
+        """
         return decide.steps(spec, state, around)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -56,7 +65,9 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         for host in spec.hosts:
             service = state.on[host].services.get(spec.runtime) if host in state.on else ""
             if service != "active":
-                return (failed if service == "failed" else waiting)(f"{spec.runtime} on {host} is {service or 'not there'}")
+                return (failed if service == "failed" else waiting)(
+                    f"{spec.runtime} on {host} is {service or 'not there'}"
+                )
         return Readiness(Ready.READY, note=f"{spec.runtime} runs on {', '.join(spec.hosts)}")
 
     def run(self, step: kind.Step, report: Report) -> None:
@@ -66,17 +77,33 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
                 each: dict[Machine, dict[str, object]] = {}
                 for host, machine in step.machines.items():
                     todo = step.todo[host]
-                    rest = f"\nform={step.common['form']}\nfiles={','.join(step.common['files'])}\n{todo['note']}"
-                    each[machine] = {**step.common, **todo, "mark_open": step.mark.open.encode() + rest, "mark_sealed": step.mark.encode() + rest}
+                    rest = (
+                        f"\nform={step.common['form']}\nfiles={','.join(step.common['files'])}"
+                        f"\n{todo['note']}"
+                    )
+                    each[machine] = {
+                        **step.common,
+                        **todo,
+                        "mark_open": step.mark.open.encode() + rest,
+                        "mark_sealed": step.mark.encode() + rest,
+                    }
                 self._hosts.play(Play("nvidia_container_toolkit", each)).check()
             case Remove():
-                self._hosts.play(Play("nvidia_container_toolkit", {machine: step.todo[host] for host, machine in step.machines.items()}, tasks="remove")).check()
+                self._hosts.play(
+                    Play(
+                        "nvidia_container_toolkit",
+                        {machine: step.todo[host] for host, machine in step.machines.items()},
+                        tasks="remove",
+                    )
+                ).check()
             case _:
                 raise AssertionError(step)
 
 
 def _digest(spec: Spec) -> str:
-    """Of what is to be installed: the packages, or the repository's file, its key, and what is wanted from it; "" where one can't be read."""
+    """Of what is to be installed: the packages, or the repository's file, its key, and what is wanted from
+    it; "" where one can't be read.
+    """
     given = spec.repository
     found = [digest(each.path) for each in (*spec.files(), *((given.key,) if given and given.key else ()))]
     if not all(found):

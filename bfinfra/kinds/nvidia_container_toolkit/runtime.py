@@ -1,4 +1,6 @@
-"""A container runtime's configuration with NVIDIA's runtime in it, and without it again: all else stays as it stands there. Pure."""
+"""A container runtime's configuration with NVIDIA's runtime in it, and without it again: all else stays as it
+stands there. Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Before:
 
     def encode(self) -> str:
         """One line of JSON."""
-        return json.dumps({"values": [[list(path), value] for path, value in self.values.items()], "made": self.made}, sort_keys=True)
+        return json.dumps(
+            {"values": [[list(path), value] for path, value in self.values.items()], "made": self.made},
+            sort_keys=True,
+        )
 
     @classmethod
     def decode(cls, text: str) -> Before:
@@ -77,12 +82,19 @@ def merged(runtime: str, text: str | None, values: Values) -> str:
 
     out = tomlkit.dumps(config)
     if standing(runtime, out, values) != dict(values):
-        raise Refusal(f"{FILES[runtime]} can't be merged with NVIDIA's runtime", field="runtime", why="its tables stand in an order that can't be kept", next="write the runtime into it by hand")
+        raise Refusal(
+            f"{FILES[runtime]} can't be merged with NVIDIA's runtime",
+            field="runtime",
+            why="its tables stand in an order that can't be kept",
+            next="write the runtime into it by hand",
+        )
     return out
 
 
 def undone(runtime: str, text: str | None, before: Before) -> str:
-    """The configuration as it was before us, with what others wrote since; "" where there shall be no file."""
+    """The configuration as it was before us, with what others wrote since; "" where there shall be no
+    file.
+    """
     out = merged(runtime, text, before.values)
     rest = parsed(runtime, out)
     if before.made and not (rest.keys() - {"version"}):
@@ -93,11 +105,20 @@ def undone(runtime: str, text: str | None, before: Before) -> str:
 def parsed(runtime: str, text: str | None) -> dict[str, Any]:
     """As plain values. Refusal where it can't be read."""
     try:
-        found = (tomllib.loads(text or "") if runtime == "containerd" else json.loads(text or "{}"))
+        found = tomllib.loads(text or "") if runtime == "containerd" else json.loads(text or "{}")
     except ValueError as error:
-        raise Refusal(f"{FILES[runtime]} can't be read", field="runtime", why=str(error), next="mend it on that machine: it is merged, never overwritten") from None
+        raise Refusal(
+            f"{FILES[runtime]} can't be read",
+            field="runtime",
+            why=str(error),
+            next="mend it on that machine: it is merged, never overwritten",
+        ) from None
     if not isinstance(found, dict):
-        raise Refusal(f"{FILES[runtime]} holds no table", field="runtime", next="mend it on that machine: it is merged, never overwritten")
+        raise Refusal(
+            f"{FILES[runtime]} holds no table",
+            field="runtime",
+            next="mend it on that machine: it is merged, never overwritten",
+        )
     return found
 
 
@@ -113,7 +134,12 @@ def get(config: Any, path: tuple[str, ...]) -> Any:
 def _cri(config: Mapping[str, Any]) -> str:
     version = config.get("version", 2)  # none: an older form that no containerd of Kubernetes writes
     if version not in CRI:
-        raise Refusal(f"{FILES['containerd']} is of version {version}", field="runtime", why="NVIDIA's runtime wants version 2 or 3", next="make it anew: containerd config default")
+        raise Refusal(
+            f"{FILES['containerd']} is of version {version}",
+            field="runtime",
+            why="NVIDIA's runtime wants version 2 or 3",
+            next="make it anew: containerd config default",
+        )
     return CRI[version]
 
 

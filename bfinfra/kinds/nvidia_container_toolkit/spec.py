@@ -30,7 +30,9 @@ class Repository(Part):
     """Its .list or .sources for apt, its .repo for yum, downloaded before."""
     key: LocalFile | None = None
     """The key that its packages are signed with, as the file above names it."""
-    key_path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+    key_path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
+        "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+    )
     """Where on the machine that key lies."""
     package: Package = "nvidia-container-toolkit"
     """What is installed from it."""
@@ -43,17 +45,23 @@ class Spec(kind.Spec):
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines; the container runtime is there."""
-    awaits: ClassVar = dict.fromkeys(("packages", "repository.file", "repository.key"), "download it from NVIDIA, or from your mirror")
+    awaits: ClassVar = dict.fromkeys(
+        ("packages", "repository.file", "repository.key"), "download it from NVIDIA, or from your mirror"
+    )
 
     packages: tuple[LocalFile, ...] = ()
     """The toolkit's .deb or .rpm files, all that it needs among them, installed together."""
     repository: Repository | None = None
     """Where to install it from, instead of packages."""
     runtime: Runtime = "docker"
-    """The container runtime that is to know it: docker (/etc/docker/daemon.json) or containerd (/etc/containerd/config.toml)."""
+    """The container runtime that is to know it: docker (/etc/docker/daemon.json) or containerd
+    (/etc/containerd/config.toml).
+    """
     default: bool = True
     """All containers run by it, as GPUs of pods need where no RuntimeClass names it."""
-    program: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = "/usr/bin/nvidia-container-runtime"
+    program: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
+        "/usr/bin/nvidia-container-runtime"
+    )
     """What the container runtime starts."""
 
     @model_validator(mode="after")
@@ -73,7 +81,10 @@ class Spec(kind.Spec):
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its machines: one toolkit each."""
-        yield from (conflict.thing(f"hosts.{index}", f"the NVIDIA container toolkit on {host}", "machine") for index, host in enumerate(self.hosts))
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the NVIDIA container toolkit on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
 
     def brought(self) -> dict[str, LocalFile]:
         """The files by their dotted fields, the repository's key among them."""

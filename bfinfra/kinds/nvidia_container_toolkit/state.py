@@ -23,7 +23,10 @@ RECORD = "/var/lib/bfinfra/nvidia_container_toolkit"
 def look(program: str) -> dict[str, tuple[str, ...]]:
     """What is asked of a machine."""
     found: dict[str, tuple[str, ...]] = {
-        "record": ("cat", RECORD), "package": ("cat", f"{RECORD}.package"), "program": ("sha256sum", program), "containers": ("docker", "ps", "--quiet"),
+        "record": ("cat", RECORD),
+        "package": ("cat", f"{RECORD}.package"),
+        "program": ("sha256sum", program),
+        "containers": ("docker", "ps", "--quiet"),
     }
     for runtime, path in FILES.items():
         found[runtime] = ("cat", path)
@@ -33,9 +36,11 @@ def look(program: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The toolkit on one machine. `package`: digest of what was installed; `kept`: the program is still that one; `runtime`, `before`, `noted`: as its record says.
+    """The toolkit on one machine. `package`: digest of what was installed; `kept`: the program is still that
+    one; `runtime`, `before`, `noted`: as its record says.
 
-    `configs`: text of each runtime's configuration, None where there is none; `services`: how each runtime's unit stands, "" where there is none.
+    `configs`: text of each runtime's configuration, None where there is none; `services`: how each runtime's
+    unit stands, "" where there is none.
     """
 
     mark: Mark | None
@@ -61,7 +66,9 @@ class State(OnHosts[Installed]):
 
 @dataclass(frozen=True)
 class Facts:
-    """`machines`: all that answered, and how each stands; `packages`: by resource, digest of what is to be installed, "" where it can't be read."""
+    """`machines`: all that answered, and how each stands; `packages`: by resource, digest of what is to be
+    installed, "" where it can't be read.
+    """
 
     machines: Mapping[str, Machine]
     found: Mapping[str, Installed]
@@ -70,16 +77,24 @@ class Facts:
     """By resource: the package that isn't there yet."""
 
 
-
 def read(answers: Answers) -> Installed:
     """From what a machine said."""
     record = answers["record"].text if answers["record"].ok else ""
-    noted = dict(line.split("=", 1) for line in record.splitlines() if line.startswith(("form=", "files=", "runtime=", "before=")))
+    noted = dict(
+        line.split("=", 1)
+        for line in record.splitlines()
+        if line.startswith(("form=", "files=", "runtime=", "before="))
+    )
     stamped = answers["package"].text.split() if answers["package"].ok else []
     program = first_word(answers["program"])
     return Installed(
-        mark=Mark.decode(record), package=stamped[0] if len(stamped) == 2 else "", kept=len(stamped) == 2 and stamped[1] == program, program=bool(program),
-        runtime=noted.get("runtime", ""), before=Before.decode(_text(noted.get("before", ""))), noted=noted,
+        mark=Mark.decode(record),
+        package=stamped[0] if len(stamped) == 2 else "",
+        kept=len(stamped) == 2 and stamped[1] == program,
+        program=bool(program),
+        runtime=noted.get("runtime", ""),
+        before=Before.decode(_text(noted.get("before", ""))),
+        noted=noted,
         configs={runtime: answers[runtime].text if answers[runtime].ok else None for runtime in FILES},
         services={runtime: service_state(answers[f"{runtime} runs"]) for runtime in FILES},
         containers=answers["containers"].ok and bool(answers["containers"].text.strip()),

@@ -10,7 +10,15 @@ from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds._homes import WHOLE, Home, Places, api_of, home_of, real_name
 from bfinfra.kinds._pods import pull_secret
 from bfinfra.kinds._trails import of_field
-from bfinfra.kinds.nvidia_device_plugin.manifest import LABELS, NAME, Live, Manifest, fields, manifest, replacing
+from bfinfra.kinds.nvidia_device_plugin.manifest import (
+    LABELS,
+    NAME,
+    Live,
+    Manifest,
+    fields,
+    manifest,
+    replacing,
+)
 from bfinfra.kinds.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.nvidia_device_plugin.spec import Spec
@@ -18,7 +26,19 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Disruption, Later, Need, Readiness, Report, Seen, Trace, differences, waiting
+from bfinfra.model.kind import (
+    Around,
+    Change,
+    Disruption,
+    Later,
+    Need,
+    Readiness,
+    Report,
+    Seen,
+    Trace,
+    differences,
+    waiting,
+)
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -112,14 +132,26 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         self._site = site.name
         self._others: dict[str, tuple[str, ...]] = {}
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others run a device plug-in of NVIDIA."""
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others
+        run a device plug-in of NVIDIA.
+        """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
-            spots = {_namespace(spec, needs): name for name, spec in wanted.items() if spec and home_of(spec.cluster, [key], WHOLE)}
-            self._others[key.name] = tuple(f"{obj['metadata']['namespace']}/{obj['metadata']['name']}" for obj in objects if _runs_plugin(obj))
+            spots = {
+                _namespace(spec, needs): name
+                for name, spec in wanted.items()
+                if spec and home_of(spec.cluster, [key], WHOLE)
+            }
+            self._others[key.name] = tuple(
+                f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+                for obj in objects
+                if _runs_plugin(obj)
+            )
             for obj in objects:
                 name = self._name(obj, spots)
                 spec = wanted.get(name)
@@ -138,7 +170,11 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         _check(spec, state, wanted, around)
         if state is None or state.going:
             return (_create(spec, wanted, around),)
-        now = {"cluster": state.cluster, "namespace": state.namespace, "labels": state.live["spec"].get("selector", {}).get("matchLabels")}
+        now = {
+            "cluster": state.cluster,
+            "namespace": state.namespace,
+            "labels": state.live["spec"].get("selector", {}).get("matchLabels"),
+        }
         then = {"cluster": spec.cluster, "namespace": wanted["metadata"]["namespace"], "labels": LABELS}
         if now != then:
             return (_go(Clear, state, differences(now, then)), _create(spec, wanted, around))
@@ -146,12 +182,23 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         if not changes:
             return ()
         patch = replacing(marked(wanted, around.mark.seal(spec.applied())), state.live)
-        return (Update(cluster=state.cluster, namespace=state.namespace, home=state.home, patch=patch, changes=changes),)
+        return (
+            Update(
+                cluster=state.cluster,
+                namespace=state.namespace,
+                home=state.home,
+                patch=patch,
+                changes=changes,
+            ),
+        )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
         """Its namespace; nodes belong to the whole cluster."""
-        return {"cluster": (Api(needs["cluster"].key),), "namespace": (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)}
+        return {
+            "cluster": (Api(needs["cluster"].key),),
+            "namespace": (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),),
+        }
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Nodes offer what their pods found."""
@@ -159,7 +206,9 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             return waiting("the old one is being removed")
         return readiness(spec, state.live, self._clusters.at(state.home))
 
-    def trail(self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
         """By the managers of the pods' template."""
         told: dict[str, dict[str, Trace]] = {}
         for name, (state, names) in asked.items():
@@ -197,36 +246,79 @@ def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
 
 def _state(obj: Manifest, home: Home) -> State:
     metadata, mark = obj["metadata"], mark_of(obj)
-    return State(mark=mark, cluster=home.key.name, namespace=metadata["namespace"], home=home.endpoint, live=obj, going=bool(metadata.get("deletionTimestamp")),
-                 registry_credential=((mark.applied if mark else None) or {}).get("registry_credential"))
+    return State(
+        mark=mark,
+        cluster=home.key.name,
+        namespace=metadata["namespace"],
+        home=home.endpoint,
+        live=obj,
+        going=bool(metadata.get("deletionTimestamp")),
+        registry_credential=((mark.applied if mark else None) or {}).get("registry_credential"),
+    )
 
 
 def _runs_plugin(obj: Manifest) -> bool:
     containers = (((obj.get("spec") or {}).get("template") or {}).get("spec") or {}).get("containers") or ()
-    return any(str(each.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE for each in containers)
+    return any(
+        str(each.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE
+        for each in containers
+    )
 
 
 def _wanted(spec: Spec, around: Around) -> Manifest:
     namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
-    return manifest(spec, namespace, pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace))
+    return manifest(
+        spec,
+        namespace,
+        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+    )
 
 
 def _check(spec: Spec, state: State | None, wanted: Manifest, around: Around) -> None:
-    own = {f"{each.namespace}/{NAME}" for each in (state,) if each is not None} | {f"{wanted['metadata']['namespace']}/{NAME}"}
+    own = {f"{each.namespace}/{NAME}" for each in (state,) if each is not None} | {
+        f"{wanted['metadata']['namespace']}/{NAME}"
+    }
     if foreign := [each for each in (around.facts or {}).get(spec.cluster, ()) if each not in own]:
-        raise Refusal(f"DaemonSet {foreign[0]} offers the GPUs of {spec.cluster} already", field="cluster", why="two plug-ins would offer the same GPUs",
-                      next="remove it there (Helm's chart or the GPU operator may have made it), or take this one out of the site")
+        raise Refusal(
+            f"DaemonSet {foreign[0]} offers the GPUs of {spec.cluster} already",
+            field="cluster",
+            why="two plug-ins would offer the same GPUs",
+            next=(
+                "remove it there (Helm's chart or the GPU operator may have made it), or take this one out "
+                "of the site"
+            ),
+        )
     space = around.needs.get("namespace")
-    if space is not None and space.spec is not None and space.spec.cluster == spec.cluster and (level := space.spec.pod_security.enforce or "not given") != "privileged":
-        raise Refusal(f"Pod Security refuses the plug-in's pods in {spec.namespace}", field="namespace", why=f"they mount a folder of the node; the namespace's level is {level}",
-                      next=f"write pod_security: {{enforce: privileged}} into namespace/{spec.namespace}")
+    if (
+        space is not None
+        and space.spec is not None
+        and space.spec.cluster == spec.cluster
+        and (level := space.spec.pod_security.enforce or "not given") != "privileged"
+    ):
+        raise Refusal(
+            f"Pod Security refuses the plug-in's pods in {spec.namespace}",
+            field="namespace",
+            why=f"they mount a folder of the node; the namespace's level is {level}",
+            next=f"write pod_security: {{enforce: privileged}} into namespace/{spec.namespace}",
+        )
 
 
 def _create(spec: Spec, wanted: Manifest, around: Around) -> Create:
     sealed = marked(wanted, around.mark.seal(spec.applied()))
-    return Create(cluster=spec.cluster, namespace=wanted["metadata"]["namespace"], home=around.needs["cluster"].get("endpoint"), manifest=sealed,
-                  changes=differences(None, spec.applied()))
+    return Create(
+        cluster=spec.cluster,
+        namespace=wanted["metadata"]["namespace"],
+        home=around.needs["cluster"].get("endpoint"),
+        manifest=sealed,
+        changes=differences(None, spec.applied()),
+    )
 
 
 def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> Delete:
-    return step(cluster=state.cluster, namespace=state.namespace, home=state.home, seen={"uid": str(state.live["metadata"]["uid"])}, changes=changes)
+    return step(
+        cluster=state.cluster,
+        namespace=state.namespace,
+        home=state.home,
+        seen={"uid": str(state.live["metadata"]["uid"])},
+        changes=changes,
+    )

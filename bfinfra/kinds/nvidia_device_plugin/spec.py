@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bfinfra.kinds._capabilities import LICENSE, NVIDIA, TOOLKIT, allocatable, image, namespace, on_nodes, space
+from bfinfra.kinds._capabilities import (
+    LICENSE,
+    NVIDIA,
+    TOOLKIT,
+    allocatable,
+    image,
+    namespace,
+    on_nodes,
+    space,
+)
 from bfinfra.kinds._homes import WHOLE, DnsLabel, home_of
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Conflict, Spot, Taken
@@ -50,22 +59,30 @@ class Spec(kind.Spec):
     """Cluster whose nodes have the GPUs, a driver for them, and NVIDIA's container toolkit."""
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "kube-system"
     """Namespace that it runs in, which is there already or made by this site."""
-    registry: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:-]*[\w]$", max_length=400)] = REPOSITORY
+    registry: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:-]*[\w]$", max_length=400)] = (
+        REPOSITORY
+    )
     """Registry and folder of its image: your own registry's copy where nodes can't reach NVIDIA's."""
     version: Annotated[str, StringConstraints(pattern=r"^(v[\w.-]{1,127}|sha256:[0-9a-f]{64})$")] = TAG
     """Tag of its image, or its digest: sha256:…"""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the image with."""
     node_selector: dict[str, LabelValue] = Field(default_factory=dict)
-    """Labels of the nodes with GPUs; empty = all nodes whose taints its pods tolerate, and then each of them must have GPUs unless fail_on_init_error is false."""
+    """Labels of the nodes with GPUs; empty = all nodes whose taints its pods tolerate, and then each of them
+    must have GPUs unless fail_on_init_error is false.
+    """
     control_plane: bool = False
     """It runs on control plane nodes too: their taints are tolerated."""
     tolerations: tuple[Toleration, ...] = ()
     """Other taints that its pods tolerate."""
     fail_on_init_error: bool = True
-    """On a node without driver or GPU its pod ends, and is started again until they are there. False: it stays and offers nothing, until it is started again by hand."""
+    """On a node without driver or GPU its pod ends, and is started again until they are there. False: it
+    stays and offers nothing, until it is started again by hand.
+    """
     mig_strategy: Literal["none", "single", "mixed"] = "none"
-    """How MIG devices are offered. single: as nvidia.com/gpu; mixed: each size under a name of its own, such as nvidia.com/mig-1g.5gb."""
+    """How MIG devices are offered. single: as nvidia.com/gpu; mixed: each size under a name of its own, such
+    as nvidia.com/mig-1g.5gb.
+    """
     device_list_strategy: Literal["envvar", "volume-mounts", "cdi-annotations", "cdi-cri"] = "envvar"
     """How the container runtime is told which devices a container gets."""
     device_id_strategy: Literal["uuid", "index"] = "uuid"
@@ -97,10 +114,20 @@ class Spec(kind.Spec):
             home = home_of(spec.cluster, site, ("kubeadm_cluster",))
             hosts = frozenset(site[home].hosts) if home and spec.runtime_class is None else frozenset()
             for other, toolkit in site.items():
-                if other.kind == "nvidia_container_toolkit" and not toolkit.default and (on := sorted(hosts & {*toolkit.hosts})):
+                if (
+                    other.kind == "nvidia_container_toolkit"
+                    and not toolkit.default
+                    and (on := sorted(hosts & {*toolkit.hosts}))
+                ):
                     yield Conflict(
-                        Spot(key, "cluster"), f"its pods see no GPU on {', '.join(on)}", (Spot(other, "default"),), why="NVIDIA's container runtime is not the default one there",
-                        next="write runtime_class: with the name of a RuntimeClass for it, or default: true there",
+                        Spot(key, "cluster"),
+                        f"its pods see no GPU on {', '.join(on)}",
+                        (Spot(other, "default"),),
+                        why="NVIDIA's container runtime is not the default one there",
+                        next=(
+                            "write runtime_class: with the name of a RuntimeClass for it, or default: true "
+                            "there"
+                        ),
                     )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
@@ -108,7 +135,9 @@ class Spec(kind.Spec):
         yield allocatable(NVIDIA, self.cluster, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Its namespace and image; on its nodes what hands GPUs to containers, and the license without which they do nothing."""
+        """Its namespace and image; on its nodes what hands GPUs to containers, and the license without which
+        they do nothing.
+        """
         yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
         yield image(self.image)
         yield from on_nodes(TOOLKIT, self.cluster, site)
@@ -117,5 +146,13 @@ class Spec(kind.Spec):
     def warnings(self) -> Iterable[tuple[str, Problem]]:
         """A plug-in that a later driver or toolkit does not wake."""
         if not self.fail_on_init_error:
-            yield "fail_on_init_error", Problem("a pod that starts before the node's driver or container toolkit is there offers no GPU, and isn't started again",
-                                                next="leave it out, and name the nodes with GPUs in node_selector")
+            yield (
+                "fail_on_init_error",
+                Problem(
+                    (
+                        "a pod that starts before the node's driver or container toolkit is there offers no "
+                        "GPU, and isn't started again"
+                    ),
+                    next="leave it out, and name the nodes with GPUs in node_selector",
+                ),
+            )

@@ -10,7 +10,17 @@ from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.backends.vcenter.tagging import DATASTORE, Category
 from bfinfra.kinds.storage_policy.spec import OwnTag, Spec
 from bfinfra.kinds.storage_policy.state import Facts, Own, State, fitting
-from bfinfra.kinds.storage_policy.steps import Attach, Create, Delete, Detach, MakeCategory, MakeTag, RemoveCategories, RemoveTag, Update
+from bfinfra.kinds.storage_policy.steps import (
+    Attach,
+    Create,
+    Delete,
+    Detach,
+    MakeCategory,
+    MakeTag,
+    RemoveCategories,
+    RemoveTag,
+    Update,
+)
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, differences
@@ -25,23 +35,42 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     facts: Facts = around.facts
     _check(spec, facts, around.mark)
     wanted = {facts.datastores[each] for each in spec.tag.datastores} if spec.tag else set[str]()
-    nowhere = not fitting(spec.wanted, facts.categories, {spec.tag.category: frozenset(wanted)} if spec.tag else {})
+    nowhere = not fitting(
+        spec.wanted, facts.categories, {spec.tag.category: frozenset(wanted)} if spec.tag else {}
+    )
     policy = Policy(name, below(spec.description, around.mark.seal(spec.applied())), spec.wanted)
     now = state.policy if state is not None else None
     tagged = _drift(spec.tag, state, facts) if spec.tag else ()
     if state is None or now is None:
-        found = differences(None, spec.applied()) if state is None else kind.changes(spec, around.mark, tagged)
-        return (*_tag(spec.tag, state, around, found), Create(name=name, policy=policy, nowhere=nowhere, changes=found))
+        found = (
+            differences(None, spec.applied()) if state is None else kind.changes(spec, around.mark, tagged)
+        )
+        return (
+            *_tag(spec.tag, state, around, found),
+            Create(name=name, policy=policy, nowhere=nowhere, changes=found),
+        )
     changed = kind.changes(spec, state.mark, differences(_view(now), _view(policy)))
     found = (*tagged, *(each for each in changed if each.field not in {t.field for t in tagged}))
-    update = (Update(name=name, policy=replace(policy, id=now.id), nowhere=nowhere, changes=found),) if changed else ()
-    old = [each for each in state.own if spec.tag is None or (each.category.name, each.tag.name) != (spec.tag.category, spec.tag.name)]
+    update = (
+        (Update(name=name, policy=replace(policy, id=now.id), nowhere=nowhere, changes=found),)
+        if changed
+        else ()
+    )
+    old = [
+        each
+        for each in state.own
+        if spec.tag is None or (each.category.name, each.tag.name) != (spec.tag.category, spec.tag.name)
+    ]
     return (*_tag(spec.tag, state, around, found), *update, *_removed(old, around.mark))
 
 
 def _gone(name: str, state: State, mark: Mark) -> Iterator[kind.Step]:
     if state.policy is not None:
-        yield Delete(name=name, id=state.policy.id, kept=tuple(dict.fromkeys(user for each in state.own for user in each.users)))
+        yield Delete(
+            name=name,
+            id=state.policy.id,
+            kept=tuple(dict.fromkeys(user for each in state.own for user in each.users)),
+        )
     yield from _removed(state.own, mark)
     if state.empty:
         yield RemoveCategories(name=name, ids=state.empty)
@@ -54,10 +83,14 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
             made = Mark.decode(each.category.description)
             home = each.category.id if made is not None and made.site == mark.site else ""
             change = Change("tag", f"{each.category.name}/{each.tag.name}", None)
-            yield RemoveTag(tag=each.tag.name, category=each.category.name, id=each.tag.id, home=home, changes=(change,))
+            yield RemoveTag(
+                tag=each.tag.name, category=each.category.name, id=each.tag.id, home=home, changes=(change,)
+            )
 
 
-def _tag(wanted: OwnTag | None, state: State | None, around: Around, changes: Sequence[Change]) -> Iterator[kind.Step]:
+def _tag(
+    wanted: OwnTag | None, state: State | None, around: Around, changes: Sequence[Change]
+) -> Iterator[kind.Step]:
     """What makes the tag, and puts it where it shall be."""
     if wanted is None:
         return
@@ -78,7 +111,14 @@ def _tag(wanted: OwnTag | None, state: State | None, around: Around, changes: Se
 
 
 def _own(wanted: OwnTag, state: State | None) -> Own | None:
-    return next((each for each in (state.own if state else ()) if (each.category.name, each.tag.name) == (wanted.category, wanted.name)), None)
+    return next(
+        (
+            each
+            for each in (state.own if state else ())
+            if (each.category.name, each.tag.name) == (wanted.category, wanted.name)
+        ),
+        None,
+    )
 
 
 def _drift(wanted: OwnTag, state: State | None, facts: Facts) -> tuple[Change, ...]:
@@ -88,12 +128,23 @@ def _drift(wanted: OwnTag, state: State | None, facts: Facts) -> tuple[Change, .
     names = {identity: name for name, identity in facts.datastores.items()}
     ours = {facts.datastores[each] for each in wanted.datastores}
     now = own.tag.datastores & (ours | own.datastores)
-    return () if now == ours == own.datastores else (Change("tag.datastores", sorted(names.get(each, each) for each in now), sorted(wanted.datastores)),)
+    return (
+        ()
+        if now == ours == own.datastores
+        else (
+            Change(
+                "tag.datastores", sorted(names.get(each, each) for each in now), sorted(wanted.datastores)
+            ),
+        )
+    )
 
 
 def _view(policy: Policy) -> dict[str, Any]:
     """The policy as a site writes it."""
-    rules: dict[str, Any] = {"description": above(policy.description), "tags": {category: list(tags) for category, tags in policy.tags.items()}}
+    rules: dict[str, Any] = {
+        "description": above(policy.description),
+        "tags": {category: list(tags) for category, tags in policy.tags.items()},
+    }
     return rules | ({"rules": "others than tags"} if policy.others else {})
 
 
@@ -101,15 +152,27 @@ def _check(spec: Spec, facts: Facts, mark: Mark) -> None:
     """Refusal for a category, tag or datastore that isn't there, and for a tag that is somebody else's."""
     for category, tags in spec.tags.items():
         if category not in facts.categories:
-            raise Refusal(f"there is no category of tags {category}", field=f"tags.{category}", why="a policy asks for tags that datastores bear", next="make it first, or write tag: to have one made")
+            raise Refusal(
+                f"there is no category of tags {category}",
+                field=f"tags.{category}",
+                why="a policy asks for tags that datastores bear",
+                next="make it first, or write tag: to have one made",
+            )
         known = [each.name for each in facts.categories[category].tags]
         for tag in tags:
             if tag not in known:
-                raise Refusal(f"there is no tag {tag} in {category}", field=f"tags.{category}", next=nearest(tag, known))
+                raise Refusal(
+                    f"there is no tag {tag} in {category}", field=f"tags.{category}", next=nearest(tag, known)
+                )
     if spec.tag is not None:
         for index, each in enumerate(spec.tag.datastores):
             if each not in facts.datastores:
-                raise Refusal(f"there is no datastore {each}", field=f"tag.datastores.{index}", why="vCenter knows none, or several", next=nearest(each, facts.datastores))
+                raise Refusal(
+                    f"there is no datastore {each}",
+                    field=f"tag.datastores.{index}",
+                    why="vCenter knows none, or several",
+                    next=nearest(each, facts.datastores),
+                )
         if (home := facts.categories.get(spec.tag.category)) is not None:
             _check_category(spec.tag, home, facts, mark)
 
@@ -118,9 +181,26 @@ def _check_category(wanted: OwnTag, home: Category, facts: Facts, mark: Mark) ->
     found = home.tag(wanted.name)
     whose = Mark.decode(found.description) if found else None
     if found is not None and (whose is None or (whose.site, whose.address) != (mark.site, mark.address)):
-        raise Refusal(f"the tag {wanted.name} is there already, and bfinfra did not make it for this policy", field="tag.name", why="other people's tags are never changed", next="choose another name, or write it under tags")
+        raise Refusal(
+            f"the tag {wanted.name} is there already, and bfinfra did not make it for this policy",
+            field="tag.name",
+            why="other people's tags are never changed",
+            next="choose another name, or write it under tags",
+        )
     if home.types and DATASTORE not in home.types:
-        raise Refusal(f"the category {home.name} is not for datastores", field="tag.category", why=f"it is for {', '.join(home.types)}", next="choose another one")
-    others = {each for tag in home.tags if tag.name != wanted.name for each in tag.datastores} & {facts.datastores[each] for each in wanted.datastores}
+        raise Refusal(
+            f"the category {home.name} is not for datastores",
+            field="tag.category",
+            why=f"it is for {', '.join(home.types)}",
+            next="choose another one",
+        )
+    others = {each for tag in home.tags if tag.name != wanted.name for each in tag.datastores} & {
+        facts.datastores[each] for each in wanted.datastores
+    }
     if home.single and others:
-        raise Refusal(f"a datastore has another tag of {home.name}", field="tag.datastores", why="the category allows one tag an object", next="choose another category")
+        raise Refusal(
+            f"a datastore has another tag of {home.name}",
+            field="tag.datastores",
+            why="the category allows one tag an object",
+            next="choose another category",
+        )

@@ -52,10 +52,14 @@ class StoragePolicy(kind.Kind[Spec, State]):
         named = [spec for key, spec in site.resources.items() if key.kind == "storage_policy"]
         self._named, self._tags = bool(named), any(spec.tag for spec in named)
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """One list; then what is wanted or ours as a whole, and the categories that these name or that are ours.
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list; then what is wanted or ours as a whole, and the categories that these name or that are
+        ours.
 
-        An account that may not even look at policies has made none for a site that names none, nor has anybody on a server that has none (vcsim).
+        An account that may not even look at policies has made none for a site that names none, nor has
+        anybody on a server that has none (vcsim).
         """
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         try:
@@ -67,11 +71,42 @@ class StoragePolicy(kind.Kind[Spec, State]):
         found = [each for each in listed if each.name in wanted or (others and _mark(each))]
         categories = self._categories(specs, found)
         own = {each.tag.id: each for home in categories for each in self._own(home)}
-        asked = {each.name: each for each in (self._policies.read_standing(listed) if own else self._policies.read(each.id for each in found))}
-        names = {each.name for each in found} | {_of(each.tag.description) for each in own.values()} | {_of(home.description) for home in categories if self._empty(home)}
-        states = {name: self._state(name, asked.get(name) if name in {f.name for f in found} else None, categories, own.values(), asked.values()) for name in names if others or name in wanted}
-        states = {name: state for name, state in states.items() if name in specs or state.policy or state.empty or not all(each.users for each in state.own)}
-        return Seen(states, Facts({home.name: home for home in categories}, self._datastores() if any(spec.tag for spec in specs.values()) else {}))
+        asked = {
+            each.name: each
+            for each in (
+                self._policies.read_standing(listed)
+                if own
+                else self._policies.read(each.id for each in found)
+            )
+        }
+        names = (
+            {each.name for each in found}
+            | {_of(each.tag.description) for each in own.values()}
+            | {_of(home.description) for home in categories if self._empty(home)}
+        )
+        states = {
+            name: self._state(
+                name,
+                asked.get(name) if name in {f.name for f in found} else None,
+                categories,
+                own.values(),
+                asked.values(),
+            )
+            for name in names
+            if others or name in wanted
+        }
+        states = {
+            name: state
+            for name, state in states.items()
+            if name in specs or state.policy or state.empty or not all(each.users for each in state.own)
+        }
+        return Seen(
+            states,
+            Facts(
+                {home.name: home for home in categories},
+                self._datastores() if any(spec.tag for spec in specs.values()) else {},
+            ),
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -85,7 +120,9 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """At once; that no datastore fits is worth a word."""
-        return READY if spec is None or state.fits else Readiness(Ready.READY, note="no datastore has its tags")
+        return (
+            READY if spec is None or state.fits else Readiness(Ready.READY, note="no datastore has its tags")
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One call, or two for a tag whose mark is written first."""
@@ -129,10 +166,16 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
     def _categories(self, specs: Mapping[str, Spec], found: Iterable[Policy]) -> tuple[Category, ...]:
         """Nothing is asked where neither the file nor a policy of ours has to do with tags."""
-        before = [tag for each in found if (mark := _mark(each)) and isinstance(tag := (mark.applied or {}).get("tag"), Mapping)]
+        before = [
+            tag
+            for each in found
+            if (mark := _mark(each)) and isinstance(tag := (mark.applied or {}).get("tag"), Mapping)
+        ]
         if not (specs or before or self._tags):
             return ()
-        names = {category for spec in specs.values() for category in spec.wanted} | {str(tag.get("category")) for tag in before}
+        names = {category for spec in specs.values() for category in spec.wanted} | {
+            str(tag.get("category")) for tag in before
+        }
         return self._tagging.read(lambda name, description: name in names or self._ours(description))
 
     def _ours(self, description: str) -> bool:
@@ -145,18 +188,48 @@ class StoragePolicy(kind.Kind[Spec, State]):
     def _empty(self, home: Category) -> bool:
         return self._ours(home.description) and not home.tags
 
-    def _state(self, name: str, policy: Policy | None, categories: Iterable[Category], own: Iterable[Own], policies: Iterable[Policy]) -> State:
-        mine = tuple(Own(each.category, each.tag, _users(each, name, policies)) for each in own if _of(each.tag.description) == name)
+    def _state(
+        self,
+        name: str,
+        policy: Policy | None,
+        categories: Iterable[Category],
+        own: Iterable[Own],
+        policies: Iterable[Policy],
+    ) -> State:
+        mine = tuple(
+            Own(each.category, each.tag, _users(each, name, policies))
+            for each in own
+            if _of(each.tag.description) == name
+        )
         empty = tuple(home.id for home in categories if self._empty(home) and _of(home.description) == name)
         mark = _mark(policy) if policy else Mark(self._site, f"{PREFIX}{name}")
         known = {home.name: home for home in categories}
-        return State(mark=mark, policy=policy, own=mine, empty=empty, fits=policy is None or not set(policy.tags) <= set(known) or bool(fitting(policy.tags, known, {})))
+        return State(
+            mark=mark,
+            policy=policy,
+            own=mine,
+            empty=empty,
+            fits=policy is None
+            or not set(policy.tags) <= set(known)
+            or bool(fitting(policy.tags, known, {})),
+        )
 
 
 def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
     """Other policies that ask for the tag, and what else bears it."""
-    asking = [f"the storage policy {each.name}" for each in policies if each.name != name and own.tag.name in each.tags.get(own.category.name, ())]
-    return (*asking, *(f"{sort} {identity}" for sort, identity in sorted(own.tag.bearers) if identity not in own.datastores))
+    asking = [
+        f"the storage policy {each.name}"
+        for each in policies
+        if each.name != name and own.tag.name in each.tags.get(own.category.name, ())
+    ]
+    return (
+        *asking,
+        *(
+            f"{sort} {identity}"
+            for sort, identity in sorted(own.tag.bearers)
+            if identity not in own.datastores
+        ),
+    )
 
 
 def _of(description: str) -> str:

@@ -17,7 +17,9 @@ Named = Annotated[str, StringConstraints(pattern=r"^[^/\n]{1,80}$")]
 
 
 class OwnTag(Part):
-    """A tag that is made for the policy. Nobody else's tag is taken for it, and it goes with the policy, unless somebody else uses it."""
+    """A tag that is made for the policy. Nobody else's tag is taken for it, and it goes with the policy,
+    unless somebody else uses it.
+    """
 
     category: Named
     """Category; made where there is none. One that is there has to be for datastores."""
@@ -28,13 +30,17 @@ class OwnTag(Part):
 
 
 class Spec(kind.Spec):
-    """What a user writes for one policy; its name is the policy's name in vCenter, and in lower case the storage class's in namespaces."""
+    """What a user writes for one policy; its name is the policy's name in vCenter, and in lower case the
+    storage class's in namespaces.
+    """
 
     name_pattern = r"[^/\n]{1,80}"
     name_rule = "no slash, at most 80 characters"
 
     tags: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    """Category → tags: a datastore fits that has, of each category, one of these. Category and tags are there already."""
+    """Category → tags: a datastore fits that has, of each category, one of these. Category and tags are there
+    already.
+    """
     tag: OwnTag | None = None
     """A tag that is made, and that a datastore has to have as well."""
     description: str = ""

@@ -31,7 +31,9 @@ class Own:
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """What is left of it: `policy` None where only tags are. `empty`: ids of categories that were made for it and hold nothing."""
+    """What is left of it: `policy` None where only tags are. `empty`: ids of categories that were made for it
+    and hold nothing.
+    """
 
     policy: Policy | None = None
     own: tuple[Own, ...] = ()
@@ -42,16 +44,32 @@ class State(kind.State):
 
 @dataclass(frozen=True)
 class Facts:
-    """The categories that are wanted, with their tags; the datastores' ids by name, where a tag is to be put on some."""
+    """The categories that are wanted, with their tags; the datastores' ids by name, where a tag is to be put
+    on some.
+    """
 
     categories: Mapping[str, Category] = field(default_factory=dict)
     datastores: Mapping[str, str] = field(default_factory=dict)
 
 
-def fitting(tags: Mapping[str, tuple[str, ...]], categories: Mapping[str, Category], also: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Ids of the datastores that have, of each category, one of the tags. `also`: category → datastores that will bear the tag that is made."""
+def fitting(
+    tags: Mapping[str, tuple[str, ...]],
+    categories: Mapping[str, Category],
+    also: Mapping[str, frozenset[str]],
+) -> frozenset[str]:
+    """Ids of the datastores that have, of each category, one of the tags. `also`: category → datastores that
+    will bear the tag that is made.
+    """
     found = [
-        also.get(category, frozenset()).union(*(tag.datastores for each in (categories.get(category),) if each for tag in each.tags if tag.name in names))
+        also.get(category, frozenset()).union(
+            *(
+                tag.datastores
+                for each in (categories.get(category),)
+                if each
+                for tag in each.tags
+                if tag.name in names
+            )
+        )
         for category, names in tags.items()
     ]
     return frozenset.intersection(*found) if found else frozenset()

@@ -58,7 +58,9 @@ class Delete(kind.Step):
 
     def title(self) -> str:
         """Says what stays."""
-        return super().title() + (f"; its tag stays, as it is used by {', '.join(self.kept)}" if self.kept else "")
+        return super().title() + (
+            f"; its tag stays, as it is used by {', '.join(self.kept)}" if self.kept else ""
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

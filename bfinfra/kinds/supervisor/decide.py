@@ -27,7 +27,9 @@ MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none. The others: what it uses, which goes after it."""
+    """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none.
+    The others: what it uses, which goes after it.
+    """
 
     cluster: str
     found: Supervisor | None = None
@@ -71,21 +73,39 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
         return () if state is None or state.mark is None else tuple(_release(name, state))
     ids: Ids = around.facts
     if name not in ids.clusters:
-        raise Refusal(f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters))
-    refuse_others(state.mark if state is not None else None, around, "its supervisor is looked after by another site")
+        raise Refusal(
+            f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
+        )
+    refuse_others(
+        state.mark if state is not None else None, around, "its supervisor is looked after by another site"
+    )
     _check(spec, ids, around)
     note = around.mark.seal(spec.applied()).encode()
     if state is None or state.found is None:
         if spec.enable is None:
-            raise Refusal(f"no supervisor runs on {name}", field="enable", why="the site doesn't say how it is enabled", next="write enable, or enable workload management there by hand")
-        enabling = Enable(cluster=name, moid=ids.clusters[name], spec=spec, note=note, changes=differences(None, spec.applied()))
+            raise Refusal(
+                f"no supervisor runs on {name}",
+                field="enable",
+                why="the site doesn't say how it is enabled",
+                next="write enable, or enable workload management there by hand",
+            )
+        enabling = Enable(
+            cluster=name,
+            moid=ids.clusters[name],
+            spec=spec,
+            note=note,
+            changes=differences(None, spec.applied()),
+        )
         if name in ids.away:
             field, problem = ids.away[name]
             raise held(problem, field, (enabling,))
         return (enabling,)
     if state.found.status == "REMOVING":
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
-    drift = (*_drift(spec, state.found, ids), *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()))
+    drift = (
+        *_drift(spec, state.found, ids),
+        *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()),
+    )
     found = kind.changes(spec, state.mark, drift) if state.mark else drift
     at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
     if drift:
@@ -106,13 +126,23 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
     for field, wanted in settings(spec, ids.libraries).items():
         now = found.info.get(field)
         if now != wanted:
-            shown = [names.get(each, each.lower() if field == "size_hint" else each) if isinstance(each, str) else each for each in (now, wanted)]
+            shown = [
+                names.get(each, each.lower() if field == "size_hint" else each)
+                if isinstance(each, str)
+                else each
+                for each in (now, wanted)
+            ]
             yield Change(FIELDS[field], *shown)
 
 
 def _check(spec: Spec, ids: Ids, around: Around) -> None:
     """Refusal for a name that is nobody's; what this site makes first counts as there."""
-    made = {kind: {need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None} for kind in MADE}
+    made = {
+        kind: {
+            need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None
+        }
+        for kind in MADE
+    }
     switch = [("enable.nsx.switch", spec.enable.nsx.switch)] if spec.enable and spec.enable.nsx else []
     library = [("content_library", spec.content_library)] if spec.content_library else []
     _known("storage policy", spec.policies(), ids.policies, made["storage_policy"])

@@ -6,7 +6,14 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from bfinfra.kinds._capabilities import hosts
 from bfinfra.model import conflict, kind
@@ -56,7 +63,9 @@ def _beside(gateway: str | None, addresses: Addresses | None) -> str | None:
     plain, _, prefix = gateway.partition("/")
     last = str(ipaddress.IPv4Address(addresses.first) + addresses.count - 1)
     for end in (addresses.first, last):
-        if why := conflict.unreachable(plain, f"{end}/{prefix}", count=addresses.count if end == addresses.first else 1):
+        if why := conflict.unreachable(
+            plain, f"{end}/{prefix}", count=addresses.count if end == addresses.first else 1
+        ):
             raise ValueError(why)
     return gateway
 
@@ -147,6 +156,7 @@ class Vds(Part):
     """Of the workload network."""
     gateway: Gateway
     """Of the workload network, with its prefix."""
+
     @field_validator("gateway")
     @classmethod
     def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
@@ -171,7 +181,9 @@ class Vds(Part):
 
 
 class Enable(Part):
-    """How it is enabled where it isn't. Where it is, storage policies change, networks of NSX are added, and all else must be as it is written, as far as vCenter tells it."""
+    """How it is enabled where it isn't. Where it is, storage policies change, networks of NSX are added, and
+    all else must be as it is written, as far as vCenter tells it.
+    """
 
     management: Management
     """Where its control plane meets vCenter."""
@@ -203,13 +215,19 @@ class Dns(Part):
 
 
 class Spec(kind.Spec):
-    """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as it is."""
+    """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as
+    it is.
+    """
 
     awaits: ClassVar = {
-        **dict.fromkeys(("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
-                        "get the certificate of the authority that signed the load balancer's"),
-        **dict.fromkeys(("enable.vds.haproxy.password", "enable.vds.avi.password"),
-                        "get it from whoever runs the load balancer"),
+        **dict.fromkeys(
+            ("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
+            "get the certificate of the authority that signed the load balancer's",
+        ),
+        **dict.fromkeys(
+            ("enable.vds.haproxy.password", "enable.vds.avi.password"),
+            "get it from whoever runs the load balancer",
+        ),
     }
 
     enable: Enable | None = None
@@ -233,13 +251,21 @@ class Spec(kind.Spec):
             return
         management, vds, nsx = self.enable.management, self.enable.vds, self.enable.nsx
         rows = [("management.addresses", management.addresses, management.network)]
-        rows += [("vds.addresses", vds.addresses, vds.port_group), ("vds.services", vds.services, "")] if vds else []
+        rows += (
+            [("vds.addresses", vds.addresses, vds.port_group), ("vds.services", vds.services, "")]
+            if vds
+            else []
+        )
         for field, each, network in rows:
             if each is not None:
-                yield from conflict.address(f"enable.{field}", each.first, count=each.count, on=(network, False))
+                yield from conflict.address(
+                    f"enable.{field}", each.first, count=each.count, on=(network, False)
+                )
         for field, gateway in (("management", management.gateway), ("vds", vds and vds.gateway)):
             if gateway:
-                yield from conflict.address(f"enable.{field}.gateway", gateway, owner=("gateway", gateway.partition("/")[0]))
+                yield from conflict.address(
+                    f"enable.{field}.gateway", gateway, owner=("gateway", gateway.partition("/")[0])
+                )
         for field in ("ingress", "egress") if nsx else ():
             for index, cidr in enumerate(getattr(nsx, field)):
                 yield from conflict.network(f"enable.nsx.{field}.{index}", cidr)
@@ -248,13 +274,21 @@ class Spec(kind.Spec):
         """The network of services, and with NSX those of pods."""
         if self.enable:
             yield Inner("enable.services", self.enable.services)
-            yield from (Inner(f"enable.nsx.pods.{index}", cidr) for index, cidr in enumerate(self.enable.nsx.pods if self.enable.nsx else ()))
+            yield from (
+                Inner(f"enable.nsx.pods.{index}", cidr)
+                for index, cidr in enumerate(self.enable.nsx.pods if self.enable.nsx else ())
+            )
 
     def entrances(self) -> dict[str, LocalFile | Secret | None]:
         """The authority of its load balancer, and the password there, by dotted field."""
         vds = self.enable.vds if self.enable else None
         said = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
-        return {f"enable.vds.{name}.{field}": getattr(each, field) for name, each in said.items() if each for field in ("authority", "password")}
+        return {
+            f"enable.vds.{name}.{field}": getattr(each, field)
+            for name, each in said.items()
+            if each
+            for field in ("authority", "password")
+        }
 
     def policies(self) -> Iterator[tuple[str, str]]:
         """Field and name of every storage policy."""

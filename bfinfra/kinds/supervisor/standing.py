@@ -1,6 +1,8 @@
-"""What the site says of how a supervisor is enabled, against one that runs: what differs, whether it can change, and the body that changes it. Pure.
+"""What the site says of how a supervisor is enabled, against one that runs: what differs, whether it can
+change, and the body that changes it. Pure.
 
-Where vCenter doesn't tell (older ones, DHCP), nothing differs. Source: Clusters.Info and UpdateSpec of com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
+Where vCenter doesn't tell (older ones, DHCP), nothing differs. Source: Clusters.Info and UpdateSpec of
+com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from bfinfra.model.kind import Change
 from bfinfra.model.records import dataclass
 
 Info = Mapping[str, Any]
-POLICIES = {"control_plane": "master_storage_policy", "ephemeral": "ephemeral_storage_policy", "images": "image_storage"}
+POLICIES = {
+    "control_plane": "master_storage_policy",
+    "ephemeral": "ephemeral_storage_policy",
+    "images": "image_storage",
+}
 NETWORKS = {"pods": "pod_cidrs", "ingress": "ingress_cidrs", "egress": "egress_cidrs"}
 """Networks of NSX that can be added to; none can be taken away."""
 GOES = "vCenter changes it only when workload management is enabled anew"
@@ -33,8 +39,15 @@ class Fixed:
 
 def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
     """What can change, and differs. Refusal, naming the field, for what can't."""
-    if wrong := next((each for each in _fixed(enable, info, ids) if each.now is not None and each.now != each.wanted), None):
-        raise Refusal(f"its supervisor has {_text(wrong.now)}, not {_text(wrong.wanted)}", field=f"enable.{wrong.field}", why=GOES, next="write what is there")
+    if wrong := next(
+        (each for each in _fixed(enable, info, ids) if each.now is not None and each.now != each.wanted), None
+    ):
+        raise Refusal(
+            f"its supervisor has {_text(wrong.now)}, not {_text(wrong.wanted)}",
+            field=f"enable.{wrong.field}",
+            why=GOES,
+            next="write what is there",
+        )
     names = {identity: name for name, identity in ids.policies.items()}
     for field, key in POLICIES.items():
         now, wanted = _policy(info.get(key)), getattr(enable.storage, field)
@@ -50,16 +63,28 @@ def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
         if f"enable.storage.{field}" in asked:
             policy = ids.policies[getattr(enable.storage, field)]
             found[key] = {"storage_policy": policy} if key == "image_storage" else policy
-    more = {key: [cidr(each) for each in getattr(enable.nsx, field)] for field, key in NETWORKS.items() if enable.nsx and f"enable.nsx.{field}" in asked}
+    more = {
+        key: [cidr(each) for each in getattr(enable.nsx, field)]
+        for field, key in NETWORKS.items()
+        if enable.nsx and f"enable.nsx.{field}" in asked
+    }
     return {**found, **({"network_provider": NSX, "ncp_cluster_network_spec": more} if more else {})}
 
 
 def _added(enable: Enable, info: Info) -> Iterator[Change]:
     said = info.get("ncp_cluster_network_info") or {}
     for field, key in NETWORKS.items() if enable.nsx else ():
-        now, wanted = sorted(filter(None, map(_network, said.get(key) or ()))), sorted(getattr(enable.nsx, field))
+        now, wanted = (
+            sorted(filter(None, map(_network, said.get(key) or ()))),
+            sorted(getattr(enable.nsx, field)),
+        )
         if now and (gone := sorted(set(now) - set(wanted))):
-            raise Refusal(f"its supervisor has {', '.join(gone)}", field=f"enable.nsx.{field}", why="networks can be added, and none taken away", next="write it as well")
+            raise Refusal(
+                f"its supervisor has {', '.join(gone)}",
+                field=f"enable.nsx.{field}",
+                why="networks can be added, and none taken away",
+                next="write it as well",
+            )
         if now and now != wanted:
             yield Change(f"enable.nsx.{field}", now, wanted)
 
@@ -76,7 +101,9 @@ def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
         if (switch := said.get("cluster_distributed_switch")) in switches:
             yield Fixed("nsx.switch", switches[switch], enable.nsx.switch)
         yield Fixed("nsx.edge_cluster", said.get("nsx_edge_cluster"), enable.nsx.edge_cluster)
-        yield Fixed("nsx.tier0", said.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0)
+        yield Fixed(
+            "nsx.tier0", said.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0
+        )
     if enable.vds:
         yield from _workloads(enable.vds, info, networks)
 
@@ -85,9 +112,15 @@ def _management(enable: Enable, said: Info, networks: Mapping[str, str]) -> Iter
     if said.get("network") in networks:
         yield Fixed("management.network", networks[said["network"]], enable.management.network)
     if said.get("mode"):
-        yield Fixed("management.addresses", said["mode"], "STATICRANGE" if enable.management.addresses else "DHCP")
+        yield Fixed(
+            "management.addresses", said["mode"], "STATICRANGE" if enable.management.addresses else "DHCP"
+        )
     if (row := said.get("address_range")) and enable.management.addresses and enable.management.gateway:
-        yield Fixed("management.addresses", _row(row.get("starting_address"), row.get("address_count")), _plain(enable.management.addresses))
+        yield Fixed(
+            "management.addresses",
+            _row(row.get("starting_address"), row.get("address_count")),
+            _plain(enable.management.addresses),
+        )
         yield Fixed("management.gateway", _door(row), enable.management.gateway)
 
 
@@ -107,7 +140,11 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
         if wanted and (said := balancer.get(key)):
             yield Fixed(f"vds.{name}.username", said.get("username"), wanted.username)
     if vds.haproxy and (said := balancer.get("ha_proxy_info")):
-        yield Fixed("vds.haproxy.servers", sorted(map(_server, said.get("servers") or ())), sorted(vds.haproxy.servers))
+        yield Fixed(
+            "vds.haproxy.servers",
+            sorted(map(_server, said.get("servers") or ())),
+            sorted(vds.haproxy.servers),
+        )
     if vds.avi and (said := balancer.get("avi_info")):
         yield Fixed("vds.avi.server", _server(said.get("server") or {}), vds.avi.server)
 

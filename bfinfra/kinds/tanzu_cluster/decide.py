@@ -27,7 +27,10 @@ def create(name: str, spec: Spec, around: Around) -> Create:
     authorities = _check(spec, around)
     release = _release(spec, spec.version, around)
     return Create(
-        name=name, namespace=spec.namespace, home=around.needs["namespace"].get("endpoint"), changes=differences(None, spec.applied()),
+        name=name,
+        namespace=spec.namespace,
+        home=around.needs["namespace"].get("endpoint"),
+        changes=differences(None, spec.applied()),
         manifest=_sealed(name, spec, authorities, release, around),
     )
 
@@ -44,13 +47,21 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
     changes = _once(kind.changes(spec, state.mark, drift))
     if not changes:
         return ()
-    way = () if now.get("version") == spec.version else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
+    way = (
+        ()
+        if now.get("version") == spec.version
+        else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
+    )
     _check_declared(name, spec, around)
     moving = {change.field for change in differences(now, want)}
     _check_changes(spec, state, {change.field for change in changes if change.field in moving}, around)
     write = _Writing(name, spec, state, authorities, around)
-    if gone := sorted((now.get("workers") or {}).keys() & (applied.get("workers") or {}).keys() - spec.workers.keys()):
-        drop = write.step(Drop, str(now.get("version")) if way else spec.version, changes, pools=", ".join(gone))
+    if gone := sorted(
+        (now.get("workers") or {}).keys() & (applied.get("workers") or {}).keys() - spec.workers.keys()
+    ):
+        drop = write.step(
+            Drop, str(now.get("version")) if way else spec.version, changes, pools=", ".join(gone)
+        )
         return (drop, *_upgrade(write, way, now, changes)) if way else (drop,)
     if way:
         return _upgrade(write, way, now, changes)
@@ -59,19 +70,29 @@ def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind
 
 
 def _untold(
-    spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields,
+    spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields
 ) -> dict[str, Any]:
-    """What is wanted, with each authority as it stands whose file isn't there yet, where the file was applied under that name."""
+    """What is wanted, with each authority as it stands whose file isn't there yet, where the file was applied
+    under that name.
+    """
     stands, noted = now.get("trust") or {}, applied.get("trust") or {}
-    kept = {name: stands[name] for name, file in spec.files().items()
-            if isinstance(authorities[name], Later) and name in stands and noted.get(name) == file.text}
+    kept = {
+        name: stands[name]
+        for name, file in spec.files().items()
+        if isinstance(authorities[name], Later) and name in stands and noted.get(name) == file.text
+    }
     return {**want, "trust": {**want["trust"], **kept}} if kept else want
 
 
 def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
     """An authority that differs is told as such, not by where the file says that it comes from as well."""
     told = {change.field for change in changes}
-    return tuple(change for change in changes if not change.field.startswith("trust.") or change.field.removesuffix(".registry") not in told - {change.field})
+    return tuple(
+        change
+        for change in changes
+        if not change.field.startswith("trust.")
+        or change.field.removesuffix(".registry") not in told - {change.field}
+    )
 
 
 def _rolls(field: str) -> bool:
@@ -81,7 +102,9 @@ def _rolls(field: str) -> bool:
 
 
 def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
-    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and of a file that isn't there yet."""
+    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
+    of a file that isn't there yet.
+    """
     facts: offers.Facts = around.facts or offers.Facts()
     found: dict[str, Authority] = {}
     for name, said in spec.trust.items():
@@ -93,24 +116,41 @@ def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
             found[name] = until(said)
             continue
         if pem.startswith("!"):
-            raise Refusal(f"{said.path} is no certificate authority", field=f"trust.{name}", why=pem[1:], next="give a PEM file")
+            raise Refusal(
+                f"{said.path} is no certificate authority",
+                field=f"trust.{name}",
+                why=pem[1:],
+                next="give a PEM file",
+            )
         found[name] = pem
     return found
 
 
-def _sealed(name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: Around) -> Fields | Later:
+def _sealed(
+    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: Around
+) -> Fields | Later:
     """The object to send, with its mark."""
     if (later := next((each for each in authorities.values() if isinstance(each, Later)), None)) is not None:
         return later
     known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
-    return marked(forms.manifest(name, spec.namespace, spec, known, release), around.mark.seal(spec.applied()))
+    return marked(
+        forms.manifest(name, spec.namespace, spec, known, release), around.mark.seal(spec.applied())
+    )
 
 
 class _Writing:
     """Steps that write a cluster, each with all that the site says but for the version."""
 
-    def __init__(self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: Around) -> None:
-        self.name, self.spec, self.state, self.authorities, self.around = name, spec, state, authorities, around
+    def __init__(
+        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: Around
+    ) -> None:
+        self.name, self.spec, self.state, self.authorities, self.around = (
+            name,
+            spec,
+            state,
+            authorities,
+            around,
+        )
 
     def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
         """One step that leaves it at this version; what it notes as applied is no more than that."""
@@ -118,11 +158,22 @@ class _Writing:
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
         release = self.state.version if stays else _release(spec, aim, self.around)
         sealed = _sealed(self.name, spec, self.authorities, release, self.around)
-        return what(name=self.name, namespace=spec.namespace, home=self.state.home, manifest=sealed, changes=tuple(changes), **more)
+        return what(
+            name=self.name,
+            namespace=spec.namespace,
+            home=self.state.home,
+            manifest=sealed,
+            changes=tuple(changes),
+            **more,
+        )
 
 
-def _upgrade(write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]) -> Sequence[kind.Step]:
-    """To the wanted version, over one of each minor version in between; not before what is under way is through."""
+def _upgrade(
+    write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]
+) -> Sequence[kind.Step]:
+    """To the wanted version, over one of each minor version in between; not before what is under way is
+    through.
+    """
     spec, state = write.spec, write.state
     between = [version.partition("+")[0] if FORMS[spec.api].short else version for version in way[:-1]]
     steps: list[kind.Step] = []
@@ -136,17 +187,28 @@ def _upgrade(write: _Writing, way: Sequence[str], now: Fields, changes: Sequence
 
 
 def _count(now: Fields) -> int:
-    return sum(int(nodes.get("count") or 0) for nodes in (now.get("control_plane") or {}, *(now.get("workers") or {}).values()))
+    return sum(
+        int(nodes.get("count") or 0)
+        for nodes in (now.get("control_plane") or {}, *(now.get("workers") or {}).values())
+    )
 
 
 def _release(spec: Spec, version: str, around: Around) -> str:
-    """What to write for a version: itself where its beginning will do, else the newest release that it means."""
+    """What to write for a version: itself where its beginning will do, else the newest release that it
+    means.
+    """
     if FORMS[spec.api].short:
         return version
     found = upgrade.newest(_offer(spec, around).versions or (), version)
     if not found and "+" not in version.replace("---", "+"):
-        raise Refusal(f"{spec.api} wants a release by its whole name, and the supervisor doesn't show which {version} is", field="version",
-                      next="write it as kubectl get tanzukubernetesreleases shows it")
+        raise Refusal(
+            (
+                f"{spec.api} wants a release by its whole name, and the supervisor doesn't show which "
+                f"{version} is"
+            ),
+            field="version",
+            next="write it as kubectl get tanzukubernetesreleases shows it",
+        )
     return found or version
 
 
@@ -158,14 +220,27 @@ def _offer(spec: Spec, around: Around) -> offers.Offer:
 def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -> None:
     """Refuses what a cluster can't become."""
     if FORMS[spec.api].kind != state.form.kind:
-        raise Refusal(f"the cluster was made as a {state.form.kind}", field="api", why=f"it can't become a {FORMS[spec.api].kind}",
-                      next=f"write api: {state.api}, or make another cluster, move the work, delete this one")
+        raise Refusal(
+            f"the cluster was made as a {state.form.kind}",
+            field="api",
+            why=f"it can't become a {FORMS[spec.api].kind}",
+            next=f"write api: {state.api}, or make another cluster, move the work, delete this one",
+        )
     if fixed := sorted(field for field in fields if field.startswith("network.")):
-        raise Refusal("the network of a cluster can't be changed", field=fixed[0], why="it is fixed when the cluster is made",
-                      next="make another cluster, move the work, delete this one")
+        raise Refusal(
+            "the network of a cluster can't be changed",
+            field=fixed[0],
+            why="it is fixed when the cluster is made",
+            next="make another cluster, move the work, delete this one",
+        )
     before = (state.view(spec).get("control_plane") or {}).get("count") or 0
     if "control_plane.count" in fields and spec.control_plane.count < before:
-        raise Refusal("a control plane can't shrink", field="control_plane.count", why=f"it has {before} nodes", next=f"write {before}")
+        raise Refusal(
+            "a control plane can't shrink",
+            field="control_plane.count",
+            why=f"it has {before} nodes",
+            next=f"write {before}",
+        )
     if fields:
         _check(spec, around)
 
@@ -178,13 +253,18 @@ def _check_declared(name: str, spec: Spec, around: Around) -> None:
 def _check(spec: Spec, around: Around) -> dict[str, Authority]:
     facts: offers.Facts = around.facts or offers.Facts()
     offers.check(spec, _offer(spec, around), around.needs["namespace"].spec)
-    fit.check(spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground)
+    fit.check(
+        spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground
+    )
     return authorities_of(spec, around)
 
 
 def _within(now: Fields, shape: Fields) -> dict[str, Any]:
     """The part of `now` that `shape` speaks of: what the supervisor filled in by itself is its own affair."""
     return {
-        name: _within(value, shape[name]) if isinstance(value, Mapping) and isinstance(shape[name], Mapping) else value
-        for name, value in now.items() if name in shape
+        name: _within(value, shape[name])
+        if isinstance(value, Mapping) and isinstance(shape[name], Mapping)
+        else value
+        for name, value in now.items()
+        if name in shape
     }

@@ -1,4 +1,6 @@
-"""Which fields of a TanzuKubernetesCluster its supervisor knows: an older one drops volumes and authorities in silence."""
+"""Which fields of a TanzuKubernetesCluster its supervisor knows: an older one drops volumes and authorities
+in silence.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,25 @@ from bfinfra.model.refs import Key
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Cluster
 
-DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "tanzukubernetesclusters.run.tanzu.vmware.com")
+DEFINITION = (
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "tanzukubernetesclusters.run.tanzu.vmware.com",
+)
 RESOURCE = "customresourcedefinitions.apiextensions.k8s.io"
-PLACES = {"control_plane.volumes": ("topology", "controlPlane", "volumes"), "trust": ("settings", "network", "trust")}
+PLACES = {
+    "control_plane.volumes": ("topology", "controlPlane", "volumes"),
+    "trust": ("settings", "network", "trust"),
+}
 """Field of a site → where it stands in the spec."""
 POOLS = {"workers": ("topology", "workers", "volumes"), "nodePools": ("topology", "nodePools", "volumes")}
 KEPT = "x-kubernetes-preserve-unknown-fields"
 
 
 def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
-    """The fields that the spec uses, that some supervisors don't know, and that the live cluster doesn't show."""
+    """The fields that the spec uses, that some supervisors don't know, and that the live cluster doesn't
+    show.
+    """
     if FORMS[spec.api].kind != TANZU:
         return ()
     now = state.view(spec) if state is not None else {}
@@ -33,7 +44,9 @@ def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
 
 
 def undeclared(supervisor: Cluster, api: str, fields: tuple[str, ...]) -> frozenset[str] | None:
-    """Those of the fields that the definition doesn't name, by one read; None where it doesn't say, or isn't shown to us."""
+    """Those of the fields that the definition doesn't name, by one read; None where it doesn't say, or isn't
+    shown to us.
+    """
     try:
         found = supervisor.get(*DEFINITION)
     except (Missing, Denied):
@@ -50,17 +63,23 @@ def check(spec: Spec, unknown: frozenset[str] | None) -> None:
     """Refuses what the supervisor would drop."""
     for field in _used(spec) if unknown else ():
         if field in (unknown or ()):
-            raise Refusal(f"the supervisor's {spec.api} doesn't know {field.rpartition('.')[2]} of a {TANZU}", field=field,
-                          why="it would drop it without a word, and each later apply would write it again",
-                          next="take it out, write a later api that this supervisor serves, or update the supervisor")
+            raise Refusal(
+                f"the supervisor's {spec.api} doesn't know {field.rpartition('.')[2]} of a {TANZU}",
+                field=field,
+                why="it would drop it without a word, and each later apply would write it again",
+                next="take it out, write a later api that this supervisor serves, or update the supervisor",
+            )
 
 
 def untold(key: Key, spec: Spec) -> Conflict:
     """The warning where the supervisor doesn't show its definition."""
     field = next(_used(spec))
     return Conflict(
-        Spot(key, field), f"whether the supervisor knows {field.rpartition('.')[2]} of a {TANZU} can't be told", why="one of 2021 drops it without a word",
-        next=f"ask who runs it for kubectl get crd {DEFINITION[2]} -o yaml, or allow get {RESOURCE}", stops=False,
+        Spot(key, field),
+        f"whether the supervisor knows {field.rpartition('.')[2]} of a {TANZU} can't be told",
+        why="one of 2021 drops it without a word",
+        next=f"ask who runs it for kubectl get crd {DEFINITION[2]} -o yaml, or allow get {RESOURCE}",
+        stops=False,
     )
 
 

@@ -1,4 +1,6 @@
-"""Whether clusters fit into their namespace's limits and on its vSphere cluster: what is guaranteed to them, and their volumes."""
+"""Whether clusters fit into their namespace's limits and on its vSphere cluster: what is guaranteed to them,
+and their volumes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Nodes = ControlPlane | Workers
 
 @dataclass(frozen=True)
 class Space:
-    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no limit; `storage` by storage class."""
+    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no
+    limit; `storage` by storage class.
+    """
 
     cluster: str
     cpu: int | None = None
@@ -38,7 +42,9 @@ class Space:
 
 @dataclass(frozen=True)
 class Ground:
-    """What clusters stand on: namespaces by name, VM classes, supervisors and capacity by vSphere cluster. Empty: not known."""
+    """What clusters stand on: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
+    Empty: not known.
+    """
 
     spaces: Mapping[str, Space] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
@@ -62,21 +68,32 @@ def read(vcenter: VCenter, needs: Mapping[Key, Need]) -> Ground:
         by_id = {}
     spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
     return Ground(
-        spaces, frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),
-        catalog.vm_classes, catalog.supervisors,
+        spaces,
+        frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),
+        catalog.vm_classes,
+        catalog.supervisors,
         {name: by_id[each.cluster] for name, each in catalog.supervisors.items() if each.cluster in by_id},
     )
 
 
 def check(spec: Spec, peers: Specs, ground: Ground) -> None:
-    """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes. `peers`: the site's other clusters."""
+    """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes.
+    `peers`: the site's other clusters.
+    """
     space = ground.spaces.get(spec.namespace)
     if space is None:
         return
     here = {name: peer for name, peer in peers.items() if peer.namespace == spec.namespace}
-    there = {name: peer for name, peer in peers.items() if (home := ground.spaces.get(peer.namespace)) and home.cluster == space.cluster}
+    there = {
+        name: peer
+        for name, peer in peers.items()
+        if (home := ground.spaces.get(peer.namespace)) and home.cluster == space.cluster
+    }
     room = ground.capacities.get(space.cluster)
-    lets, raises = f"the namespace {spec.namespace} may use", f"raise limits.{{}} of supervisor_namespace/{spec.namespace}"
+    lets, raises = (
+        f"the namespace {spec.namespace} may use",
+        f"raise limits.{{}} of supervisor_namespace/{spec.namespace}",
+    )
     _reserved(spec, here, ground, "memory", space.memory, lets, raises)
     _reserved(spec, here, ground, "cpu", space.cpu, lets, raises)
     if room is not None:
@@ -86,7 +103,9 @@ def check(spec: Spec, peers: Specs, ground: Ground) -> None:
     _volumes(spec, here, space)
 
 
-def _reserved(spec: Spec, peers: Specs, ground: Ground, what: str, most: int | None, who: str, remedy: str) -> None:  # noqa: PLR0913 - one sentence's parts
+def _reserved(  # noqa: PLR0913 - one sentence's parts
+    spec: Spec, peers: Specs, ground: Ground, what: str, most: int | None, who: str, remedy: str
+) -> None:
     each = {"memory": _memory, "cpu": _cpu}[what](ground, spec.namespace)
     mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in peers.items()}
     if most is None or not mine or mine + sum(others.values()) <= most:
@@ -96,12 +115,17 @@ def _reserved(spec: Spec, peers: Specs, ground: Ground, what: str, most: int | N
     counted = Counter({nodes.vm_class: 0 for _, nodes in reserving})
     for _, nodes in reserving:
         counted[nodes.vm_class] += nodes.count
-    why = [f"{count} × {name} with {text(each(next(n for _, n in reserving if n.vm_class == name)))} each" for name, count in counted.items()]
+    why = [
+        f"{count} × {name} with {text(each(next(n for _, n in reserving if n.vm_class == name)))} each"
+        for name, count in counted.items()
+    ]
     why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in others.items() if size]
     label = {"memory": "memory", "cpu": "CPU"}[what]
     raise Refusal(
-        f"its nodes are guaranteed {text(mine)} of {label}; {who} {text(most)}", field=f"{max(reserving, key=lambda r: r[1].count * each(r[1]))[0]}.vm_class",
-        why="; ".join(why), next=f"fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
+        f"its nodes are guaranteed {text(mine)} of {label}; {who} {text(most)}",
+        field=f"{max(reserving, key=lambda r: r[1].count * each(r[1]))[0]}.vm_class",
+        why="; ".join(why),
+        next=f"fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
     )
 
 
@@ -134,19 +158,35 @@ def _volumes(spec: Spec, peers: Specs, space: Space) -> None:
     for policy, size, besides, limit in limits:
         if limit is None or not size or size + besides <= limit:
             continue
-        role = next(role for role, nodes in _nodes(spec) if nodes.volumes and policy in ("", nodes.storage_class))
+        role = next(
+            role for role, nodes in _nodes(spec) if nodes.volumes and policy in ("", nodes.storage_class)
+        )
         of = f" of {policy}" if policy else ""
         raise Refusal(
-            f"the volumes of its nodes take {bytes_text(size)}{of}; the namespace {spec.namespace} may use {bytes_text(limit)}", field=f"{role}.volumes",
-            why="; ".join([_counted(spec, policy), *([f"the site's other clusters there take {bytes_text(besides)}"] if besides else [])]),
-            next=f"fewer nodes, smaller volumes, or raise {f'storage.{policy}' if policy else 'limits.storage'} of supervisor_namespace/{spec.namespace}",
+            (
+                f"the volumes of its nodes take {bytes_text(size)}{of}; the namespace {spec.namespace} may "
+                f"use {bytes_text(limit)}"
+            ),
+            field=f"{role}.volumes",
+            why="; ".join(
+                [
+                    _counted(spec, policy),
+                    *([f"the site's other clusters there take {bytes_text(besides)}"] if besides else []),
+                ]
+            ),
+            next=(
+                "fewer nodes, smaller volumes, or raise "
+                f"{f'storage.{policy}' if policy else 'limits.storage'} of "
+                f"supervisor_namespace/{spec.namespace}"
+            ),
         )
 
 
 def _counted(spec: Spec, policy: str) -> str:
     return "; ".join(
         f"{nodes.count} nodes × {bytes_text(sum(v.capacity for v in nodes.volumes.values()))}"
-        for _, nodes in _nodes(spec) if nodes.volumes and nodes.count and policy in ("", nodes.storage_class)
+        for _, nodes in _nodes(spec)
+        if nodes.volumes and nodes.count and policy in ("", nodes.storage_class)
     )
 
 
@@ -158,7 +198,10 @@ def _claims(spec: Spec) -> Counter[str]:
 
 
 def _nodes(spec: Spec) -> list[tuple[str, Nodes]]:
-    return [("control_plane", spec.control_plane), *((f"workers.{name}", pool) for name, pool in spec.workers.items())]
+    return [
+        ("control_plane", spec.control_plane),
+        *((f"workers.{name}", pool) for name, pool in spec.workers.items()),
+    ]
 
 
 def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
@@ -167,7 +210,13 @@ def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
 
 def _space(need: Need) -> Space:
     if need.spec is not None:
-        return Space(need.spec.cluster, need.spec.limits.cpu, need.spec.limits.memory, need.spec.limits.storage, _classes(need.spec.storage))
+        return Space(
+            need.spec.cluster,
+            need.spec.limits.cpu,
+            need.spec.limits.memory,
+            need.spec.limits.storage,
+            _classes(need.spec.storage),
+        )
     seen = need.state.settings
     return Space(need.state.cluster, seen.cpu, seen.memory, seen.total_storage, _classes(seen.storage))
 

@@ -11,7 +11,19 @@ from bfinfra.kinds.tanzu_cluster import decide, declared, fit, offers, state, up
 from bfinfra.kinds.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
 from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
 from bfinfra.kinds.tanzu_cluster.state import State
-from bfinfra.kinds.tanzu_cluster.steps import CLUSTERS, PLACES, THINGS, Create, Delete, Drop, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.tanzu_cluster.steps import (
+    CLUSTERS,
+    PLACES,
+    THINGS,
+    Create,
+    Delete,
+    Drop,
+    Hop,
+    Move,
+    Roll,
+    Update,
+    Wait,
+)
 from bfinfra.model import kind
 from bfinfra.model.awaited import away, held
 from bfinfra.model.conflict import Conflict
@@ -31,7 +43,9 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 Asked = dict[str, bool]
-"""API → whether it must be readable: a cluster in the file is written in it, or it is where a supervisor has its clusters."""
+"""API → whether it must be readable: a cluster in the file is written in it, or it is where a supervisor has
+its clusters.
+"""
 ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
 """Kind of object → the API in which it is asked for where none of them is in the file."""
 HOMES = ("supervisor_namespace",)
@@ -48,8 +62,18 @@ class TanzuCluster(kind.Kind[Spec, State]):
     acts = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
     reads = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, spare=UNSEEN))
     looks = (
-        may("list", "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas", "namespace", spare=SPARE),
-        may("list", "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io", "supervisor", spare=SPARE),
+        may(
+            "list",
+            "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas",
+            "namespace",
+            spare=SPARE,
+        ),
+        may(
+            "list",
+            "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io",
+            "supervisor",
+            spare=SPARE,
+        ),
         may("get", declared.RESOURCE, "supervisor", spare=UNDECLARED),
         may("list", CLUSTERS, "cluster api"),
     )
@@ -65,32 +89,54 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._standing: dict[str, set[str]] = {}
         """Name → the kinds of objects that a cluster of this name was seen as."""
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
         """A list or two a supervisor namespace; its offers where something may have to be made."""
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         asked = self._asked(wanted, others=others)
-        answers = self._places.ask(placed, needs, lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))), others=others
+        )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for api, obj in objects:
                 name, seen = obj["metadata"]["name"], state.of(obj, api, answers.homes[key])
-                if _counts(seen, name, wanted, others=others) and _better(seen, states.get(name), wanted.get(name)):
+                if _counts(seen, name, wanted, others=others) and _better(
+                    seen, states.get(name), wanted.get(name)
+                ):
                     self._places.saw(name, key)
                     self._standing.setdefault(name, set()).add(seen.form.kind)
                     states[name] = self._looked_into(seen, wanted.get(name), others=others)
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
         if others:
             self._survey_ground(wanted, needs, states)
-        files = {name: {f"trust.{each}": file for each, file in spec.files().items()} for name, spec in wanted.items() if spec}
-        gone = {name: each for name, found in files.items() if (spec := wanted[name]) and (each := away(spec, found))}
-        facts = offers.Facts(dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone)
+        files = {
+            name: {f"trust.{each}": file for each, file in spec.files().items()}
+            for name, spec in wanted.items()
+            if spec
+        }
+        gone = {
+            name: each
+            for name, found in files.items()
+            if (spec := wanted[name]) and (each := away(spec, found))
+        }
+        facts = offers.Facts(
+            dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
+        )
         return Seen(states, facts, answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
-        """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's file isn't there yet."""
+        """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
+        file isn't there yet.
+        """
         if spec is None:
-            return () if state is None or state.phase == "deleting" else (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
+            return (
+                ()
+                if state is None or state.phase == "deleting"
+                else (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
+            )
         if state is not None and state.namespace != spec.namespace:
             moved = (Change("namespace", state.namespace, spec.namespace),)
             going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
@@ -114,11 +160,18 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
-        """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor offers to all; the cluster itself."""
+        """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor
+        offers to all; the cluster itself.
+        """
         home = needs["namespace"].key
         space, own = (Api(home, home.name),), PLACES[FORMS[spec.api].kind]
         kinds = {word: space if word == own else () for word in PLACES.values()}
-        return {"namespace": space, **kinds, "supervisor": (Api(home),), OWN: (Api(Key("tanzu_cluster", name)),)}
+        return {
+            "namespace": space,
+            **kinds,
+            "supervisor": (Api(home),),
+            OWN: (Api(Key("tanzu_cluster", name)),),
+        }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Running, and every node ready."""
@@ -126,7 +179,11 @@ class TanzuCluster(kind.Kind[Spec, State]):
             return failed("; ".join(state.messages) or f"it is {state.phase} and gives no reason")
         if why := state.missing(spec.control_plane.count + sum(pool.count for pool in spec.workers.values())):
             return waiting(why)
-        return Readiness(Ready.READY, note=f"{state.version} at {state.api_server}") if state.api_server else READY
+        return (
+            Readiness(Ready.READY, note=f"{state.version} at {state.api_server}")
+            if state.api_server
+            else READY
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One call, or none."""
@@ -145,7 +202,15 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     def _asked(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Mapping[str, Asked]:
         """By namespace; "": any other. A survey looks for both kinds of objects."""
-        kinds = set(ANY) if others else {kind for name in wanted for kind in self._standing.get(name, set() if wanted[name] else set(ANY))}
+        kinds = (
+            set(ANY)
+            if others
+            else {
+                kind
+                for name in wanted
+                for kind in self._standing.get(name, set() if wanted[name] else set(ANY))
+            }
+        )
         found: dict[str, Asked] = {"": {}}
         for spec in wanted.values():
             if spec is not None:
@@ -155,11 +220,17 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return found
 
     def _looked_into(self, seen: State, spec: Spec | None, *, others: bool) -> State:
-        """With what it itself says of its nodes, where they are between two versions or nobody else says; with what others have in it, where it would go."""
+        """With what it itself says of its nodes, where they are between two versions or nobody else says;
+        with what others have in it, where it would go.
+        """
         if others and (spec is None or spec.namespace != seen.namespace):
             return self._with_contents(seen)
         home_only = seen.endpoint is None or seen.endpoint.kubeconfig is not None
-        if spec is None or home_only or (upgrade.matches(seen.version, spec.version) and (others or seen.nodes is not None)):
+        if (
+            spec is None
+            or home_only
+            or (upgrade.matches(seen.version, spec.version) and (others or seen.nodes is not None))
+        ):
             return seen
         return replace(seen, nodes=self._nodes(seen))
 
@@ -177,11 +248,20 @@ class TanzuCluster(kind.Kind[Spec, State]):
         try:
             found = self._clusters.at(seen.endpoint).strangers(seen.mark.site if seen.mark else "")
         except RemoteError as error:
-            found = (f"whatever is in it (it can't be asked: {'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})",)
+            found = (
+                (
+                    "whatever is in it (it can't be asked: "
+                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
+                ),
+            )
         return replace(seen, contents=found)
 
-    def _learn(self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]) -> None:
-        """What the namespaces offer, for clusters that will be made or changed; and the authorities' files."""
+    def _learn(
+        self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]
+    ) -> None:
+        """What the namespaces offer, for clusters that will be made or changed; and the authorities'
+        files.
+        """
         for name, spec in wanted.items():
             if spec is None:
                 continue
@@ -193,9 +273,15 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 self._undeclared[name] = declared.undeclared(home.cluster, spec.api, fields)
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
 
-    def _survey_ground(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]) -> None:
-        """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces that are still to be made."""
-        if self._vcenter is None or not any(spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()):
+    def _survey_ground(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]
+    ) -> None:
+        """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces
+        that are still to be made.
+        """
+        if self._vcenter is None or not any(
+            spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()
+        ):
             return
         self._ground = fit.read(self._vcenter, needs)
         for name in {spec.namespace for spec in wanted.values() if spec is not None} & self._ground.absent:
@@ -205,7 +291,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
 
 def _lists(home: Home, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not Tanzu's oldest."""
+    """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not
+    Tanzu's oldest.
+    """
     for api, must in sorted(asked.items(), reverse=True):
         try:
             yield from ((api, obj) for obj in home.cluster.list(api, FORMS[api].kind, home.namespace))
@@ -238,11 +326,17 @@ def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, other
     if name not in wanted:
         return others and mine
     spec = wanted[name]
-    return mine or (spec is not None and spec.namespace == state.namespace and FORMS[spec.api].kind == state.form.kind)
+    return mine or (
+        spec is not None and spec.namespace == state.namespace and FORMS[spec.api].kind == state.form.kind
+    )
 
 
 def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
-    """Whether it is a better answer than the one known: where it moves from rather than to, in the words of its own API rather than another's."""
+    """Whether it is a better answer than the one known: where it moves from rather than to, in the words of
+    its own API rather than another's.
+    """
     if known is None or spec is None:
         return known is None
-    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace) or (seen.namespace == known.namespace and seen.api == spec.api != known.api)
+    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace) or (
+        seen.namespace == known.namespace and seen.api == spec.api != known.api
+    )

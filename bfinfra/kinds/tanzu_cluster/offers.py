@@ -35,8 +35,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class Facts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it can't be read (`!…`); `ground`: what clusters stand on;
-    `undeclared`: cluster → the fields that its supervisor doesn't know, None where it doesn't say.
+    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it
+    can't be read (`!…`); `ground`: what clusters stand on; `undeclared`: cluster → the fields that its
+    supervisor doesn't know, None where it doesn't say.
     """
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
@@ -57,17 +58,33 @@ def read(cluster: Cluster, namespace: str) -> Offer:
 
 
 def of_new(supervisor: Cluster) -> Offer:
-    """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's releases."""
+    """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's
+    releases.
+    """
     return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
 
 
 def check(spec: Spec, offer: Offer, promised: Any) -> None:
-    """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds to it first."""
-    _check_names(spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes")
-    _check_names(spec.storage, offer.storage_classes, [storage_class(policy) for policy in getattr(promised, "storage", {})], "storage class", "storage")
+    """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds
+    to it first.
+    """
+    _check_names(
+        spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes"
+    )
+    _check_names(
+        spec.storage,
+        offer.storage_classes,
+        [storage_class(policy) for policy in getattr(promised, "storage", {})],
+        "storage class",
+        "storage",
+    )
     if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
-        raise Refusal(f"the supervisor has no release {spec.version}", field="version",
-                      why=_there(offer.versions), next="choose one of these, or subscribe the content library that holds it")
+        raise Refusal(
+            f"the supervisor has no release {spec.version}",
+            field="version",
+            why=_there(offer.versions),
+            next="choose one of these, or subscribe the content library that holds it",
+        )
 
 
 def _there(versions: Iterable[str]) -> str:
@@ -76,14 +93,20 @@ def _there(versions: Iterable[str]) -> str:
     return f"there are: {', '.join(short[each] for each in sorted(short))}"
 
 
-def _check_names(named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str) -> None:
+def _check_names(
+    named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str
+) -> None:
     if offered is None and not promised:
         return
     known = (offered or frozenset()) | frozenset(promised)
     for place, name in named.items():
         if name not in known:
-            raise Refusal(f"the namespace offers no {what} {name}", field=place, why=f"it is not among the namespace's {setting}",
-                          next=nearest(name, known) or f"add it to the namespace's {setting}")
+            raise Refusal(
+                f"the namespace offers no {what} {name}",
+                field=place,
+                why=f"it is not among the namespace's {setting}",
+                next=nearest(name, known) or f"add it to the namespace's {setting}",
+            )
 
 
 def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
@@ -95,7 +118,9 @@ def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
 
 
 def _classes(cluster: Cluster, namespace: str) -> list[str]:
-    """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and filled by nobody."""
+    """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and
+    filled by nobody.
+    """
     try:
         bindings = cluster.list(VM_OPERATOR, "VirtualMachineClassBinding", namespace)
     except Missing:
@@ -108,7 +133,9 @@ def _classes(cluster: Cluster, namespace: str) -> list[str]:
 
 def _storage(cluster: Cluster, namespace: str) -> list[str]:
     quotas = cluster.list("v1", "ResourceQuota", namespace)
-    found = [m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))]
+    found = [
+        m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))
+    ]
     return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
 
 

@@ -36,7 +36,11 @@ def _odd(count: int) -> int:
     return count
 
 
-V1ALPHA1, V1ALPHA3, V1BETA1 = "run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"
+V1ALPHA1, V1ALPHA3, V1BETA1 = (
+    "run.tanzu.vmware.com/v1alpha1",
+    "run.tanzu.vmware.com/v1alpha3",
+    "cluster.x-k8s.io/v1beta1",
+)
 CLUSTER_CLASS = "tanzukubernetescluster"
 Cidr = Annotated[str, AfterValidator(_cidr)]
 
@@ -92,7 +96,9 @@ class FromRegistry(Part):
     """The authority of an embedded registry of this site, as vCenter tells it."""
 
     registry: Annotated[str, Ref("registry")]
-    """The registry; the cluster waits until it runs, and its nodes are replaced when it has another authority."""
+    """The registry; the cluster waits until it runs, and its nodes are replaced when it has another
+    authority.
+    """
 
 
 class Spec(kind.Spec):
@@ -105,10 +111,15 @@ class Spec(kind.Spec):
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
     """Supervisor namespace that the cluster lives in."""
-    api: Literal["run.tanzu.vmware.com/v1alpha1", "run.tanzu.vmware.com/v1alpha2", "run.tanzu.vmware.com/v1alpha3", "cluster.x-k8s.io/v1beta1"] = (
-        "run.tanzu.vmware.com/v1alpha1"
-    )
-    """API that the cluster is written in: v1alpha1 is vSphere 7.0's, v1alpha2 7.0 U3's, v1alpha3 and the Cluster API 8.0's."""
+    api: Literal[
+        "run.tanzu.vmware.com/v1alpha1",
+        "run.tanzu.vmware.com/v1alpha2",
+        "run.tanzu.vmware.com/v1alpha3",
+        "cluster.x-k8s.io/v1beta1",
+    ] = "run.tanzu.vmware.com/v1alpha1"
+    """API that the cluster is written in: v1alpha1 is vSphere 7.0's, v1alpha2 7.0 U3's, v1alpha3 and the
+    Cluster API 8.0's.
+    """
     cluster_class: DnsLabel = CLUSTER_CLASS
     """The Cluster API's ClusterClass that the cluster is an instance of; the other APIs have none."""
     version: Version
@@ -120,7 +131,9 @@ class Spec(kind.Spec):
     network: Network = Network()
     """The cluster's own networks."""
     trust: dict[DnsLabel, FromRegistry | LocalFile] = Field(default_factory=dict)
-    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones, or `{registry: NAME}`: that of a registry of this site."""
+    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones, or `{registry:
+    NAME}`: that of a registry of this site.
+    """
     storage_classes: tuple[str, ...] = ()
     """Storage classes for use in the cluster; empty = all of the namespace."""
     default_storage_class: str | None = None
@@ -133,40 +146,69 @@ class Spec(kind.Spec):
     @model_validator(mode="after")
     def _check(self) -> Spec:
         if not self.workers or (self.api == V1ALPHA1 and len(self.workers) != 1):
-            raise ValueError(f"workers: {self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool of workers, not {len(self.workers)}")
+            raise ValueError(
+                f"workers: {self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool "
+                f"of workers, not {len(self.workers)}"
+            )
         if self.api != V1BETA1 and self.cluster_class != CLUSTER_CLASS:
             raise ValueError(f"cluster_class: {self.api} has none; {V1BETA1} has")
         if self.api == V1BETA1 and (self.network.cni or self.trust):
-            raise ValueError(f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} takes it from another object than the cluster; leave it out")
-        if self.storage_classes and self.default_storage_class and self.default_storage_class not in self.storage_classes:
-            raise ValueError(f"default_storage_class: {self.default_storage_class} is not among storage_classes")
+            raise ValueError(
+                f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} takes it from another "
+                "object than the cluster; leave it out"
+            )
+        if (
+            self.storage_classes
+            and self.default_storage_class
+            and self.default_storage_class not in self.storage_classes
+        ):
+            raise ValueError(
+                f"default_storage_class: {self.default_storage_class} is not among storage_classes"
+            )
         return self
 
     def inside(self) -> Iterator[Inner]:
         """Networks of pods and services, where they are written."""
         for field in ("pods", "services"):
-            yield from (Inner(f"network.{field}.{index}", cidr) for index, cidr in enumerate(getattr(self.network, field)))
+            yield from (
+                Inner(f"network.{field}.{index}", cidr)
+                for index, cidr in enumerate(getattr(self.network, field))
+            )
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make no node of them."""
+        """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make
+        no node of them.
+        """
         for key, spec in mine.items():
             home = Key("supervisor_namespace", spec.namespace)
             if (space := site.get(home)) is None:
                 continue
-            sorts = (("vm_classes", "VM class", spec.vm_classes, set(space.vm_classes)), ("storage", "storage class", spec.storage, set(map(storage_class, space.storage))))
+            sorts = (
+                ("vm_classes", "VM class", spec.vm_classes, set(space.vm_classes)),
+                ("storage", "storage class", spec.storage, set(map(storage_class, space.storage))),
+            )
             for field, what, names, offered in sorts:
                 for place, name in names.items() if field in space.model_fields_set else ():
                     if name not in offered:
-                        yield Conflict(Spot(key, place), f"{home} offers no {what} {name}", (Spot(home, field),), next=_remedy(name, offered, field))
+                        yield Conflict(
+                            Spot(key, place),
+                            f"{home} offers no {what} {name}",
+                            (Spot(home, field),),
+                            next=_remedy(name, offered, field),
+                        )
 
     @property
     def storage(self) -> dict[str, str]:
         """Dotted field → every storage class that the spec names."""
         found = {"control_plane.storage_class": self.control_plane.storage_class}
-        found |= {f"workers.{pool}.storage_class": nodes.storage_class for pool, nodes in self.workers.items()}
+        found |= {
+            f"workers.{pool}.storage_class": nodes.storage_class for pool, nodes in self.workers.items()
+        }
         found |= {f"storage_classes.{index}": name for index, name in enumerate(self.storage_classes)}
-        return found | ({"default_storage_class": self.default_storage_class} if self.default_storage_class else {})
+        return found | (
+            {"default_storage_class": self.default_storage_class} if self.default_storage_class else {}
+        )
 
     @property
     def vm_classes(self) -> dict[str, str]:
@@ -180,7 +222,11 @@ class Spec(kind.Spec):
         yield from map(storage, self.storage.values())
         if (home := site.get(Key("supervisor_namespace", self.namespace))) is not None:
             yield hosts(home.cluster)
-        if any(found.vgpus for each in self.vm_classes.values() if (found := site.get(Key("vm_class", each))) is not None):
+        if any(
+            found.vgpus
+            for each in self.vm_classes.values()
+            if (found := site.get(Key("vm_class", each))) is not None
+        ):
             yield Capability(GRAPHICS)
 
 

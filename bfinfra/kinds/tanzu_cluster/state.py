@@ -24,7 +24,9 @@ READY = "ready"
 
 @dataclass(frozen=True, kw_only=True)
 class State(kind.State):
-    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it runs."""
+    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it
+    runs.
+    """
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
     phase: str
@@ -58,7 +60,9 @@ class State(kind.State):
         return self.form.view(self.body, next(iter(spec.workers)))
 
     def missing(self, count: int) -> str:
-        """Why it isn't through with what was last written, as far as one sees: nothing, where `count` nodes are ready and no others are there."""
+        """Why it isn't through with what was last written, as far as one sees: nothing, where `count` nodes
+        are ready and no others are there.
+        """
         up = count if self.nodes is None else sum(status == READY for status in self.nodes.values())
         if self.phase == "running" and up == count and (self.nodes is None or len(self.nodes) == count):
             return ""
@@ -77,18 +81,33 @@ def of(obj: Fields, api: str, home: Home) -> State:
     nodes = status.get("nodeStatus")
     mark = mark_of(obj)
     return State(
-        mark=mark, registries=_registries((mark.applied if mark else None) or {}), namespace=home.key.name, phase=phase, api=api, body=obj.get("spec") or {}, home=home.endpoint,
-        messages=_messages(status), nodes=dict(nodes) if isinstance(nodes, dict) else None, api_server=safe(address, 80), endpoint=endpoint,
+        mark=mark,
+        registries=_registries((mark.applied if mark else None) or {}),
+        namespace=home.key.name,
+        phase=phase,
+        api=api,
+        body=obj.get("spec") or {},
+        home=home.endpoint,
+        messages=_messages(status),
+        nodes=dict(nodes) if isinstance(nodes, dict) else None,
+        api_server=safe(address, 80),
+        endpoint=endpoint,
     )
 
 
 def _registries(applied: Fields) -> tuple[str, ...]:
     trust = applied.get("trust")
-    return tuple(str(each["registry"]) for each in (trust.values() if isinstance(trust, Mapping) else ()) if isinstance(each, Mapping) and "registry" in each)
+    return tuple(
+        str(each["registry"])
+        for each in (trust.values() if isinstance(trust, Mapping) else ())
+        if isinstance(each, Mapping) and "registry" in each
+    )
 
 
 def nodes_of(objects: list[Object], version: str) -> dict[str, str]:
-    """Node → `ready`, or what it lacks, as the cluster itself says; a node of another version than this one is not ready."""
+    """Node → `ready`, or what it lacks, as the cluster itself says; a node of another version than this one
+    is not ready.
+    """
     return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
 
 
@@ -97,15 +116,29 @@ def _node(obj: Fields, wanted: tuple[int, ...]) -> str:
     runs = str((status.get("nodeInfo") or {}).get("kubeletVersion") or "")
     if numbers(runs)[: len(wanted)] != wanted:
         return f"a node runs {safe(runs, 40)}"
-    up = any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or () if isinstance(c, dict))
+    up = any(
+        c.get("type") == "Ready" and c.get("status") == "True"
+        for c in status.get("conditions") or ()
+        if isinstance(c, dict)
+    )
     return READY if up else "a node is not ready"
 
 
 def _messages(status: Fields) -> tuple[str, ...]:
     """Why it isn't well, from its conditions and add-ons."""
-    conditions = [c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"]
-    found = [safe(c.get("message") or c.get("reason"), 200) for c in conditions if c.get("severity") != "Info" and c.get("type") != "UpdatesAvailable"]
+    conditions = [
+        c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"
+    ]
+    found = [
+        safe(c.get("message") or c.get("reason"), 200)
+        for c in conditions
+        if c.get("severity") != "Info" and c.get("type") != "UpdatesAvailable"
+    ]
     listed = status.get("addons")
     addons = [a for a in (listed.values() if isinstance(listed, dict) else ()) if isinstance(a, dict)]
-    found += [f"{safe(a.get('name'), 60)}: {safe(e, 200)}" for a in addons if (e := a.get("status")) and e not in ("applied", "unmanaged")]
+    found += [
+        f"{safe(a.get('name'), 60)}: {safe(e, 200)}"
+        for a in addons
+        if (e := a.get("status")) and e not in ("applied", "unmanaged")
+    ]
     return tuple(text for text in dict.fromkeys(found) if text)

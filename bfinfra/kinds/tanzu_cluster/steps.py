@@ -61,7 +61,9 @@ class Drop(Update):
 
 @dataclass(frozen=True, kw_only=True)
 class Hop(Update):
-    """update cluster {name} in {namespace} to {version} on its way; its nodes are replaced one after the other"""
+    """update cluster {name} in {namespace} to {version} on its way; its nodes are replaced one after the
+    other
+    """
 
     settles = True
     rights = (*Update.rights, may("list", "nodes", API))

@@ -1,4 +1,6 @@
-"""The way from one Kubernetes version to another: one minor version at a time, each through before the next."""
+"""The way from one Kubernetes version to another: one minor version at a time, each through before the
+next.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,22 @@ def newest(versions: Iterable[str], wanted: str) -> str:
 
 
 def way(now: str, wanted: str, offered: Collection[str] | None) -> tuple[str, ...]:
-    """The versions that a cluster goes through, the wanted one last; in between the newest release of each minor version.
+    """The versions that a cluster goes through, the wanted one last; in between the newest release of each
+    minor version.
 
-    `offered`: the supervisor's releases in full, None where it doesn't say. Refusal where there is no such way.
+    `offered`: the supervisor's releases in full, None where it doesn't say. Refusal where there is no such
+    way.
     """
     before, after = numbers(now), numbers(wanted)
     if not before or not after or before == after[: len(before)]:
         return (wanted,)
     if after < before[: len(after)]:
-        raise Refusal(f"the cluster runs {now}; {wanted} is older", field="version", why="a cluster can't go back",
-                      next="write the version that it runs")
+        raise Refusal(
+            f"the cluster runs {now}; {wanted} is older",
+            field="version",
+            why="a cluster can't go back",
+            next="write the version that it runs",
+        )
     return (*(_through(now, wanted, minor, offered) for minor in range(before[1] + 1, after[1])), wanted)
 
 
@@ -45,8 +53,15 @@ def _through(now: str, wanted: str, minor: int, offered: Collection[str] | None)
     step = f"v{numbers(wanted)[0]}.{minor}"
     found = newest(offered or (), step)
     if not found:
-        raise Refusal(f"from {now} to {wanted} is more than one minor version, and the supervisor offers no release {step} to go through", field="version",
-                      why="Kubernetes is upgraded one minor version at a time", next=f"subscribe the content library that holds {step}, or write a version that is nearer")
+        raise Refusal(
+            (
+                f"from {now} to {wanted} is more than one minor version, and the supervisor offers no "
+                f"release {step} to go through"
+            ),
+            field="version",
+            why="Kubernetes is upgraded one minor version at a time",
+            next=f"subscribe the content library that holds {step}, or write a version that is nearer",
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""TanzuKubernetesCluster v1alpha1. Source: vmware-tanzu/tanzu-framework v1.4.0-pre-alpha-2, apis/run/v1alpha1."""
+"""TanzuKubernetesCluster v1alpha1. Source: vmware-tanzu/tanzu-framework v1.4.0-pre-alpha-2,
+apis/run/v1alpha1.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,14 @@ def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
 
 def view(body: Fields, pool: str) -> Object:
     """It in the words of a site."""
-    found: Object = form.without_empty({
-        "version": version(body), "control_plane": _view(form.at(body, "topology", "controlPlane")),
-        "workers": {pool: _view(form.at(body, "topology", "workers"))}, **form.view_settings(body),
-    })
+    found: Object = form.without_empty(
+        {
+            "version": version(body),
+            "control_plane": _view(form.at(body, "topology", "controlPlane")),
+            "workers": {pool: _view(form.at(body, "topology", "workers"))},
+            **form.view_settings(body),
+        }
+    )
     return found
 
 
@@ -44,8 +50,12 @@ def address(obj: Fields) -> Fields:
 
 def _nodes(nodes: ControlPlane | Workers) -> Object:
     disks = form.volumes(nodes)
-    return {"count": nodes.count, "class": nodes.vm_class, "storageClass": nodes.storage_class} | ({"volumes": disks} if disks else {})
+    return {"count": nodes.count, "class": nodes.vm_class, "storageClass": nodes.storage_class} | (
+        {"volumes": disks} if disks else {}
+    )
 
 
 def _view(nodes: Fields) -> Object:
-    return form.view_nodes(nodes.get("count"), nodes.get("class"), nodes.get("storageClass"), nodes.get("volumes"))
+    return form.view_nodes(
+        nodes.get("count"), nodes.get("class"), nodes.get("storageClass"), nodes.get("volumes")
+    )

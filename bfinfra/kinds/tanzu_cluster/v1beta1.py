@@ -1,4 +1,6 @@
-"""Cluster of cluster.x-k8s.io/v1beta1, an instance of a ClusterClass. Source: cluster-api's Go types; variables of `tanzukubernetescluster`."""
+"""Cluster of cluster.x-k8s.io/v1beta1, an instance of a ClusterClass. Source: cluster-api's Go types;
+variables of `tanzukubernetescluster`.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,45 @@ from bfinfra.kinds.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.tanzu_cluster.spec import Nodes, Spec, Workers
 
 WORKER_CLASS = "node-pool"
-PHASES = {"Pending": "creating", "Provisioning": "creating", "Provisioned": "running", "Deleting": "deleting", "Failed": "failed"}
+PHASES = {
+    "Pending": "creating",
+    "Provisioning": "creating",
+    "Provisioned": "running",
+    "Deleting": "deleting",
+    "Failed": "failed",
+}
 
 
 def body(spec: Spec, version: str, _: Mapping[str, str]) -> Object:
     """The object's spec; what differs between pools are overrides of the class's variables."""
-    network = form.without_empty({
-        "pods": {"cidrBlocks": list(spec.network.pods)}, "services": {"cidrBlocks": list(spec.network.services)}, "serviceDomain": spec.network.service_domain,
-    })
-    pools = [{"class": WORKER_CLASS, "name": name, "replicas": nodes.count, "variables": {"overrides": _overrides(nodes)}} for name, nodes in spec.workers.items()]
+    network = form.without_empty(
+        {
+            "pods": {"cidrBlocks": list(spec.network.pods)},
+            "services": {"cidrBlocks": list(spec.network.services)},
+            "serviceDomain": spec.network.service_domain,
+        }
+    )
+    pools = [
+        {
+            "class": WORKER_CLASS,
+            "name": name,
+            "replicas": nodes.count,
+            "variables": {"overrides": _overrides(nodes)},
+        }
+        for name, nodes in spec.workers.items()
+    ]
     values = {
-        **_nodes(spec.control_plane), "controlPlaneVolumes": form.volumes(spec.control_plane, classed=True),
-        "storageClasses": list(spec.storage_classes), "defaultStorageClass": spec.default_storage_class,
+        **_nodes(spec.control_plane),
+        "controlPlaneVolumes": form.volumes(spec.control_plane, classed=True),
+        "storageClasses": list(spec.storage_classes),
+        "defaultStorageClass": spec.default_storage_class,
     }
     topology = {
-        "class": spec.cluster_class, "version": version.replace("+", "---"), "controlPlane": {"replicas": spec.control_plane.count},
-        "workers": {"machineDeployments": pools}, "variables": _variables(values),
+        "class": spec.cluster_class,
+        "version": version.replace("+", "---"),
+        "controlPlane": {"replicas": spec.control_plane.count},
+        "workers": {"machineDeployments": pools},
+        "variables": _variables(values),
     }
     return {**({"clusterNetwork": network} if network else {}), "topology": topology}
 
@@ -34,15 +59,35 @@ def view(body: Fields, _: str) -> Object:
     """It in the words of a site."""
     topology, network = form.at(body, "topology"), form.at(body, "clusterNetwork")
     values = _values(topology.get("variables"))
-    pools = [each for each in form.at(topology, "workers").get("machineDeployments") or () if isinstance(each, dict)]
-    found: Object = form.without_empty({
-        "version": version(body), "cluster_class": topology.get("class"),
-        "control_plane": _view(form.at(topology, "controlPlane").get("replicas"), values, "controlPlaneVolumes"),
-        "workers": {str(each.get("name")): _view(each.get("replicas"), values | _values(form.at(each, "variables").get("overrides")), "nodePoolVolumes") for each in pools},
-        "network": {"pods": form.at(network, "pods").get("cidrBlocks"), "services": form.at(network, "services").get("cidrBlocks"),
-                    "service_domain": network.get("serviceDomain")},
-        "storage_classes": values.get("storageClasses"), "default_storage_class": values.get("defaultStorageClass"),
-    })  # fmt: skip
+    pools = [
+        each
+        for each in form.at(topology, "workers").get("machineDeployments") or ()
+        if isinstance(each, dict)
+    ]
+    found: Object = form.without_empty(
+        {
+            "version": version(body),
+            "cluster_class": topology.get("class"),
+            "control_plane": _view(
+                form.at(topology, "controlPlane").get("replicas"), values, "controlPlaneVolumes"
+            ),
+            "workers": {
+                str(each.get("name")): _view(
+                    each.get("replicas"),
+                    values | _values(form.at(each, "variables").get("overrides")),
+                    "nodePoolVolumes",
+                )
+                for each in pools
+            },
+            "network": {
+                "pods": form.at(network, "pods").get("cidrBlocks"),
+                "services": form.at(network, "services").get("cidrBlocks"),
+                "service_domain": network.get("serviceDomain"),
+            },
+            "storage_classes": values.get("storageClasses"),
+            "default_storage_class": values.get("defaultStorageClass"),
+        }
+    )
     return found
 
 
@@ -52,7 +97,9 @@ def version(body: Fields) -> str:
 
 
 def phase(obj: Fields) -> str:
-    """In the words of the other APIs: `creating`, `running`, `deleting`, `failed`; empty where the controller said nothing yet of what was written last."""
+    """In the words of the other APIs: `creating`, `running`, `deleting`, `failed`; empty where the controller
+    said nothing yet of what was written last.
+    """
     status = form.at(obj, "status")
     observed, generation = status.get("observedGeneration"), form.at(obj, "metadata").get("generation")
     if isinstance(observed, int) and isinstance(generation, int) and observed < generation:

@@ -35,7 +35,12 @@ def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
         store = inventory.datastore(disk.datastore) if disk.datastore else None
         if disk.datastore and store is None:
             names = [d.name for d in inventory.datastores]
-            raise Refusal(f"there is no datastore {disk.datastore}", field=f"disks.{address}.datastore", why="vCenter doesn't know it", next=nearest(disk.datastore, names))
+            raise Refusal(
+                f"there is no datastore {disk.datastore}",
+                field=f"disks.{address}.datastore",
+                why="vCenter doesn't know it",
+                next=nearest(disk.datastore, names),
+            )
         found.append(NewDisk(address, disk.size, store.moid if store else "", disk.thin))
     return tuple(found)
 
@@ -51,10 +56,20 @@ def between(spec: Spec, machine: Machine, inventory: Inventory) -> Further:
             changes.append(Change(f"{at}.size", None, bytes_text(new.capacity)))
             continue
         if spec.disk not in (None, new.capacity) and now == machine.disks[0]:
-            raise Refusal(f"{new.address} is the first disk of {machine.name}", field=at, why="`disk` says another size", next="leave one of them out")
+            raise Refusal(
+                f"{new.address} is the first disk of {machine.name}",
+                field=at,
+                why="`disk` says another size",
+                next="leave one of them out",
+            )
         if now.capacity > new.capacity:
             has = bytes_text(now.capacity)
-            raise Refusal(f"the disk {new.address} of {machine.name} has {has} already", field=f"{at}.size", why="a disk can't shrink", next=f"write {has}")
+            raise Refusal(
+                f"the disk {new.address} of {machine.name} has {has} already",
+                field=f"{at}.size",
+                why="a disk can't shrink",
+                next=f"write {has}",
+            )
         if now.capacity < new.capacity:
             grow[now.key] = new.capacity
             changes.append(Change(f"{at}.size", bytes_text(now.capacity), bytes_text(new.capacity)))
@@ -62,19 +77,44 @@ def between(spec: Spec, machine: Machine, inventory: Inventory) -> Further:
 
 
 def gone(spec: Spec, machine: Machine, mark: Mark | None) -> Sequence[Disk]:
-    """Those that the site put in or grew, and that left the file. Refusal for one that is to be where it isn't, and for the first place."""
+    """Those that the site put in or grew, and that left the file. Refusal for one that is to be where it
+    isn't, and for the first place.
+    """
     before: Mapping[str, Any] = ((mark.applied if mark else None) or {}).get("disks") or {}
     for address, disk in spec.disks.items():
-        if (old := before.get(address)) and (old.get("datastore"), old.get("thin", True)) != (disk.datastore, disk.thin):
-            raise Refusal(f"the disk {address} of {machine.name} stands", field=f"disks.{address}", why="disks are neither moved nor made anew", next="write its datastore and thin as they were")
+        if (old := before.get(address)) and (old.get("datastore"), old.get("thin", True)) != (
+            disk.datastore,
+            disk.thin,
+        ):
+            raise Refusal(
+                f"the disk {address} of {machine.name} stands",
+                field=f"disks.{address}",
+                why="disks are neither moved nor made anew",
+                next="write its datastore and thin as they were",
+            )
     found = [disk for disk in machine.disks if disk.address in before and disk.address not in spec.disks]
     if any(disk.address == FIRST for disk in found):
-        raise Refusal(f"{FIRST} of {machine.name} never goes without its machine", field="disks", why="it is what machines start from", next=f"write {FIRST} again")
+        raise Refusal(
+            f"{FIRST} of {machine.name} never goes without its machine",
+            field="disks",
+            why="it is what machines start from",
+            next=f"write {FIRST} again",
+        )
     return found
 
 
 def fitted(hardware: Hardware, machine: Machine) -> Hardware:
-    """The hardware of a machine that nobody knew when it was written: disks that it has are grown, not put in."""
+    """The hardware of a machine that nobody knew when it was written: disks that it has are grown, not put
+    in.
+    """
     there = {disk.address: disk for disk in machine.disks}
-    grow = {there[new.address].key: new.capacity for new in hardware.add_disks if new.address in there and there[new.address].capacity < new.capacity}
-    return replace(hardware, grow={**hardware.grow, **grow}, add_disks=tuple(new for new in hardware.add_disks if new.address not in there))
+    grow = {
+        there[new.address].key: new.capacity
+        for new in hardware.add_disks
+        if new.address in there and there[new.address].capacity < new.capacity
+    }
+    return replace(
+        hardware,
+        grow={**hardware.grow, **grow},
+        add_disks=tuple(new for new in hardware.add_disks if new.address not in there),
+    )

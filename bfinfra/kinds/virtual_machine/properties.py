@@ -1,4 +1,6 @@
-"""Properties of an OVF item against what it declares, and against what a machine of it has. Only whether a secret changed or fits is looked at."""
+"""Properties of an OVF item against what it declares, and against what a machine of it has. Only whether a
+secret changed or fits is looked at.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ BOOLEANS = {"true": "True", "false": "False"}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A secret property: whether its value is another than the one written; why it can't be used ("" = it can).
+    """A secret property: whether its value is another than the one written; why it can't be used ("" = it
+    can).
 
-    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that is wanted.
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
+    is wanted.
     """
 
     stale: bool = False
@@ -32,8 +36,16 @@ class Seen:
     away: Absent | None = None
 
 
-def look(spec: Spec, kept: Mapping[str, str] | None, declared: Sequence[Declared], pepper: str, state: State | None = None) -> Mapping[str, Seen]:
-    """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was given."""
+def look(
+    spec: Spec,
+    kept: Mapping[str, str] | None,
+    declared: Sequence[Declared],
+    pepper: str,
+    state: State | None = None,
+) -> Mapping[str, Seen]:
+    """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was
+    given.
+    """
     types, found = {each.key: each.type for each in declared}, dict[str, Seen]()
     for key, value in spec.properties.items():
         if isinstance(value, Secret):
@@ -46,21 +58,32 @@ def look(spec: Spec, kept: Mapping[str, str] | None, declared: Sequence[Declared
                 found[key] = Seen(problem=str(error))
             else:
                 stale = kept is not None and not matches(plain, kept.get(key, ""), pepper)
-                found[key] = Seen(stale, ova.check(ova.Property(key, types[key]), plain) if key in types else "")
+                found[key] = Seen(
+                    stale, ova.check(ova.Property(key, types[key]), plain) if key in types else ""
+                )
     return found
 
 
 def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Seen]) -> None:
-    """Refusal for a property that the item doesn't let one set, for a value that doesn't fit it, and for a password in the file."""
+    """Refusal for a property that the item doesn't let one set, for a value that doesn't fit it, and for a
+    password in the file.
+    """
     types = {each.key: each.type for each in declared}
     for key, value in spec.properties.items():
         at = f"properties.{key}"
         if key not in types:
-            raise Refusal(f"the item has no property {key} that can be set", field=at, next=nearest(key, types))
+            raise Refusal(
+                f"the item has no property {key} that can be set", field=at, next=nearest(key, types)
+            )
         if isinstance(value, Secret):
             usable(key, secrets)
         elif types[key].startswith("password"):
-            raise Refusal(f"the property {key} is a password", field=at, why="secrets never stand in a file", next="write a reference, such as {env: NAME}")
+            raise Refusal(
+                f"the property {key} is a password",
+                field=at,
+                why="secrets never stand in a file",
+                next="write a reference, such as {env: NAME}",
+            )
         elif why := ova.check(ova.Property(key, types[key]), value):
             raise Refusal(f"{value!r} does not fit the property {key}", field=at, why=why)
 
@@ -69,15 +92,27 @@ def usable(key: str, secrets: Mapping[str, Seen]) -> Seen:
     """What is known of a secret. Refusal where it has no value that can be used."""
     seen = secrets.get(key, Seen())
     if seen.problem:
-        raise Refusal(f"the property {key} has no usable value", field=f"properties.{key}", why=seen.problem, next="correct the reference or its value")
+        raise Refusal(
+            f"the property {key} has no usable value",
+            field=f"properties.{key}",
+            why=seen.problem,
+            next="correct the reference or its value",
+        )
     return seen
 
 
-def differing(spec: Spec, machine: Machine, secrets: Mapping[str, Seen]) -> Iterator[tuple[Change, str | Secret]]:
+def differing(
+    spec: Spec, machine: Machine, secrets: Mapping[str, Seen]
+) -> Iterator[tuple[Change, str | Secret]]:
     """What a machine has otherwise. Refusal for a property that it doesn't have."""
     for key, value in spec.properties.items():
         if key not in machine.properties:
-            raise Refusal(f"{machine.name} has no property {key}", field=f"properties.{key}", why="its OVF declared none", next=nearest(key, machine.properties))
+            raise Refusal(
+                f"{machine.name} has no property {key}",
+                field=f"properties.{key}",
+                why="its OVF declared none",
+                next=nearest(key, machine.properties),
+            )
         if isinstance(value, Secret):
             if usable(key, secrets).stale:
                 yield Change(f"properties.{key}", "another value", str(value)), value

@@ -16,7 +16,9 @@ from bfinfra.model.refs import Key
 
 
 def claims(wanted: Specs, states: Specs, facts: Facts) -> Iterator[Claim]:
-    """Of machines that are to be made, as far as their template tells, of disks that are to be put in or to grow."""
+    """Of machines that are to be made, as far as their template tells, of disks that are to be put in or to
+    grow.
+    """
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):
             continue
@@ -28,7 +30,9 @@ def claims(wanted: Specs, states: Specs, facts: Facts) -> Iterator[Claim]:
             yield from _disks(key, spec, source.disks if source else (), facts.inventory, stands=False)
 
 
-def _disks(key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, stands: bool) -> Iterator[Claim]:
+def _disks(
+    key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, stands: bool
+) -> Iterator[Claim]:
     """`there`: the disks of the machine that stands, or of its template, which all are made anew."""
     for index, disk in enumerate(there):
         further = spec.disks.get(disk.address)
@@ -36,8 +40,16 @@ def _disks(key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, 
         store = store_of(disk, inventory) if stands else inventory.datastore(spec.datastore)
         more = size - disk.capacity if stands else size
         if store and more:
-            at = f"disks.{disk.address}.size" if further else "disk" if spec.disk and not index else "datastore"
+            at = (
+                f"disks.{disk.address}.size"
+                if further
+                else "disk"
+                if spec.disk and not index
+                else "datastore"
+            )
             yield Claim(Spot(key, at), store, size, more, disk.thin is not False)
     for address, new in spec.disks.items():
-        if address not in {each.address for each in there} and (store := inventory.datastore(new.datastore or spec.datastore)):
+        if address not in {each.address for each in there} and (
+            store := inventory.datastore(new.datastore or spec.datastore)
+        ):
             yield Claim(Spot(key, f"disks.{address}.size"), store, new.size, new.size, new.thin)

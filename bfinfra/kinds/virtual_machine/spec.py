@@ -59,7 +59,9 @@ class FurtherDisk(Part):
 
 
 class CloudInit(Part):
-    """What cloud-init finds in guestinfo. vCenter shows it, encoded, to whoever may read the machine: put no secrets in."""
+    """What cloud-init finds in guestinfo. vCenter shows it, encoded, to whoever may read the machine: put no
+    secrets in.
+    """
 
     user_data: LocalFile | None = None
     """File with the user data."""
@@ -92,7 +94,9 @@ class Spec(kind.Spec):
     library: Library | None = None
     """What it is deployed from, instead of `template`."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
-    """Properties of an OVF item; those that stand here no more keep what they have. Passwords by reference only."""
+    """Properties of an OVF item; those that stand here no more keep what they have. Passwords by reference
+    only.
+    """
     cluster: str
     """Cluster whose resource pool it runs in."""
     host: str | None = None
@@ -112,7 +116,9 @@ class Spec(kind.Spec):
     disk: Bytes | None = None
     """Size of the first disk, where the template's is to grow; no disk shrinks."""
     disks: dict[Address, FurtherDisk] = Field(default_factory=dict)
-    """Further disks by their places, such as scsi0:1: empty ones where none is, else those that are there. One that leaves the file is deleted with what is on it, which wants --allow-delete."""
+    """Further disks by their places, such as scsi0:1: empty ones where none is, else those that are there.
+    One that leaves the file is deleted with what is on it, which wants --allow-delete.
+    """
     vgpus: tuple[str, ...] = ()
     """vGPU profiles, such as grid_v100d-16c."""
     cloud_init: CloudInit = CloudInit()
@@ -136,7 +142,10 @@ class Spec(kind.Spec):
 
     def files(self) -> dict[str, LocalFile]:
         """cloud-init's files, by dotted field."""
-        said = {"cloud_init.user_data": self.cloud_init.user_data, "cloud_init.meta_data": self.cloud_init.meta_data}
+        said = {
+            "cloud_init.user_data": self.cloud_init.user_data,
+            "cloud_init.meta_data": self.cloud_init.meta_data,
+        }
         return {field: file for field, file in said.items() if file}
 
     def takes(self, name: str) -> Iterator[Taken]:
@@ -152,9 +161,20 @@ class Spec(kind.Spec):
         """Nodes that are smaller than the document's."""
         cpus, memory = SIZES[self.role] if self.role else (0, 0)
         if self.cpus < cpus:
-            yield "cpus", Problem(f"{self.cpus} CPUs are few for a {self.role} node", next=f"the guide starts at {cpus}")
+            yield (
+                "cpus",
+                Problem(
+                    f"{self.cpus} CPUs are few for a {self.role} node", next=f"the guide starts at {cpus}"
+                ),
+            )
         if self.memory < memory:
-            yield "memory", Problem(f"{bytes_text(self.memory)} are little for a {self.role} node", next=f"the guide starts at {bytes_text(memory)}")
+            yield (
+                "memory",
+                Problem(
+                    f"{bytes_text(self.memory)} are little for a {self.role} node",
+                    next=f"the guide starts at {bytes_text(memory)}",
+                ),
+            )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """Itself, to clone from."""

@@ -39,9 +39,11 @@ class State(kind.State):
 
 @dataclass(frozen=True)
 class Facts:
-    """The inventory; templates by name; items by library and name, each with the VM template that it holds; cloud-init's files by machine, encoded, or why they can't be read.
+    """The inventory; templates by name; items by library and name, each with the VM template that it holds;
+    cloud-init's files by machine, encoded, or why they can't be read.
 
-    In `guests` a file that isn't there yet is left out; `away` has the first such of a machine. `declared`: what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
+    In `guests` a file that isn't there yet is left out; `away` has the first such of a machine. `declared`:
+    what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -65,4 +67,8 @@ def encoded(text: bytes) -> str:
 
 def options(guest: Mapping[str, str]) -> dict[str, str]:
     """The texts of guestinfo and their encodings; "" takes a key out."""
-    return {name: value for key in GUEST.values() for name, value in ((key, guest.get(key, "")), (f"{key}.encoding", ENCODING if key in guest else ""))}
+    return {
+        name: value
+        for key in GUEST.values()
+        for name, value in ((key, guest.get(key, "")), (f"{key}.encoding", ENCODING if key in guest else ""))
+    }

@@ -35,12 +35,26 @@ class Make(kind.Step):
 
     rights = (
         holds("cloned", "VirtualMachine.Provisioning.Clone"),
-        holds("machines", "VirtualMachine.Provisioning.DeployTemplate", "VirtualMachine.Inventory.CreateFromExisting",
-              "VirtualMachine.Config.AdvancedConfig", "VirtualMachine.Config.AddNewDisk", "VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.CPUCount",
-              "VirtualMachine.Config.Memory", "VirtualMachine.Config.Resource", "VirtualMachine.Config.Settings", "VirtualMachine.Config.DiskExtend"),
-        holds("pool", "Resource.AssignVMToPool"), holds("datastore", "Datastore.AllocateSpace"), holds("networks", "Network.Assign"),
-        holds("deployed", "VirtualMachine.Inventory.Create"), holds("imported", "VApp.Import"), holds("vapps", "VApp.ApplicationConfig"),
-    )  # fmt: skip
+        holds(
+            "machines",
+            "VirtualMachine.Provisioning.DeployTemplate",
+            "VirtualMachine.Inventory.CreateFromExisting",
+            "VirtualMachine.Config.AdvancedConfig",
+            "VirtualMachine.Config.AddNewDisk",
+            "VirtualMachine.Config.AddRemoveDevice",
+            "VirtualMachine.Config.CPUCount",
+            "VirtualMachine.Config.Memory",
+            "VirtualMachine.Config.Resource",
+            "VirtualMachine.Config.Settings",
+            "VirtualMachine.Config.DiskExtend",
+        ),
+        holds("pool", "Resource.AssignVMToPool"),
+        holds("datastore", "Datastore.AllocateSpace"),
+        holds("networks", "Network.Assign"),
+        holds("deployed", "VirtualMachine.Inventory.Create"),
+        holds("imported", "VApp.Import"),
+        holds("vapps", "VApp.ApplicationConfig"),
+    )
 
     name: str
     source: str
@@ -80,8 +94,24 @@ class Reconfigure(_Machine):
     """reconfigure {name}"""
 
     rights = (
-        holds("machines", *(f"VirtualMachine.Config.{part}" for part in ("AdvancedConfig", "CPUCount", "Memory", "Resource", "AddRemoveDevice", "EditDevice", "DiskExtend"))),
-        holds("networks", "Network.Assign"), holds("disks", "VirtualMachine.Config.AddNewDisk"), holds("stores", "Datastore.AllocateSpace"),
+        holds(
+            "machines",
+            *(
+                f"VirtualMachine.Config.{part}"
+                for part in (
+                    "AdvancedConfig",
+                    "CPUCount",
+                    "Memory",
+                    "Resource",
+                    "AddRemoveDevice",
+                    "EditDevice",
+                    "DiskExtend",
+                )
+            ),
+        ),
+        holds("networks", "Network.Assign"),
+        holds("disks", "VirtualMachine.Config.AddNewDisk"),
+        holds("stores", "Datastore.AllocateSpace"),
         holds("vapps", "VApp.ApplicationConfig"),
     )
 

@@ -10,13 +10,23 @@ from bfinfra.model.order import Capability, Specs
 
 FOLDER = "/etc/bitfusionio"
 """FlexDirect's, on the nodes."""
-SECRETS = frozenset({("secret", "secretName"), ("secret", "name"), ("secretKeyRef", "name"), ("secretRef", "name"), ("imagePullSecrets", "name")})
+SECRETS = frozenset(
+    {
+        ("secret", "secretName"),
+        ("secret", "name"),
+        ("secretKeyRef", "name"),
+        ("secretRef", "name"),
+        ("imagePullSecrets", "name"),
+    }
+)
 CLAIM, HOST_PATH = ("persistentVolumeClaim", "claimName"), ("hostPath", "path")
 AMOUNTS, CONTAINERS = ("limits", "requests"), ("containers", "initContainers")
 
 
 def of_pod(pod: Manifest, space: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """Extended resources, images, Secrets, claims and FlexDirect, by what stands in its spec. `space`: its namespace."""
+    """Extended resources, images, Secrets, claims and FlexDirect, by what stands in its spec. `space`: its
+    namespace.
+    """
     for above, field, value in leaves(pod):
         if above in AMOUNTS and "/" in field:
             yield from gpus(field, cluster, site)

@@ -15,9 +15,11 @@ HIDDEN = ("another value", "as in the manifest")
 
 
 def differing(what: str, live: Manifest, manifest: Manifest) -> tuple[Change, ...]:
-    """The fields of the manifest that the object has otherwise, by `what` and dotted path; list items by their name or number.
+    """The fields of the manifest that the object has otherwise, by `what` and dotted path; list items by
+    their name or number.
 
-    What the API server filled in is left out. () where nothing that the manifest says differs: it left something out.
+    What the API server filled in is left out. () where nothing that the manifest says differs: it left
+    something out.
     """
     wanted = {name: value for name, value in manifest.items() if name != "metadata"}
     return tuple(_between(what, live, wanted, private=False))
@@ -27,8 +29,14 @@ def _between(path: str, live: object, wanted: object, *, private: bool) -> Itera
     if isinstance(wanted, Mapping) and isinstance(live, Mapping | None):
         hidden = private or bool(PRIVATE.search(str(wanted.get("name", ""))))
         for name, value in wanted.items():
-            yield from _between(f"{path}.{name}", (live or {}).get(name), value, private=hidden and name == "value")
-    elif isinstance(wanted, list) and isinstance(live, list) and all(isinstance(each, Mapping) for each in (*wanted, *live)):
+            yield from _between(
+                f"{path}.{name}", (live or {}).get(name), value, private=hidden and name == "value"
+            )
+    elif (
+        isinstance(wanted, list)
+        and isinstance(live, list)
+        and all(isinstance(each, Mapping) for each in (*wanted, *live))
+    ):
         yield from _items(path, live, wanted)
     elif live != wanted:
         yield Change(path, *(HIDDEN if private else (live, wanted)))
@@ -45,4 +53,6 @@ def _items(path: str, live: list[Manifest], wanted: list[Manifest]) -> Iterator[
 
 
 def _by_name(items: list[Manifest]) -> dict[str, Manifest]:
-    return {str(each.get("name") or each.get("mountPath") or number): each for number, each in enumerate(items)}
+    return {
+        str(each.get("name") or each.get("mountPath") or number): each for number, each in enumerate(items)
+    }

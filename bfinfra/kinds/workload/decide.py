@@ -25,7 +25,9 @@ from bfinfra.model.rights import Right, Use, may
 CLAIM = "PersistentVolumeClaim"
 AS_WRITTEN = "as in the manifest"
 RESOURCES = {CLAIM: "persistentvolumeclaims", "Pod": "pods", "Job": "jobs.batch"}
-"""What a workload is made of, as RBAC names it; its rights are needed only for what stands in its manifest."""
+"""What a workload is made of, as RBAC names it; its rights are needed only for what stands in its
+manifest.
+"""
 
 
 def each(verbs: str) -> tuple[Right, ...]:
@@ -121,7 +123,12 @@ class Seal(kind.Step):
     def manifest(self) -> dict[str, Any]:
         """The record's content."""
         metadata = {"name": self.record, "namespace": self.namespace}
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"runs": json.dumps(dict(sorted(self.runs.items())))}}
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"runs": json.dumps(dict(sorted(self.runs.items())))},
+        }
 
 
 def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
@@ -132,27 +139,51 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     if isinstance(problem := (around.facts or {}).get(name), Absent):
         return _while_away(spec, state, around, (cluster, namespace), problem)
     if state is not None and (state.cluster, state.namespace) != (cluster, namespace):
-        moved = differences({"cluster": state.cluster, "namespace": state.namespace}, {"cluster": cluster, "namespace": namespace})
+        moved = differences(
+            {"cluster": state.cluster, "namespace": state.namespace},
+            {"cluster": cluster, "namespace": namespace},
+        )
         away = tuple(_removal(name, state, Replace, moved))
         return away + (_new(name, spec, namespace, around) if away else ())
     return tuple(_here(name, spec, state, around, namespace))
 
 
-def _while_away(spec: Spec, state: State | None, around: Around, where: tuple[str, str], problem: Absent) -> Sequence[kind.Step]:
-    """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest says what to make."""
+def _while_away(
+    spec: Spec, state: State | None, around: Around, where: tuple[str, str], problem: Absent
+) -> Sequence[kind.Step]:
+    """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
+    says what to make.
+    """
     record, mark = state.record if state else None, around.mark.seal(spec.applied())
     there = state is not None and (state.cluster, state.namespace) == where
-    if state is None or record is None or record.going or not there or record.mark is None or record.mark.applied != mark.applied:
+    if (
+        state is None
+        or record is None
+        or record.going
+        or not there
+        or record.mark is None
+        or record.mark.applied != mark.applied
+    ):
         raise held(problem, "manifest")
     lacking: list[kind.Step] = []
     namespace = where[1]
     for what, digest in record.runs.items():
         thing = state.objects.get(what)
         if thing is None and spec.run == "again":
-            lacking.append(Create(what=what, namespace=namespace, home=state.home, manifest={}, changes=(Change(what, None, AS_WRITTEN),)))
+            lacking.append(
+                Create(
+                    what=what,
+                    namespace=namespace,
+                    home=state.home,
+                    manifest={},
+                    changes=(Change(what, None, AS_WRITTEN),),
+                )
+            )
         elif thing is not None and thing.digest != digest:
             changed = Change(what, "of another manifest", AS_WRITTEN)
-            lacking.append(Alter(what=what, namespace=namespace, home=state.home, manifest={}, changes=(changed,)))
+            lacking.append(
+                Alter(what=what, namespace=namespace, home=state.home, manifest={}, changes=(changed,))
+            )
     if lacking:
         raise held(problem, "manifest", lacking)
     return ()
@@ -163,9 +194,16 @@ def place(spec: Spec, around: Around) -> tuple[str, str]:
     key = around.needs["cluster"].key
     if key.kind == "supervisor_namespace":
         if spec.namespace not in (None, key.name):
-            raise Refusal(f"the namespace is {key.name}", field="namespace", why="a supervisor namespace holds no others", next="take it out")
+            raise Refusal(
+                f"the namespace is {key.name}",
+                field="namespace",
+                why="a supervisor namespace holds no others",
+                next="take it out",
+            )
         return spec.cluster, key.name
-    return spec.cluster, real_name(spec.namespace, spec.cluster, around.needs.get("namespace")) if spec.namespace else "default"
+    return spec.cluster, real_name(
+        spec.namespace, spec.cluster, around.needs.get("namespace")
+    ) if spec.namespace else "default"
 
 
 def _new(name: str, spec: Spec, namespace: str, around: Around) -> tuple[kind.Step, ...]:
@@ -184,15 +222,21 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, namespace:
         yield from _object(rendered, state, spec, around, at)
     for what, thing in (state.objects if state else {}).items():
         if not thing.going and what not in {r.name for r in objects}:
-            yield Delete(what=what, api_version=thing.api_version, changes=(Change(what, "there", None),), **at)
+            yield Delete(
+                what=what, api_version=thing.api_version, changes=(Change(what, "there", None),), **at
+            )
     ran = record.runs if record else {}
-    runs = {r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)}
+    runs = {
+        r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)
+    }
     mark = around.mark.seal(spec.applied())
     if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
         yield Seal(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
 
 
-def _object(rendered: Rendered, state: State | None, spec: Spec, around: Around, at: Mapping[str, Any]) -> Iterator[kind.Step]:
+def _object(
+    rendered: Rendered, state: State | None, spec: Spec, around: Around, at: Mapping[str, Any]
+) -> Iterator[kind.Step]:
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
     create = Create(what=rendered.name, manifest=rendered.sealed(around.mark), changes=changes, **at)
@@ -217,16 +261,24 @@ def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
     if thing is None:
         return (Change(rendered.name, None, AS_WRITTEN),)
     found = differing(rendered.name, thing.content, dict(rendered.manifest)) if thing.digest else ()
-    return found or (Change(rendered.name, "of an earlier manifest" if thing.digest else "without a mark", AS_WRITTEN),)
+    return found or (
+        Change(rendered.name, "of an earlier manifest" if thing.digest else "without a mark", AS_WRITTEN),
+    )
 
 
 def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
-    """Whether it was started before and may not be started again: it ended and was cleaned up, or somebody removed it."""
-    return spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))
+    """Whether it was started before and may not be started again: it ended and was cleaned up, or somebody
+    removed it.
+    """
+    return (
+        spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))
+    )
 
 
 def _kept(rendered: Rendered, state: State | None) -> bool:
-    """Whether an earlier release rendered it, and it runs, or ended, well: it isn't run again for that alone."""
+    """Whether an earlier release rendered it, and it runs, or ended, well: it isn't run again for that
+    alone.
+    """
     if state is None or state.record is None or state.record.runs.get(rendered.name) != rendered.earlier:
         return False
     thing = state.objects.get(rendered.name)
@@ -236,8 +288,12 @@ def _kept(rendered: Rendered, state: State | None) -> bool:
 def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
     wanted = rendered.manifest["spec"].get("resources", {}).get("requests", {}).get("storage")
     if str(wanted) == thing.request:
-        raise Refusal(f"{rendered.name} can't be changed so", field="manifest", why="of a claim only the size can change, and it stays the same",
-                      next="undo that change, or use a claim of another name")
+        raise Refusal(
+            f"{rendered.name} can't be changed so",
+            field="manifest",
+            why="of a claim only the size can change, and it stays the same",
+            next="undo that change, or use a claim of another name",
+        )
     resources = {"resources": {"requests": {"storage": wanted}}}
     return {**_label_only(rendered, mark), "spec": resources}
 
@@ -245,10 +301,16 @@ def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
 def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
     metadata = rendered.sealed(mark)["metadata"]
     kept = {name: metadata[name] for name in ("name", "namespace", "labels", "annotations")}
-    return {"apiVersion": rendered.manifest["apiVersion"], "kind": rendered.manifest["kind"], "metadata": kept}
+    return {
+        "apiVersion": rendered.manifest["apiVersion"],
+        "kind": rendered.manifest["kind"],
+        "metadata": kept,
+    }
 
 
-def _removal(name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()) -> Iterator[kind.Step]:
+def _removal(
+    name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()
+) -> Iterator[kind.Step]:
     """Pods and jobs, then claims, then the record."""
     things = sorted(state.objects.items(), key=lambda item: item[1].kind == CLAIM)
     at: dict[str, Any] = {"namespace": state.namespace, "home": state.home, "changes": changes}
@@ -265,7 +327,17 @@ def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Re
         raise Refusal("the manifest can't be used", field="manifest", why=found)
     if isinstance(found, Problem):
         raise Refusal(found.what, field="manifest", why=found.why, next=found.next)
-    return render(found, spec, Filling(namespace, around.mark.site, _token(spec, namespace, around), _pull(spec, namespace, around), _plugin(spec, around)))
+    return render(
+        found,
+        spec,
+        Filling(
+            namespace,
+            around.mark.site,
+            _token(spec, namespace, around),
+            _pull(spec, namespace, around),
+            _plugin(spec, around),
+        ),
+    )
 
 
 def _plugin(spec: Spec, around: Around) -> Installed | None:
@@ -273,8 +345,12 @@ def _plugin(spec: Spec, around: Around) -> Installed | None:
         return None
     other = around.needs["device_plugin"].spec if spec.device_plugin else None
     if other is not None and other.cluster != spec.cluster:
-        raise Refusal(f"bitfusion_device_plugin/{spec.device_plugin} is in {other.cluster}", field="device_plugin", why=f"the workload runs in {spec.cluster}",
-                      next="name the one of that cluster")
+        raise Refusal(
+            f"bitfusion_device_plugin/{spec.device_plugin} is in {other.cluster}",
+            field="device_plugin",
+            why=f"the workload runs in {spec.cluster}",
+            next="name the one of that cluster",
+        )
     return installed(spec.plugin_version, other)
 
 
@@ -295,10 +371,17 @@ def _partner(field: str, spec: Spec, namespace: str, around: Around) -> Any:
     if other is None:
         return None
     if other.cluster != spec.cluster:
-        raise Refusal(f"{need.key} is for the cluster {other.cluster}", field=field, why=f"the workload runs in {spec.cluster}",
-                      next="name one for that cluster")
+        raise Refusal(
+            f"{need.key} is for the cluster {other.cluster}",
+            field=field,
+            why=f"the workload runs in {spec.cluster}",
+            next="name one for that cluster",
+        )
     if namespace not in other.namespaces and spec.namespace not in other.namespaces:
-        raise Refusal(f"{need.key} does not reach the namespace {namespace}", field=field, why=f"it reaches {', '.join(other.namespaces)}",
-                      next=f"add {namespace} to its namespaces")
+        raise Refusal(
+            f"{need.key} does not reach the namespace {namespace}",
+            field=field,
+            why=f"it reaches {', '.join(other.namespaces)}",
+            next=f"add {namespace} to its namespaces",
+        )
     return other
-

@@ -10,7 +10,19 @@ from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes, sele
 from bfinfra.backends.words import safe
 from bfinfra.kinds._homes import Home, Places, api_of, home_of, real_name
 from bfinfra.kinds.workload import claims, manifests
-from bfinfra.kinds.workload.decide import RESOURCES, Alter, Begin, Clear, Create, Delete, Replace, Seal, Withdraw, decide, each
+from bfinfra.kinds.workload.decide import (
+    RESOURCES,
+    Alter,
+    Begin,
+    Clear,
+    Create,
+    Delete,
+    Replace,
+    Seal,
+    Withdraw,
+    decide,
+    each,
+)
 from bfinfra.kinds.workload.spec import Spec
 from bfinfra.kinds.workload.state import Object, State, Thing, record_name, state_of
 from bfinfra.model import kind
@@ -42,7 +54,12 @@ class Workload(kind.Kind[Spec, State]):
     deadline = 3600
     acts = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
     reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
-    looks = (*each("get"), may("get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"))
+    looks = (
+        *each("get"),
+        may(
+            "get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"
+        ),
+    )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -51,8 +68,12 @@ class Workload(kind.Kind[Spec, State]):
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
         self._problems: dict[str, Problem] = {}
 
-    def observe(self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The facts: manifests by name."""
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The
+        facts: manifests by name.
+        """
         for name, spec in wanted.items():
             if spec is not None:
                 self._documents[name] = _documents(spec)
@@ -70,7 +91,11 @@ class Workload(kind.Kind[Spec, State]):
                     states[name] = state
         for name, spec in wanted.items():
             self._problems.pop(name, None)
-            if spec is not None and name not in states and (problem := claims.problem(self._manifests(name), spec.cluster, needs)):
+            if (
+                spec is not None
+                and name not in states
+                and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
+            ):
                 self._problems[name] = problem
         return Seen(states, {**self._documents, **self._problems}, answers.unreadable)
 
@@ -81,9 +106,13 @@ class Workload(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
-        """Its namespace, for its record and for each sort of object in its manifest; for every sort while that isn't there yet."""
+        """Its namespace, for its record and for each sort of object in its manifest; for every sort while
+        that isn't there yet.
+        """
         found = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
-        return dict.fromkeys(("record", *({manifest["kind"]: None for manifest in spec.documents()} or RESOURCES)), found)
+        return dict.fromkeys(
+            ("record", *({manifest["kind"]: None for manifest in spec.documents()} or RESOURCES)), found
+        )
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""
@@ -93,19 +122,36 @@ class Workload(kind.Kind[Spec, State]):
         for thing in things:
             if thing.phase in ("failed", "stuck"):
                 said = self._log(state, thing)
-                return failed("; ".join(part for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said)) if part))
+                return failed(
+                    "; ".join(
+                        part
+                        for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said))
+                        if part
+                    )
+                )
         runs = [t for t in things if t.kind != "PersistentVolumeClaim"]
         if late := next((t for t in runs if t.phase == "pulling"), None):
             return waiting(f"{late.kind}/{late.name}: {late.why}; the kubelet tries again")
-        if late := next((t for t in runs if t.phase not in (*DONE, *(() if spec.wait == "finished" else ("running",)))), None):
-            return waiting(f"{late.kind}/{late.name} {late.why if late.phase == 'waiting' else 'runs'}".rstrip())
-        return Readiness(Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing)))))
+        if late := next(
+            (t for t in runs if t.phase not in (*DONE, *(() if spec.wait == "finished" else ("running",)))),
+            None,
+        ):
+            return waiting(
+                f"{late.kind}/{late.name} {late.why if late.phase == 'waiting' else 'runs'}".rstrip()
+            )
+        return Readiness(
+            Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing))))
+        )
 
     def run(self, step: kind.Step, report: Report) -> None:
         """One call."""
         match step:
             case Begin(home=Endpoint() as home):
-                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": step.record, "namespace": step.namespace}}
+                body = {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": step.record, "namespace": step.namespace},
+                }
                 self._clusters.at(home).create(marked(body, step.mark))
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._create(self._clusters.at(home), manifest)
@@ -120,11 +166,19 @@ class Workload(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _create(self, cluster: Cluster, manifest: Mapping[str, Any]) -> None:
-        """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all that a pod has."""
+        """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all
+        that a pod has.
+        """
         wanted, made = manifest["metadata"]["annotations"], cluster.create(manifest)
         if lost := {name: value for name, value in wanted.items() if notes(made).get(name) != value}:
             metadata = made["metadata"]
-            cluster.patch(made["apiVersion"], made["kind"], metadata["name"], {"metadata": {"annotations": lost}}, metadata["namespace"])
+            cluster.patch(
+                made["apiVersion"],
+                made["kind"],
+                metadata["name"],
+                {"metadata": {"annotations": lost}},
+                metadata["namespace"],
+            )
 
     def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
         """A merge patch: of what is immutable in these objects nothing may be sent again."""
@@ -132,12 +186,22 @@ class Workload(kind.Kind[Spec, State]):
         own = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
         body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": own}}
         body |= {part: manifest[part] for part in ("spec", "data") if part in manifest}
-        self._clusters.at(home).patch(manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"])
+        self._clusters.at(home).patch(
+            manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"]
+        )
 
     def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
-        found = [o for api, thing in KINDS for o in home.cluster.list(api, thing, home.namespace, selector(self._site))]
+        found = [
+            o
+            for api, thing in KINDS
+            for o in home.cluster.list(api, thing, home.namespace, selector(self._site))
+        ]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
-        complete = {(o["metadata"]["namespace"], o["metadata"]["name"]) for o in found if o["kind"] == "ConfigMap" and _sealed(o)}
+        complete = {
+            (o["metadata"]["namespace"], o["metadata"]["name"])
+            for o in found
+            if o["kind"] == "ConfigMap" and _sealed(o)
+        }
         places: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for name, spec in wanted.items():
             namespace = _namespace(spec, home.key, needs)
@@ -147,21 +211,38 @@ class Workload(kind.Kind[Spec, State]):
                 api, thing, real = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
                 if (thing, namespace, real) not in have:
                     places.setdefault((api, thing), {})[namespace, real] = None
-        return [*found, *(o for (api, thing), there in places.items() for o in home.cluster.find(api, thing, there, home.namespace))]
+        return [
+            *found,
+            *(
+                o
+                for (api, thing), there in places.items()
+                for o in home.cluster.find(api, thing, there, home.namespace)
+            ),
+        ]
 
     def _by_name(
-        self, objects: Sequence[Object], key: Key, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]
+        self,
+        objects: Sequence[Object],
+        key: Key,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, Need],
     ) -> dict[str, list[Object]]:
         """Workload → its objects: ours by their marks, strangers by who wants their place."""
         owner = {
             (m["kind"], namespace, m["metadata"]["name"]): name
-            for name, spec in wanted.items() if (namespace := _namespace(spec, key, needs)) for m in self._manifests(name)
+            for name, spec in wanted.items()
+            if (namespace := _namespace(spec, key, needs))
+            for m in self._manifests(name)
         }
         found: dict[str, list[Object]] = {}
         for obj in objects:
             mark, metadata = mark_of(obj), obj["metadata"]
             own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
-            name = mark.address.removeprefix(ADDRESS) if mark and own else owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
+            name = (
+                mark.address.removeprefix(ADDRESS)
+                if mark and own
+                else owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
+            )
             if name and not metadata.get("ownerReferences"):
                 found.setdefault(name, []).append(obj)
         return found
@@ -200,7 +281,11 @@ def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> str:
         return ""
     if key.kind == "supervisor_namespace":
         return key.name
-    return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec.namespace else "default"
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
+        if spec.namespace
+        else "default"
+    )
 
 
 def _locked(log: str) -> str:

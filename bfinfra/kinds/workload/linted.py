@@ -1,4 +1,6 @@
-"""Manifests that ask for Bitfusion's GPUs themselves, as the device plug-in of their cluster will read them. Pure."""
+"""Manifests that ask for Bitfusion's GPUs themselves, as the device plug-in of their cluster will read them.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ WORDS = (b"bitfusion.io/", b"auto-management/", b"bitfusion-client/")
 
 
 def conflicts(mine: Mapping[Key, Spec], site: Specs) -> Iterator[Conflict]:
-    """What its webhook refuses or leaves alone; what of it is only better known. Nothing where bfinfra writes the requests itself."""
+    """What its webhook refuses or leaves alone; what of it is only better known. Nothing where bfinfra writes
+    the requests itself.
+    """
     plug_ins = {other.cluster: each for each, other in site.items() if each.kind == "bitfusion_device_plugin"}
     for key, spec in mine.items():
         if spec.by != "plugin" and (plug_in := plug_ins.get(spec.cluster)) is not None:
@@ -41,6 +45,11 @@ def _of(key: Key, spec: Spec, plug_in: Key, there: PlugIn) -> Iterator[Conflict]
     for remark in lint_pods(spec.manifest.path, data.decode(errors="replace"), asked):
         problem = remark.problem
         yield Conflict(
-            Spot(key, "manifest"), problem.what, (Spot(plug_in),), problem.why, problem.next, stops=remark.stops,
+            Spot(key, "manifest"),
+            problem.what,
+            (Spot(plug_in),),
+            problem.why,
+            problem.next,
+            stops=remark.stops,
             inside=problem.where if isinstance(problem.where, Place) else None,
         )

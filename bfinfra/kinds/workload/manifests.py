@@ -18,7 +18,9 @@ Manifest = dict[str, Any]
 
 
 def read(path: Path) -> tuple[Manifest, ...]:
-    """The manifests, claims first; nobody changes them, as they are read once of a file that stays as it is. ValueError says what is wrong, where, and what to do."""
+    """The manifests, claims first; nobody changes them, as they are read once of a file that stays as it is.
+    ValueError says what is wrong, where, and what to do.
+    """
     try:
         found = path.stat()
     except OSError as error:
@@ -37,7 +39,9 @@ def _read(path: Path, _: tuple[int, ...]) -> tuple[Manifest, ...]:
         documents = [d for d in foreign.documents(text) if d is not None]
     except foreign.Unfit as error:
         raise ValueError(f"{path} can't be used: {error}") from None
-    found = [checked for document in documents for item in _items(document) if (checked := _checked(item, path))]
+    found = [
+        checked for document in documents for item in _items(document) if (checked := _checked(item, path))
+    ]
     if not found:
         raise ValueError(f"{path} holds no manifest")
     names = [identity(manifest) for manifest in found]
@@ -68,7 +72,9 @@ def pods(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
 
 
 def leaves(value: object, above: str = "", field: str = "") -> Iterator[tuple[str, str, object]]:
-    """Whatever is no mapping and no list in a pod's spec, by its field and the one above: `limits`, `nvidia.com/gpu`, 1."""
+    """Whatever is no mapping and no list in a pod's spec, by its field and the one above: `limits`,
+    `nvidia.com/gpu`, 1.
+    """
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, field, name)
@@ -97,8 +103,9 @@ def _checked(manifest: Any, path: Path) -> Manifest:
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not re.fullmatch(DNS_NAME, name):
-        raise ValueError(f"{path}: a {kind[1]} has no metadata.name that can be one; generated names can't be found again")
+        raise ValueError(
+            f"{path}: a {kind[1]} has no metadata.name that can be one; generated names can't be found again"
+        )
     if kind[1] != "PersistentVolumeClaim" and not (pod_spec(manifest) or {}).get("containers"):
         raise ValueError(f"{path}: {kind[1]}/{name} has no containers")
     return manifest
-

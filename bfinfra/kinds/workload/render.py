@@ -22,7 +22,9 @@ RENDERED = "bfinfra.io/rendered"
 
 @dataclass(frozen=True)
 class Rendered:
-    """One object to send. `digest`: of all that bfinfra decides, the mark aside; `earlier`: as an earlier release rendered it."""
+    """One object to send. `digest`: of all that bfinfra decides, the mark aside; `earlier`: as an earlier
+    release rendered it.
+    """
 
     name: str
     manifest: Mapping[str, Any]
@@ -42,7 +44,9 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Filling:
-    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret; `plugin`: the device plug-in."""
+    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret;
+    `plugin`: the device plug-in.
+    """
 
     namespace: str
     site: str
@@ -54,16 +58,27 @@ class Filling:
 def render(documents: Sequence[Manifest], spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
     """The objects to send, in the order of the documents. Refusal."""
     if spec.gpus and not any(pod_spec(document) for document in documents):
-        raise Refusal("there is nothing to give GPUs to", field="gpus", why="the manifest holds no Pod and no Job", next="take gpus out")
+        raise Refusal(
+            "there is nothing to give GPUs to",
+            field="gpus",
+            why="the manifest holds no Pod and no Job",
+            next="take gpus out",
+        )
     return tuple(_one(document, spec, filling) for document in documents)
 
 
 def _one(document: Manifest, spec: Spec, filling: Filling) -> Rendered:
-    manifest = json.loads(json.dumps(document, default=str))  # a copy without aliases; dates become text, as JSON has none
+    manifest = json.loads(
+        json.dumps(document, default=str)
+    )  # a copy without aliases; dates become text, as JSON has none
     own = manifest["metadata"].get("namespace")
     if own not in (None, filling.namespace):
-        raise Refusal(f"{identity(manifest)} names the namespace {own}", field="manifest", why=f"the workload's is {filling.namespace}",
-                      next="take it out of the manifest, or make them agree")
+        raise Refusal(
+            f"{identity(manifest)} names the namespace {own}",
+            field="manifest",
+            why=f"the workload's is {filling.namespace}",
+            next="take it out of the manifest, or make them agree",
+        )
     manifest["metadata"]["namespace"] = filling.namespace
     if pod := pod_spec(manifest):
         container = pod["containers"][0]
@@ -110,9 +125,24 @@ def _gpus(container: Manifest, spec: Spec, where: str) -> None:
         return
     command = container.get("command")
     if not command:
-        raise Refusal(f"{where} has no command", field="by", why="`bitfusion run` goes before a command, and the image's own isn't known here",
-                      next="write command: in its first container")
+        raise Refusal(
+            f"{where} has no command",
+            field="by",
+            why="`bitfusion run` goes before a command, and the image's own isn't known here",
+            next="write command: in its first container",
+        )
     if command[0] == "bitfusion":
-        raise Refusal(f"{where} starts bitfusion already", field="by", next="take it out of the manifest, or gpus and by out of the site")
-    container["command"] = ["bitfusion", "run", "-n", str(spec.gpus), *(["-p", share] if share else []), "--", *command]
-
+        raise Refusal(
+            f"{where} starts bitfusion already",
+            field="by",
+            next="take it out of the manifest, or gpus and by out of the site",
+        )
+    container["command"] = [
+        "bitfusion",
+        "run",
+        "-n",
+        str(spec.gpus),
+        *(["-p", share] if share else []),
+        "--",
+        *command,
+    ]

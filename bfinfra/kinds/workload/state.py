@@ -73,13 +73,30 @@ def record_name(name: str) -> str:
 def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Home) -> State:
     """`objects`: ours, or strangers in our places, of one namespace; `pods`: all of ours there."""
     record = next((_record(obj) for obj in objects if obj["kind"] == "ConfigMap"), None)
-    things = {f"{o['kind']}/{o['metadata']['name']}": _thing(o, pods) for o in objects if o["kind"] != "ConfigMap"}
-    marks = [record.mark if record else None, *(thing.mark for thing in things.values())] if record else [t.mark for t in things.values()]
-    mark = None if None in marks else (record.mark if record and record.mark else marks[0].open if marks[0] else None)
+    things = {
+        f"{o['kind']}/{o['metadata']['name']}": _thing(o, pods) for o in objects if o["kind"] != "ConfigMap"
+    }
+    marks = (
+        [record.mark if record else None, *(thing.mark for thing in things.values())]
+        if record
+        else [t.mark for t in things.values()]
+    )
+    mark = (
+        None
+        if None in marks
+        else (record.mark if record and record.mark else marks[0].open if marks[0] else None)
+    )
     applied = (mark.applied if mark else None) or {}
     return State(
-        mark=mark, cluster=home.key.name, namespace=objects[0]["metadata"]["namespace"], home=home.endpoint, record=record, objects=things,
-        token_secret=applied.get("token_secret"), registry_credential=applied.get("registry_credential"), device_plugin=applied.get("device_plugin"),
+        mark=mark,
+        cluster=home.key.name,
+        namespace=objects[0]["metadata"]["namespace"],
+        home=home.endpoint,
+        record=record,
+        objects=things,
+        token_secret=applied.get("token_secret"),
+        registry_credential=applied.get("registry_credential"),
+        device_plugin=applied.get("device_plugin"),
     )
 
 
@@ -88,7 +105,9 @@ def _record(obj: Object) -> Record:
         runs = json.loads((obj.get("data") or {}).get("runs") or "{}")
     except ValueError:
         runs = {}
-    return Record(mark_of(obj), runs if isinstance(runs, dict) else {}, bool(obj["metadata"].get("deletionTimestamp")))
+    return Record(
+        mark_of(obj), runs if isinstance(runs, dict) else {}, bool(obj["metadata"].get("deletionTimestamp"))
+    )
 
 
 def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
@@ -100,17 +119,33 @@ def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
             phase, why = word, hindrance
     if phase == "waiting" and kind_ == "Job":
         why = next((f"finds no node for its pod: {w}" for p in own if (w := unplaced(p))), why)
-    request = str((((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage") or "")
+    request = str(
+        (((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage") or ""
+    )
     return Thing(
-        obj["apiVersion"], kind_, metadata["name"], mark_of(obj), notes(obj).get(RENDERED, ""), bool(metadata.get("deletionTimestamp")),
-        phase, safe(why, 300), request, tuple(p["metadata"]["name"] for p in own), _ran(obj, own), obj,
+        obj["apiVersion"],
+        kind_,
+        metadata["name"],
+        mark_of(obj),
+        notes(obj).get(RENDERED, ""),
+        bool(metadata.get("deletionTimestamp")),
+        phase,
+        safe(why, 300),
+        request,
+        tuple(p["metadata"]["name"] for p in own),
+        _ran(obj, own),
+        obj,
     )
 
 
 def _ran(obj: Object, pods: Sequence[Object]) -> bool:
     """Of a Job's pods that are gone its counts tell."""
     status = obj.get("status") or {}
-    return obj["kind"] == "PersistentVolumeClaim" or any(map(ran, pods)) or any(status.get(count) for count in ("ready", "succeeded", "failed"))
+    return (
+        obj["kind"] == "PersistentVolumeClaim"
+        or any(map(ran, pods))
+        or any(status.get(count) for count in ("ready", "succeeded", "failed"))
+    )
 
 
 def _pod(obj: Object) -> tuple[str, str]:
@@ -124,11 +159,17 @@ def _pod(obj: Object) -> tuple[str, str]:
     if phase == "Running" and conditions.get("Ready", {}).get("status", "True") == "True":
         return "running", ""
     scheduled = conditions.get("PodScheduled", {})
-    return "waiting", scheduled.get("message", "") if scheduled.get("status") == "False" else str(phase or "accepted").lower()
+    return "waiting", scheduled.get("message", "") if scheduled.get("status") == "False" else str(
+        phase or "accepted"
+    ).lower()
 
 
 def _ended(pod: Object) -> str:
-    return "; ".join(f"exit code {e['exitCode']} {e.get('message') or e.get('reason') or ''}".strip() for e in ends(pod) if e.get("exitCode"))
+    return "; ".join(
+        f"exit code {e['exitCode']} {e.get('message') or e.get('reason') or ''}".strip()
+        for e in ends(pod)
+        if e.get("exitCode")
+    )
 
 
 def _claim(obj: Object) -> tuple[str, str]:

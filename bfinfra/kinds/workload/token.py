@@ -17,26 +17,42 @@ SHRINKABLE = ("cpu", "memory")
 
 
 def home_of(pod: Manifest, container: Manifest, home: str | None, where: str) -> str:
-    """The home folder of the container's user: as the site says, as HOME says, root's. Refusal where nobody says."""
-    said = next((each.get("value") for each in container.get("env") or [] if each.get("name") == "HOME"), None)
+    """The home folder of the container's user: as the site says, as HOME says, root's. Refusal where nobody
+    says.
+    """
+    said = next(
+        (each.get("value") for each in container.get("env") or [] if each.get("name") == "HOME"), None
+    )
     if home or said:
         return str(home or said).rstrip("/") or "/"
     if _other_user(pod, container):
-        raise Refusal(f"{where} doesn't run as root", field="token_secret",
-                      why="the client reads .bitfusion/client.yaml in its user's home, and the manifest doesn't say where that is",
-                      next="write home: with that folder")
+        raise Refusal(
+            f"{where} doesn't run as root",
+            field="token_secret",
+            why=(
+                "the client reads .bitfusion/client.yaml in its user's home, and the manifest doesn't say "
+                "where that is"
+            ),
+            next="write home: with that folder",
+        )
     return "/root"
 
 
-def attach(pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]], home: str, where: str) -> None:
+def attach(
+    pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]], home: str, where: str
+) -> None:
     """Mount a token. `token`: Secret → its keys.
 
-    The client renames client.yaml and writes a new one beside it, so an init container copies it out of the Secret
-    into memory; a Secret's volume is read-only. The other two files are mounted one by one: the image's own files beside them stay.
+    The client renames client.yaml and writes a new one beside it, so an init container copies it out of the
+    Secret into memory; a Secret's volume is read-only. The other two files are mounted one by one: the
+    image's own files beside them stay.
     """
     folder = f"{home.rstrip('/')}/.bitfusion"
     _check(pod, container, (folder, *SHARED.values()), where)
-    sources = [{"secret": {"name": name, "items": [{"key": key, "path": key} for key in keys]}} for name, keys in token.items()]
+    sources = [
+        {"secret": {"name": name, "items": [{"key": key, "path": key} for key in keys]}}
+        for name, keys in token.items()
+    ]
     mode = 0o444 if _other_user(pod, container) else 0o400  # a Secret's files belong to root
     pod["volumes"] = [
         *(pod.get("volumes") or []),
@@ -47,7 +63,10 @@ def attach(pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]
     container["volumeMounts"] = [
         *(container.get("volumeMounts") or []),
         {"name": CLIENT, "mountPath": folder},
-        *({"name": SECRET, "mountPath": path, "subPath": key, "readOnly": True} for key, path in SHARED.items()),
+        *(
+            {"name": SECRET, "mountPath": path, "subPath": key, "readOnly": True}
+            for key, path in SHARED.items()
+        ),
     ]
 
 
@@ -58,7 +77,10 @@ def _copying(container: Manifest) -> Manifest:
         "name": SECRET,
         "image": container["image"],
         "command": ["/bin/sh", "-c", f"cp {source}/client.yaml {target}/ && chmod 600 {target}/client.yaml"],
-        "volumeMounts": [{"name": SECRET, "mountPath": source, "readOnly": True}, {"name": CLIENT, "mountPath": target}],
+        "volumeMounts": [
+            {"name": SECRET, "mountPath": source, "readOnly": True},
+            {"name": CLIENT, "mountPath": target},
+        ],
     }
     for name in ("imagePullPolicy", "securityContext"):
         if container.get(name):
@@ -70,8 +92,11 @@ def _copying(container: Manifest) -> Manifest:
 
 def _resources(container: Manifest) -> Manifest:
     """Processors and memory as the container has them, for namespaces whose quota asks for them; no GPUs."""
-    found = {each: {name: value for name, value in (given or {}).items() if name in SHRINKABLE}
-             for each, given in (container.get("resources") or {}).items() if each in ("limits", "requests")}
+    found = {
+        each: {name: value for name, value in (given or {}).items() if name in SHRINKABLE}
+        for each, given in (container.get("resources") or {}).items()
+        if each in ("limits", "requests")
+    }
     return {each: values for each, values in found.items() if values}
 
 
@@ -84,18 +109,31 @@ def _check(pod: Manifest, container: Manifest, places: Sequence[str], where: str
     taken = {normpath(str(each.get("mountPath", "/"))) for each in container.get("volumeMounts") or []}
     for path in sorted(taken):
         if path in FOLDERS or any(path == place or path.startswith(f"{place}/") for place in places):
-            raise Refusal(f"{where} mounts something at {path} already", field="token_secret",
-                          why=f"the token's files go to {', '.join(places)}", next="take that out, or token_secret")
+            raise Refusal(
+                f"{where} mounts something at {path} already",
+                field="token_secret",
+                why=f"the token's files go to {', '.join(places)}",
+                next="take that out, or token_secret",
+            )
     taken = {each.get("name") for part in ("volumes", "initContainers") for each in pod.get(part) or []}
     if double := {CLIENT, SECRET} & taken:
-        raise Refusal(f"{where} has a volume or an init container {min(double)} already", field="token_secret",
-                      next="rename it, or take token_secret out")
+        raise Refusal(
+            f"{where} has a volume or an init container {min(double)} already",
+            field="token_secret",
+            next="rename it, or take token_secret out",
+        )
 
 
 def attach_as_before(pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]]) -> None:
     """Mount a token as releases up to 0.1 did: what runs so, or ended well, is left as it is."""
     paths = {"ca.crt": "tls/ca.crt", "client.yaml": "client.yaml", "servers.conf": "servers.conf"}
-    sources = [{"secret": {"name": name, "items": [{"key": key, "path": paths[key]} for key in keys]}} for name, keys in token.items()]
-    pod["volumes"] = [*(pod.get("volumes") or []), {"name": CLIENT, "projected": {"defaultMode": 0o640, "sources": sources}}]
+    sources = [
+        {"secret": {"name": name, "items": [{"key": key, "path": paths[key]} for key in keys]}}
+        for name, keys in token.items()
+    ]
+    pod["volumes"] = [
+        *(pod.get("volumes") or []),
+        {"name": CLIENT, "projected": {"defaultMode": 0o640, "sources": sources}},
+    ]
     mount = {"name": CLIENT, "mountPath": "/etc/bitfusion", "readOnly": True}
     container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]

@@ -101,14 +101,26 @@ def _network_summary(_: Inventory, network: Managed) -> Any:
 def _datastore_summary(inventory: Inventory, datastore: Managed) -> Any:
     info = datastore["info"]
     return vim.Datastore.Summary(
-        datastore=datastore.ref, name=datastore.name, url=info.url, capacity=datastore.hidden["capacity"],
-        freeSpace=free_space(inventory, datastore), accessible=True, type="VMFS", multipleHostAccess=len(datastore["host"]) > 1, maintenanceMode="normal",
+        datastore=datastore.ref,
+        name=datastore.name,
+        url=info.url,
+        capacity=datastore.hidden["capacity"],
+        freeSpace=free_space(inventory, datastore),
+        accessible=True,
+        type="VMFS",
+        multipleHostAccess=len(datastore["host"]) > 1,
+        maintenanceMode="normal",
     )
 
 
 def free_space(inventory: Inventory, datastore: Managed) -> int:
     """Bytes that the disks on it leave."""
-    used = sum(disk.capacityInBytes or 0 for vm in inventory.vms() for disk in disks(vm) if disk.backing.datastore == datastore.ref)
+    used = sum(
+        disk.capacityInBytes or 0
+        for vm in inventory.vms()
+        for disk in disks(vm)
+        if disk.backing.datastore == datastore.ref
+    )
     return max(0, int(datastore.hidden["capacity"]) - used)
 
 
@@ -120,13 +132,23 @@ def disks(vm: Managed) -> list[Any]:
 @computed("vim.ComputeResource", "summary")
 def _cluster_summary(inventory: Inventory, cluster: Managed) -> Any:
     hosts = [each for each in inventory.children(cluster) if each.is_a(vim.HostSystem)]
-    up = [each for each in hosts if each["runtime"].connectionState == "connected" and not each["runtime"].inMaintenanceMode]
+    up = [
+        each
+        for each in hosts
+        if each["runtime"].connectionState == "connected" and not each["runtime"].inMaintenanceMode
+    ]
     return vim.ClusterComputeResource.Summary(
-        totalCpu=sum(map(mhz, hosts)), totalMemory=sum(each["hardware"].memorySize for each in hosts),
+        totalCpu=sum(map(mhz, hosts)),
+        totalMemory=sum(each["hardware"].memorySize for each in hosts),
         numCpuCores=sum(each["hardware"].cpuInfo.numCpuCores for each in hosts),
         numCpuThreads=sum(each["hardware"].cpuInfo.numCpuThreads for each in hosts),
-        effectiveCpu=sum(map(mhz, up)), effectiveMemory=sum(each["hardware"].memorySize for each in up) // MIB,
-        numHosts=len(hosts), numEffectiveHosts=len(up), overallStatus="green", currentFailoverLevel=0, numVmotions=0,
+        effectiveCpu=sum(map(mhz, up)),
+        effectiveMemory=sum(each["hardware"].memorySize for each in up) // MIB,
+        numHosts=len(hosts),
+        numEffectiveHosts=len(up),
+        overallStatus="green",
+        currentFailoverLevel=0,
+        numVmotions=0,
     )
 
 
@@ -141,16 +163,29 @@ def _host_summary(inventory: Inventory, host: Managed) -> Any:
     hardware, config, runtime = host["hardware"], host["config"], host["runtime"]
     cpu, system = hardware.cpuInfo, hardware.systemInfo
     return vim.host.Summary(
-        host=host.ref, overallStatus=host["overallStatus"], rebootRequired=bool(host.hidden.get("reboot_required")), runtime=runtime,
+        host=host.ref,
+        overallStatus=host["overallStatus"],
+        rebootRequired=bool(host.hidden.get("reboot_required")),
+        runtime=runtime,
         config=vim.host.Summary.ConfigSummary(
-            name=host.name, port=902, vmotionEnabled=True, faultToleranceEnabled=False, product=config.product,
+            name=host.name, port=902, vmotionEnabled=True, faultToleranceEnabled=False, product=config.product
         ),
         hardware=vim.host.Summary.HardwareSummary(
-            vendor=system.vendor, model=system.model, uuid=system.uuid, memorySize=hardware.memorySize, cpuModel="Intel(R) Xeon(R) Gold 6248",
-            cpuMhz=cpu.hz // 1_000_000, numCpuPkgs=cpu.numCpuPackages, numCpuCores=cpu.numCpuCores, numCpuThreads=cpu.numCpuThreads,
-            numNics=4, numHBAs=2,
+            vendor=system.vendor,
+            model=system.model,
+            uuid=system.uuid,
+            memorySize=hardware.memorySize,
+            cpuModel="Intel(R) Xeon(R) Gold 6248",
+            cpuMhz=cpu.hz // 1_000_000,
+            numCpuPkgs=cpu.numCpuPackages,
+            numCpuCores=cpu.numCpuCores,
+            numCpuThreads=cpu.numCpuThreads,
+            numNics=4,
+            numHBAs=2,
         ),
-        quickStats=vim.host.Summary.QuickStats(overallCpuUsage=0, overallMemoryUsage=used_memory(inventory, host), uptime=0),
+        quickStats=vim.host.Summary.QuickStats(
+            overallCpuUsage=0, overallMemoryUsage=used_memory(inventory, host), uptime=0
+        ),
     )
 
 
@@ -164,23 +199,34 @@ def used_memory(inventory: Inventory, host: Managed) -> int:
 def _pool_runtime(inventory: Inventory, pool: Managed) -> Any:
     owner = inventory.get(pool["owner"])
     totals = _cluster_summary(inventory, owner)
-    machines = [inventory.get(ref)["config"] for ref in referring(inventory, pool, vim.VirtualMachine, "resourcePool")]
+    machines = [
+        inventory.get(ref)["config"] for ref in referring(inventory, pool, vim.VirtualMachine, "resourcePool")
+    ]
     memory = sum((each.memoryAllocation.reservation or 0) for each in machines) * MIB
     cpu = sum((each.cpuAllocation.reservation or 0) for each in machines)
-    return vim.ResourcePool.RuntimeInfo(memory=usage(totals.totalMemory, memory), cpu=usage(totals.totalCpu, cpu), overallStatus="green")
+    return vim.ResourcePool.RuntimeInfo(
+        memory=usage(totals.totalMemory, memory), cpu=usage(totals.totalCpu, cpu), overallStatus="green"
+    )
 
 
 def usage(limit: int, reserved: int) -> Any:
     """A pool's usage: what is reserved of its limit."""
     left = max(0, limit - reserved)
     return vim.ResourcePool.ResourceUsage(
-        reservationUsed=reserved, reservationUsedForVm=reserved, unreservedForPool=left, unreservedForVm=left, overallUsage=0, maxUsage=limit,
+        reservationUsed=reserved,
+        reservationUsedForVm=reserved,
+        unreservedForPool=left,
+        unreservedForVm=left,
+        overallUsage=0,
+        maxUsage=limit,
     )
 
 
 @computed("vim.ResourcePool", "summary")
 def _pool_summary(inventory: Inventory, pool: Managed) -> Any:
-    return vim.ResourcePool.Summary(name=pool.name, config=pool["config"], runtime=_pool_runtime(inventory, pool))
+    return vim.ResourcePool.Summary(
+        name=pool.name, config=pool["config"], runtime=_pool_runtime(inventory, pool)
+    )
 
 
 @computed("vim.ManagedEntity", "effectiveRole")
@@ -197,18 +243,39 @@ def _custom_value(_: Inventory, entity: Managed) -> Any:
 def _vm_summary(_: Inventory, vm: Managed) -> Any:
     config, guest, devices = vm["config"], vm["guest"], vm["config"].hardware.device
     return vim.vm.Summary(
-        vm=vm.ref, runtime=vm["runtime"], overallStatus=vm["overallStatus"], customValue=vm.props.get("value") or [],
+        vm=vm.ref,
+        runtime=vm["runtime"],
+        overallStatus=vm["overallStatus"],
+        customValue=vm.props.get("value") or [],
         config=vim.vm.Summary.ConfigSummary(
-            name=vm.name, template=config.template, vmPathName=config.files.vmPathName, memorySizeMB=config.hardware.memoryMB,
-            cpuReservation=config.cpuAllocation.reservation, memoryReservation=config.memoryAllocation.reservation, numCpu=config.hardware.numCPU,
+            name=vm.name,
+            template=config.template,
+            vmPathName=config.files.vmPathName,
+            memorySizeMB=config.hardware.memoryMB,
+            cpuReservation=config.cpuAllocation.reservation,
+            memoryReservation=config.memoryAllocation.reservation,
+            numCpu=config.hardware.numCPU,
             numEthernetCards=sum(isinstance(each, vim.vm.device.VirtualEthernetCard) for each in devices),
             numVirtualDisks=sum(isinstance(each, vim.vm.device.VirtualDisk) for each in devices),
-            uuid=config.uuid, instanceUuid=config.instanceUuid, guestId=config.guestId, guestFullName=config.guestFullName,
-            annotation=config.annotation, managedBy=config.managedBy, hwVersion=config.version,
+            uuid=config.uuid,
+            instanceUuid=config.instanceUuid,
+            guestId=config.guestId,
+            guestFullName=config.guestFullName,
+            annotation=config.annotation,
+            managedBy=config.managedBy,
+            hwVersion=config.version,
         ),
         guest=vim.vm.Summary.GuestSummary(
-            toolsStatus=guest.toolsStatus, toolsRunningStatus=guest.toolsRunningStatus, hostName=guest.hostName, ipAddress=guest.ipAddress,
+            toolsStatus=guest.toolsStatus,
+            toolsRunningStatus=guest.toolsRunningStatus,
+            hostName=guest.hostName,
+            ipAddress=guest.ipAddress,
         ),
         quickStats=vim.vm.Summary.QuickStats(guestHeartbeatStatus=vm["guestHeartbeatStatus"]),
-        storage=vim.vm.Summary.StorageSummary(committed=0, uncommitted=sum(d.capacityInBytes or 0 for d in disks(vm)), unshared=0, timestamp=config.modified),
+        storage=vim.vm.Summary.StorageSummary(
+            committed=0,
+            uncommitted=sum(d.capacityInBytes or 0 for d in disks(vm)),
+            unshared=0,
+            timestamp=config.modified,
+        ),
     )

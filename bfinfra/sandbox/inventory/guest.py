@@ -21,12 +21,18 @@ HOSTNAME = re.compile(r"host\s*name|fqdn", re.IGNORECASE)
 
 
 def start_guest(inventory: Inventory, vm: Managed) -> None:
-    """Boot: the guest is up after the world's `boot` seconds, unless the machine went off or started again meanwhile."""
+    """Boot: the guest is up after the world's `boot` seconds, unless the machine went off or started again
+    meanwhile.
+    """
     started = vm["runtime"].bootTime
 
     def up() -> None:
         with inventory.lock:
-            alive = inventory.objects.get(vm.moid) is vm and vm["runtime"].powerState == "poweredOn" and vm["runtime"].bootTime == started
+            alive = (
+                inventory.objects.get(vm.moid) is vm
+                and vm["runtime"].powerState == "poweredOn"
+                and vm["runtime"].bootTime == started
+            )
             if alive:
                 vm["guest"], vm["guestHeartbeatStatus"] = running_guest(inventory, vm), "green"
                 inventory.touch(vm)
@@ -42,20 +48,47 @@ def running_guest(inventory: Inventory, vm: Managed) -> Any:
     found = addresses(inventory, vm)
     nics = [each for each in config.hardware.device if isinstance(each, vim.vm.device.VirtualEthernetCard)]
     return vim.vm.GuestInfo(
-        guestState="running", toolsStatus="toolsOk", toolsRunningStatus="guestToolsRunning", toolsVersionStatus2="guestToolsUnmanaged", toolsVersion="12389",
-        guestId=config.guestId, guestFamily="linuxGuest", guestFullName=config.guestFullName, hostName=host_name(vm), ipAddress=str(found[0].ip) if found else None,
-        guestOperationsReady=True, interactiveGuestOperationsReady=False, guestStateChangeSupported=True,
-        net=[nic_info(inventory, nic, found[index] if index < len(found) else None) for index, nic in enumerate(nics)],
+        guestState="running",
+        toolsStatus="toolsOk",
+        toolsRunningStatus="guestToolsRunning",
+        toolsVersionStatus2="guestToolsUnmanaged",
+        toolsVersion="12389",
+        guestId=config.guestId,
+        guestFamily="linuxGuest",
+        guestFullName=config.guestFullName,
+        hostName=host_name(vm),
+        ipAddress=str(found[0].ip) if found else None,
+        guestOperationsReady=True,
+        interactiveGuestOperationsReady=False,
+        guestStateChangeSupported=True,
+        net=[
+            nic_info(inventory, nic, found[index] if index < len(found) else None)
+            for index, nic in enumerate(nics)
+        ],
     )
 
 
 def nic_info(inventory: Inventory, nic: Any, address: Any) -> Any:
     """One adapter as the guest sees it."""
-    network = inventory.objects.get(moid(nic.backing.network)) if getattr(nic.backing, "network", None) else None
+    network = (
+        inventory.objects.get(moid(nic.backing.network)) if getattr(nic.backing, "network", None) else None
+    )
     shown = [str(address.ip)] if address else []
-    ip = [vim.net.IpConfigInfo.IpAddress(ipAddress=str(address.ip), prefixLength=address.network.prefixlen, state="preferred")] if address else []
+    ip = (
+        [
+            vim.net.IpConfigInfo.IpAddress(
+                ipAddress=str(address.ip), prefixLength=address.network.prefixlen, state="preferred"
+            )
+        ]
+        if address
+        else []
+    )
     return vim.vm.GuestInfo.NicInfo(
-        network=network.name if network else None, ipAddress=shown, macAddress=nic.macAddress, connected=True, deviceConfigId=nic.key,
+        network=network.name if network else None,
+        ipAddress=shown,
+        macAddress=nic.macAddress,
+        connected=True,
+        deviceConfigId=nic.key,
         ipConfig=vim.net.IpConfigInfo(ipAddress=ip),
     )
 
@@ -68,13 +101,19 @@ def host_name(vm: Managed) -> str:
     vapp = vm["config"].vAppConfig
     values = values_of(vm)
     for each in vapp.property if vapp else ():
-        if HOSTNAME.search(f"{each.id} {each.label}") and not NOT_OWN.search(f"{each.id} {each.label}") and values.get(full_id(each)):
+        if (
+            HOSTNAME.search(f"{each.id} {each.label}")
+            and not NOT_OWN.search(f"{each.id} {each.label}")
+            and values.get(full_id(each))
+        ):
             return values[full_id(each)]
     return vm.name
 
 
 def addresses(inventory: Inventory, vm: Managed) -> list[Any]:
-    """The guest's addresses, adapter by adapter: `guestinfo.ipaddress`, the vApp properties that hold addresses, else one by DHCP."""
+    """The guest's addresses, adapter by adapter: `guestinfo.ipaddress`, the vApp properties that hold
+    addresses, else one by DHCP.
+    """
     for each in vm["config"].extraConfig:
         if each.key == "guestinfo.ipaddress":
             return [ipaddress.ip_interface(str(each.value))]
@@ -95,8 +134,12 @@ def interface(text: str) -> Any:
 
 
 def leased(inventory: Inventory, vm: Managed) -> list[Any]:
-    """One address of the world's guest network, the same each time the machine starts; none without an adapter or such a network."""
-    has_nic = any(isinstance(each, vim.vm.device.VirtualEthernetCard) for each in vm["config"].hardware.device)
+    """One address of the world's guest network, the same each time the machine starts; none without an
+    adapter or such a network.
+    """
+    has_nic = any(
+        isinstance(each, vim.vm.device.VirtualEthernetCard) for each in vm["config"].hardware.device
+    )
     if not has_nic or not inventory.world.guest_network:
         return []
     network = ipaddress.ip_network(inventory.world.guest_network, strict=False)

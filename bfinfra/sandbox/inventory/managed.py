@@ -8,7 +8,9 @@ from bfinfra.sandbox.inventory.vmtypes import support
 
 
 class Managed:
-    """`props` holds pyVmomi values by property name; `version` grows with each change; `relations` come from the inventory."""
+    """`props` holds pyVmomi values by property name; `version` grows with each change; `relations` come from
+    the inventory.
+    """
 
     __slots__ = ("hidden", "props", "ref", "version", "wire")
 

@@ -16,7 +16,9 @@ STEP = re.compile(r'(?:^|\.)(\w+)|\[(?:"((?:[^"\\]|\\.)*)"|([^\]"]*))\]')
 
 
 def read(inventory: Inventory, managed: Managed, path: str) -> Any:
-    """The value at the path, typed for the wire; None where it is unset. InvalidProperty where there can be none."""
+    """The value at the path, typed for the wire; None where it is unset. InvalidProperty where there can be
+    none.
+    """
     first, *rest = steps(path)
     info = declared(type(managed.ref), first[0], path)
     value, kind = top(inventory, managed, first[0]), info.type

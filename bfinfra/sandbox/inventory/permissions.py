@@ -1,6 +1,8 @@
-"""Who may do what where, as vCenter reckons it: roles, and permissions that descendants inherit until a nearer one overrides them.
+"""Who may do what where, as vCenter reckons it: roles, and permissions that descendants inherit until a
+nearer one overrides them.
 
-Source: vSphere Security, "Hierarchical Inheritance of Permissions". Kept in the AuthorizationManager's hidden values.
+Source: vSphere Security, "Hierarchical Inheritance of Permissions". Kept in the AuthorizationManager's hidden
+values.
 """
 
 from __future__ import annotations
@@ -23,10 +25,19 @@ Permission = dict[str, Any]
 
 def furnish(inventory: Inventory) -> None:
     """The world's users, each with a permission at the root."""
-    own = {number: each for number, each in enumerate(inventory.world.users, FIRST_OWN) if not isinstance(each.role, str)}
-    roles = {str(number): {"name": f"role of {each.name}", "privileges": sorted({*READ, *each.role})} for number, each in own.items()}
+    own = {
+        number: each
+        for number, each in enumerate(inventory.world.users, FIRST_OWN)
+        if not isinstance(each.role, str)
+    }
+    roles = {
+        str(number): {"name": f"role of {each.name}", "privileges": sorted({*READ, *each.role})}
+        for number, each in own.items()
+    }
     numbers = {each.name: number for number, each in own.items()} | {
-        each.name: ADMIN if each.role == "admin" else READ_ONLY for each in inventory.world.users if isinstance(each.role, str)
+        each.name: ADMIN if each.role == "admin" else READ_ONLY
+        for each in inventory.world.users
+        if isinstance(each.role, str)
     }
     found = [permission(ROOT, name, number, group=False, propagate=True) for name, number in numbers.items()]
     inventory.objects[MANAGER].hidden |= {"roles": roles, "permissions": found}
@@ -58,7 +69,9 @@ def holds(inventory: Inventory, user: Any, privilege: str, managed: Managed | No
 
 
 def effective(inventory: Inventory, user: Any, entity: Managed) -> set[int]:
-    """The roles that count for the user on an entity: those of the nearest permission of each line of ancestors."""
+    """The roles that count for the user on an entity: those of the nearest permission of each line of
+    ancestors.
+    """
     spots = inventory.remembered(f"permissions of {user.name}", lambda: _spots(inventory, user))
     if set(spots) == {ROOT} and spots[ROOT][1]:
         return set(spots[ROOT][0])
@@ -85,13 +98,21 @@ def anchor(inventory: Inventory, managed: Managed) -> Managed:
     """The entity on which rights for this object are asked: itself, whose helper it is, or the root."""
     if managed.is_a(vim.ManagedEntity):
         return managed
-    owner = next((managed.hidden[name] for name in OWNERS if managed.hidden.get(name) in inventory.objects), ROOT)
+    owner = next(
+        (managed.hidden[name] for name in OWNERS if managed.hidden.get(name) in inventory.objects), ROOT
+    )
     return inventory.objects[owner]
 
 
 def _spots(inventory: Inventory, user: Any) -> dict[str, tuple[set[int], bool]]:
-    """By entity, the roles there and whether they propagate; a permission of one's own beats those of groups."""
-    own = [each for each in permissions(inventory) if not each["group"] and each["principal"].lower() == user.name.lower()]
+    """By entity, the roles there and whether they propagate; a permission of one's own beats those of
+    groups.
+    """
+    own = [
+        each
+        for each in permissions(inventory)
+        if not each["group"] and each["principal"].lower() == user.name.lower()
+    ]
     groups = [each for each in permissions(inventory) if each["group"] and each["principal"] in user.groups]
     return {**_by_entity(groups), **_by_entity(own)}
 
@@ -107,4 +128,6 @@ def _by_entity(found: Iterable[Permission]) -> dict[str, tuple[set[int], bool]]:
 def _has(inventory: Inventory, number: int, privilege: str) -> bool:
     if number == ADMIN:
         return True
-    return privilege in (READ if number == READ_ONLY else roles(inventory).get(str(number), {}).get("privileges", ()))
+    return privilege in (
+        READ if number == READ_ONLY else roles(inventory).get(str(number), {}).get("privileges", ())
+    )

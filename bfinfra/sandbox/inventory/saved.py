@@ -17,10 +17,30 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 PASSING = (vim.Task, vim.HttpNfcLease, vim.view.View, vim.HistoryCollector)
-GENERATED = frozenset({
-    "uuid", "instanceUuid", "locationId", "changeVersion", "changeId", "macAddress", "bootTime", "createDate", "modified", "connectionState",
-    "recentTask", "childEntity", "moid", "url", "freeSpace", "uptime", "uptimeSeconds", "diskObjectId", "configVersion", "createTime",
-})
+GENERATED = frozenset(
+    {
+        "uuid",
+        "instanceUuid",
+        "locationId",
+        "changeVersion",
+        "changeId",
+        "macAddress",
+        "bootTime",
+        "createDate",
+        "modified",
+        "connectionState",
+        "recentTask",
+        "childEntity",
+        "moid",
+        "url",
+        "freeSpace",
+        "uptime",
+        "uptimeSeconds",
+        "diskObjectId",
+        "configVersion",
+        "createTime",
+    }
+)
 UNORDERED = (support.ManagedObject, vim.CustomFieldsManager.StringValue)
 """Lists of these are sets: their order is that in which they came."""
 DUMPED = {
@@ -48,14 +68,19 @@ def written(managed: Managed) -> dict[str, Any]:
     kinds = {name: field(type(managed.ref), name).type for name in managed.props}
     props = {
         name: SoapAdapter.SerializeToStr(typed(value, kinds[name]), ANY, NEWEST)
-        for name, value in managed.props.items() if value is not None
+        for name, value in managed.props.items()
+        if value is not None
     }
     return {"kind": managed.kind, "moid": managed.moid, "props": props, "hidden": managed.hidden}
 
 
 def read(data: dict[str, Any]) -> Managed:
     """The object of `written`."""
-    return Managed(wsdl_type(data["kind"])(data["moid"]), {name: parsed(xml) for name, xml in data["props"].items()}, data["hidden"])
+    return Managed(
+        wsdl_type(data["kind"])(data["moid"]),
+        {name: parsed(xml) for name, xml in data["props"].items()},
+        data["hidden"],
+    )
 
 
 def parsed(xml: str) -> Any:
@@ -72,11 +97,15 @@ def dump(inventory: Inventory) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for managed in inventory.objects.values():
         if managed.is_a(vim.ManagedEntity):
-            values = {name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())}
+            values = {
+                name: plain(inventory, managed.props.get(name)) for name in DUMPED.get(managed.kind, ())
+            }
             if guest := values.get("guest"):
                 values["guest"] = _without(guest, {str(each.ip) for each in leased(inventory, managed)})
             values["files"] = sorted(managed.hidden.get("files", ()))
-            found[f"{managed.kind} {inventory.path(managed)}"] = {name: value for name, value in values.items() if value not in (None, [], {})}
+            found[f"{managed.kind} {inventory.path(managed)}"] = {
+                name: value for name, value in values.items() if value not in (None, [], {})
+            }
     return dict(sorted(found.items()))
 
 
@@ -95,10 +124,27 @@ def plain(inventory: Inventory, value: Any) -> Any:
         target = inventory.objects.get(moid(value))
         return f"{target.kind} {inventory.path(target)}" if target else "gone"
     if isinstance(value, vim.CustomFieldsManager.StringValue):
-        return {"note": next((each.name for each in inventory.objects["CustomFieldsManager"]["field"] if each.key == value.key), "gone"), "value": str(value.value)}
+        return {
+            "note": next(
+                (
+                    each.name
+                    for each in inventory.objects["CustomFieldsManager"]["field"]
+                    if each.key == value.key
+                ),
+                "gone",
+            ),
+            "value": str(value.value),
+        }
     if isinstance(value, support.DataObject):
-        found = {info.name: plain(inventory, getattr(value, info.name)) for info in fields(value) if info.name not in GENERATED}
-        return {"_": type(value).__name__, **{name: each for name, each in found.items() if each not in (None, [])}}
+        found = {
+            info.name: plain(inventory, getattr(value, info.name))
+            for info in fields(value)
+            if info.name not in GENERATED
+        }
+        return {
+            "_": type(value).__name__,
+            **{name: each for name, each in found.items() if each not in (None, [])},
+        }
     if isinstance(value, list):
         shown = [plain(inventory, each) for each in value]
         return sorted(shown, key=str) if value and isinstance(value[0], UNORDERED) else shown

@@ -30,10 +30,20 @@ def add_services(inventory: Inventory, root: Managed) -> None:
     """One object a manager, with the ids that vCenter uses."""
     collector = inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
     managers = {name: inventory.add(kind, moid).ref for name, (kind, moid) in MANAGERS.items()}
-    content = vim.ServiceInstanceContent(rootFolder=root.ref, propertyCollector=collector.ref, about=about(inventory.world.vcenter), **managers)
-    inventory.add(vim.ServiceInstance, "ServiceInstance", content=content, capability=vim.Capability(
-        provisioningSupported=True, multiHostSupported=True, userShellAccessSupported=False, networkBackupAndRestoreSupported=True,
-    ))
+    content = vim.ServiceInstanceContent(
+        rootFolder=root.ref, propertyCollector=collector.ref, about=about(inventory.world.vcenter), **managers
+    )
+    inventory.add(
+        vim.ServiceInstance,
+        "ServiceInstance",
+        content=content,
+        capability=vim.Capability(
+            provisioningSupported=True,
+            multiHostSupported=True,
+            userShellAccessSupported=False,
+            networkBackupAndRestoreSupported=True,
+        ),
+    )
     inventory.objects["CustomFieldsManager"]["field"] = [machine_identity(inventory)]
     inventory.objects["VpxSettings"]["setting"] = [
         vim.option.OptionValue(key="VirtualCenter.InstanceName", value=inventory.world.vcenter.host),
@@ -44,10 +54,16 @@ def add_services(inventory: Inventory, root: Managed) -> None:
 def machine_identity(inventory: Inventory) -> Any:
     """The custom attribute that Auto Deploy makes in every vCenter, and that no user's role may read."""
     right = "AutoDeploy.Host.AssociateMachine"
-    policy = vim.PrivilegePolicyDef(createPrivilege=right, readPrivilege=right, updatePrivilege=right, deletePrivilege=right)
+    policy = vim.PrivilegePolicyDef(
+        createPrivilege=right, readPrivilege=right, updatePrivilege=right, deletePrivilege=right
+    )
     return vim.CustomFieldsManager.FieldDef(
-        key=int(inventory.new_id("", 101)), name="AutoDeploy.MachineIdentity", type=str, managedObjectType=vim.HostSystem,
-        fieldDefPrivileges=policy, fieldInstancePrivileges=policy,
+        key=int(inventory.new_id("", 101)),
+        name="AutoDeploy.MachineIdentity",
+        type=str,
+        managedObjectType=vim.HostSystem,
+        fieldDefPrivileges=policy,
+        fieldInstancePrivileges=policy,
     )
 
 
@@ -55,7 +71,18 @@ def about(vcenter: Any) -> Any:
     """What the server says of itself; `version` is the API version, as "8.0.3.0"."""
     version = ".".join(vcenter.version.split(".")[:3])
     return vim.AboutInfo(
-        name="VMware vCenter Server", fullName=f"VMware vCenter Server {version} build-24022515", vendor="VMware, Inc.", version=version, build="24022515",
-        localeVersion="INTL", localeBuild="000", osType="linux-x64", productLineId="vpx", apiType="VirtualCenter", apiVersion=vcenter.version,
-        instanceUuid=vcenter.instance_uuid, licenseProductName="VMware VirtualCenter Server", licenseProductVersion="8.0",
+        name="VMware vCenter Server",
+        fullName=f"VMware vCenter Server {version} build-24022515",
+        vendor="VMware, Inc.",
+        version=version,
+        build="24022515",
+        localeVersion="INTL",
+        localeBuild="000",
+        osType="linux-x64",
+        productLineId="vpx",
+        apiType="VirtualCenter",
+        apiVersion=vcenter.version,
+        instanceUuid=vcenter.instance_uuid,
+        licenseProductName="VMware VirtualCenter Server",
+        licenseProductVersion="8.0",
     )

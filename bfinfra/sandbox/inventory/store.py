@@ -22,7 +22,9 @@ PowerHook = Callable[[Managed, bool], None]
 
 
 class Inventory:
-    """All managed objects of one vCenter. Hold `lock` while reading several or changing any; `touch` says what changed."""
+    """All managed objects of one vCenter. Hold `lock` while reading several or changing any; `touch` says
+    what changed.
+    """
 
     def __init__(self, world: Any, clock: Clock) -> None:
         from bfinfra.sandbox.inventory.build import build  # noqa: PLC0415 - the builder fills an inventory
@@ -33,7 +35,9 @@ class Inventory:
         self.objects: dict[str, Managed] = {}
         self.counters: dict[str, int] = defaultdict(int)
         self.events: list[Any] = []
-        self.certificate: Callable[[str], str] | None = None  # a host's certificate as PEM, where there are any
+        self.certificate: Callable[[str], str] | None = (
+            None  # a host's certificate as PEM, where there are any
+        )
         self._power_hooks: list[PowerHook] = []
         self._remembered: tuple[int, dict[str, Any]] = (0, {})
         self._build = build
@@ -73,7 +77,11 @@ class Inventory:
         found = self.objects.get(moid_of(ref))
         if found is None:
             raise vmodl.fault.ManagedObjectNotFound(
-                obj=ref, msg=f"The object '{type(ref).__name__}:{moid_of(ref)}' has already been deleted or has not been completely created",
+                obj=ref,
+                msg=(
+                    f"The object '{type(ref).__name__}:{moid_of(ref)}' has already been deleted or has not "
+                    "been completely created"
+                ),
             )
         return found
 
@@ -164,12 +172,19 @@ class Inventory:
             hook(vm, on)
 
     def save(self) -> dict[str, Any]:
-        """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions doesn't."""
+        """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions
+        doesn't.
+        """
         with self.lock:
-            return {"counters": dict(self.counters), "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)]}
+            return {
+                "counters": dict(self.counters),
+                "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)],
+            }
 
     def restore(self, data: dict[str, Any]) -> None:
-        """The inventory as it was saved. What was on its way arrives: hosts come back from a reboot, guests finish booting."""
+        """The inventory as it was saved. What was on its way arrives: hosts come back from a reboot, guests
+        finish booting.
+        """
         with self.lock:
             self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
             self.counters = defaultdict(int, data["counters"])

@@ -18,8 +18,14 @@ def wsdl_type(name: str) -> Any:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """The value as the declared type, so that it says its type on the wire when it stands in an `xsd:anyType`."""
-    if value is None or kind is object or isinstance(value, (support.DataObject, support.ManagedObject, type)):
+    """The value as the declared type, so that it says its type on the wire when it stands in an
+    `xsd:anyType`.
+    """
+    if (
+        value is None
+        or kind is object
+        or isinstance(value, (support.DataObject, support.ManagedObject, type))
+    ):
         return value
     if not isinstance(kind, type) or isinstance(value, support.ManagedMethod):
         return value
@@ -34,7 +40,9 @@ def moid(ref: Any) -> str:
 
 
 def field(kind: Any, name: str) -> Any:
-    """What a type declares of a field: name, type, version, flags. AttributeError or KeyError where it has none."""
+    """What a type declares of a field: name, type, version, flags. AttributeError or KeyError where it has
+    none.
+    """
     return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
 
 

@@ -1,1 +1,3 @@
-"""Kubernetes as the sandbox speaks it: API servers in memory, their controllers, and the supervisor above them."""
+"""Kubernetes as the sandbox speaks it: API servers in memory, their controllers, and the supervisor above
+them.
+"""

@@ -10,7 +10,14 @@ import yaml
 from bfinfra.sandbox.door import Request, Response, as_json
 from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews, scale
 from bfinfra.sandbox.kubernetes import target as targets
-from bfinfra.sandbox.kubernetes.errors import Cause, Refused, bad_request, invalid, unauthorized, unsupported_media_type
+from bfinfra.sandbox.kubernetes.errors import (
+    Cause,
+    Refused,
+    bad_request,
+    invalid,
+    unauthorized,
+    unsupported_media_type,
+)
 from bfinfra.sandbox.kubernetes.identity import User
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch, strategic_patch
@@ -69,7 +76,11 @@ def _other_kind(cluster: Cluster, target: Target, kind: str, request: Request, o
     if kind != "Scale":
         raise scale.refuse(target)
     body = None if target.verb == "get" else body_of(request)
-    return as_json(scale.answer(cluster, target, request.headers.get("content-type", "").partition(";")[0].strip(), body, options))
+    return as_json(
+        scale.answer(
+            cluster, target, request.headers.get("content-type", "").partition(";")[0].strip(), body, options
+        )
+    )
 
 
 def _write(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
@@ -86,7 +97,10 @@ def _write(cluster: Cluster, target: Target, request: Request, options: Options)
     else:
         return _delete_all(cluster, target, request, options)
     writer.warnings += cluster.warnings()
-    told = ", ".join(f'299 - "{text}"' for text in (each.replace("\\", "\\\\").replace('"', '\\"') for each in writer.warnings))
+    told = ", ".join(
+        f'299 - "{text}"'
+        for text in (each.replace("\\", "\\\\").replace('"', '\\"') for each in writer.warnings)
+    )
     return as_json(thing, status, **({"warning": told} if told else {}))
 
 
@@ -102,7 +116,9 @@ def _patch(cluster: Cluster, target: Target, request: Request, options: Options)
     if kind == MERGE:
         return writer.patch(target, lambda live: merge_patch(live, said), options), 200
     if kind == STRATEGIC and not target.resource.custom:
-        return writer.patch(target, lambda live: strategic_patch(target.resource.type, live, said), options), 200
+        return writer.patch(
+            target, lambda live: strategic_patch(target.resource.type, live, said), options
+        ), 200
     if kind == JSON:
         return writer.patch(target, lambda live: json_patch(live, said), options), 200
     raise unsupported_media_type(f"{JSON}, {MERGE}, {APPLY}" if target.resource.custom else "")
@@ -111,7 +127,11 @@ def _patch(cluster: Cluster, target: Target, request: Request, options: Options)
 def _delete_options(request: Request) -> Object:
     body = body_of(request, empty=True) or {}
     params = request.params
-    grace = {"gracePeriodSeconds": int(params["gracePeriodSeconds"])} if params.get("gracePeriodSeconds", "").isdigit() else {}
+    grace = (
+        {"gracePeriodSeconds": int(params["gracePeriodSeconds"])}
+        if params.get("gracePeriodSeconds", "").isdigit()
+        else {}
+    )
     policy = {"propagationPolicy": params["propagationPolicy"]} if params.get("propagationPolicy") else {}
     return {**body, **grace, **policy}
 
@@ -120,10 +140,19 @@ def _delete_all(cluster: Cluster, target: Target, request: Request, options: Opt
     matches, wanted = reads.selection(target, request), _delete_options(request)
     things = [thing for thing in cluster.store.all(target.resource.key, target.namespace) if matches(thing)]
     for thing in things:
-        deletion.delete(cluster, Target(target.resource, "delete", namespace_of(thing), name_of(thing)), wanted, options)
+        deletion.delete(
+            cluster, Target(target.resource, "delete", namespace_of(thing), name_of(thing)), wanted, options
+        )
     metadata = {"resourceVersion": str(cluster.store.revision)}
     items = [target.resource.read(thing) for thing in things]
-    return as_json({"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, "metadata": metadata, "items": items})
+    return as_json(
+        {
+            "kind": f"{target.resource.kind}List",
+            "apiVersion": target.resource.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
+    )
 
 
 def body_of(request: Request, *, empty: bool = False) -> Any:

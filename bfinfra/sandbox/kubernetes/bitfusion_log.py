@@ -19,7 +19,9 @@ COMMAND = re.compile(r"\bbitfusion\s+run\b(?P<rest>.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Ask:
-    """GPUs that a container asks for: how many, which share of each (or MiB of each), and for what command."""
+    """GPUs that a container asks for: how many, which share of each (or MiB of each), and for what
+    command.
+    """
 
     count: int
     share: float
@@ -28,7 +30,9 @@ class Ask:
 
 
 def asked(container: Object, environment: Mapping[str, str]) -> Ask | None:
-    """What a container asks of Bitfusion, by its command line or the NUM_GPUS and PARTIAL_GPU of its image's script; None for nothing."""
+    """What a container asks of Bitfusion, by its command line or the NUM_GPUS and PARTIAL_GPU of its image's
+    script; None for nothing.
+    """
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
     found = COMMAND.search(" ".join(words))
     if found:
@@ -65,7 +69,9 @@ def of_command(rest: str) -> Ask:
 
 
 def servers_of(text: str) -> list[str]:
-    """The addresses in a servers.conf; [] where it can't be read (`- reachable:ip` without a blank is no mapping)."""
+    """The addresses in a servers.conf; [] where it can't be read (`- reachable:ip` without a blank is no
+    mapping).
+    """
     try:
         listed = yaml.safe_load(text)["servers"]
         return [str(each["reachable"]) for each in listed]
@@ -76,15 +82,24 @@ def servers_of(text: str) -> list[str]:
 def places(home: str) -> tuple[str, str, str, str]:
     """Where a client looks: its access, its own and everybody's servers, their authority."""
     own = f"{home}/.bitfusion"
-    return f"{own}/client.yaml", f"{own}/servers.conf", "/etc/bitfusion/servers.conf", "/etc/bitfusion/tls/ca.crt"
+    return (
+        f"{own}/client.yaml",
+        f"{own}/servers.conf",
+        "/etc/bitfusion/servers.conf",
+        "/etc/bitfusion/tls/ca.crt",
+    )
 
 
 def opened(files: ContainerFiles, home: str, when: str) -> tuple[list[str], list[str]]:
-    """The addresses that a client finds, none where it can't go on, and what it says. It keeps its old access beside the new one."""
+    """The addresses that a client finds, none where it can't go on, and what it says. It keeps its old access
+    beside the new one.
+    """
     client, own, shared, authority = places(home)
     try:
         content = files.read(client)
-        missing = [path for path, there in ((client, content), (authority, files.read(authority))) if there is None]
+        missing = [
+            path for path, there in ((client, content), (authority, files.read(authority))) if there is None
+        ]
         servers = files.read(own) or files.read(shared)
     except FilesError as error:
         return [], [f"[ERROR] {when} {error}"]
@@ -105,18 +120,28 @@ def opened(files: ContainerFiles, home: str, when: str) -> tuple[list[str], list
     return listed, lines
 
 
-def printed(ask: Ask, servers: Sequence[str], up: Mapping[str, GpuServer], when: str) -> tuple[list[str], bool]:
-    """The lines, and whether GPUs were locked. `servers`: addresses in the order of servers.conf; `up`: those that answer."""
+def printed(
+    ask: Ask, servers: Sequence[str], up: Mapping[str, GpuServer], when: str
+) -> tuple[list[str], bool]:
+    """The lines, and whether GPUs were locked. `servers`: addresses in the order of servers.conf; `up`: those
+    that answer.
+    """
     client = str(uuid.uuid4())
     for address in servers:
         if address in up:
             return _locked(ask, address, up[address], when, client)
     lines = [f"[INFO] {when} Query server {address} to claim client id: {client}" for address in servers]
     lines += [
-        f"[ERROR] {when} Error contacting server {address} to verify client id: Get https://{address}/claim_id: dial tcp {address}: i/o timeout"
+        (
+            f"[ERROR] {when} Error contacting server {address} to verify client id: Get https://{address}"
+            f"/claim_id: dial tcp {address}: i/o timeout"
+        )
         for address in servers
     ]
-    return [*lines, f"[ERROR] {when} Error: none of the servers responded correctly to client id claim requests."], False
+    return [
+        *lines,
+        f"[ERROR] {when} Error: none of the servers responded correctly to client id claim requests.",
+    ], False
 
 
 def _locked(ask: Ask, address: str, server: GpuServer, when: str, client: str) -> tuple[list[str], bool]:
@@ -127,7 +152,10 @@ def _locked(ask: Ask, address: str, server: GpuServer, when: str, client: str) -
         f"[INFO] {when} Choosing GPUs from server list [{address}]",
     ]
     if ask.count > len(server.memory):
-        return [*head, f"[ERROR] {when} Error: insufficient GPUs: requested {ask.count}, available {len(server.memory)}"], False
+        return [
+            *head,
+            f"[ERROR] {when} Error: insufficient GPUs: requested {ask.count}, available {len(server.memory)}",
+        ], False
     memory = ask.memory or int(min(server.memory[: ask.count]) * ask.share)
     share = ask.share if not ask.memory else round(ask.memory / server.memory[0], 2)
     numbers = " ".join(str(number) for number in range(ask.count))
@@ -135,11 +163,20 @@ def _locked(ask: Ask, address: str, server: GpuServer, when: str, client: str) -
     digits = int(client.replace("-", "")[:7], 16)
     return [
         *head,
-        f"[INFO] {when} Requesting GPUs [{numbers}] with {memory} MiB of memory from server 0, with version {server.version}...",
+        (
+            f"[INFO] {when} Requesting GPUs [{numbers}] with {memory} MiB of memory from server 0, with "
+            f"version {server.version}..."
+        ),
         "Requested resources:",
         f"Server List: {address}",
         "Client idle timeout: 0 min",
-        f"[INFO] {when} Locked {ask.count} GPUs with partial memory {share:g}, configuration saved to '/tmp/bitfusion{digits}'",
-        f"[INFO] {when} Running client command '{ask.command}' on {ask.count} GPUs, with the following servers:",
+        (
+            f"[INFO] {when} Locked {ask.count} GPUs with partial memory {share:g}, configuration saved to "
+            f"'/tmp/bitfusion{digits}'"
+        ),
+        (
+            f"[INFO] {when} Running client command '{ask.command}' on {ask.count} GPUs, with the following "
+            "servers:"
+        ),
         f"[INFO] {when} {host} 55001 {server.uuid} 56001 {server.version}",
     ], True

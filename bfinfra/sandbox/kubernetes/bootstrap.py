@@ -1,4 +1,6 @@
-"""What a fresh cluster has: namespaces, the roles that everybody expects, the definitions of its own resources."""
+"""What a fresh cluster has: namespaces, the roles that everybody expects, the definitions of its own
+resources.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,24 @@ def bootstrap(cluster: Cluster) -> None:
         cluster.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, MANAGER)
     for name, rules in roles().items():
         labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-        cluster.ensure({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name, "labels": labels}, "rules": rules}, MANAGER)
+        cluster.ensure(
+            {
+                "apiVersion": RBAC,
+                "kind": "ClusterRole",
+                "metadata": {"name": name, "labels": labels},
+                "rules": rules,
+            },
+            MANAGER,
+        )
     subjects = [{"kind": "Group", "name": "system:masters", "apiGroup": "rbac.authorization.k8s.io"}]
     reference = {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": "rbac.authorization.k8s.io"}
-    binding = {"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": "cluster-admin"}, "subjects": subjects, "roleRef": reference}
+    binding = {
+        "apiVersion": RBAC,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "cluster-admin"},
+        "subjects": subjects,
+        "roleRef": reference,
+    }
     cluster.ensure(binding, MANAGER)
 
 
@@ -30,7 +46,11 @@ def roles() -> dict[str, list[dict[str, Any]]]:
     """The default cluster roles that users are bound to, by name."""
     return {
         "cluster-admin": [_rule(["*"], ["*"], ["*"]), {"verbs": ["*"], "nonResourceURLs": ["*"]}],
-        "admin": [*_edit(), *_secrets(), _rule(["rbac.authorization.k8s.io"], ["roles", "rolebindings"], READ + WRITE)],
+        "admin": [
+            *_edit(),
+            *_secrets(),
+            _rule(["rbac.authorization.k8s.io"], ["roles", "rolebindings"], READ + WRITE),
+        ],
         "edit": [*_edit(), *_secrets()],
         "view": _view(),
     }
@@ -41,17 +61,41 @@ def _rule(groups: list[str], resources: list[str], verbs: list[str]) -> dict[str
 
 
 def _view() -> list[dict[str, Any]]:
-    core = ["configmaps", "endpoints", "events", "limitranges", "namespaces", "persistentvolumeclaims", "pods", "pods/log", "pods/status",
-            "resourcequotas", "serviceaccounts", "services"]  # fmt: skip
+    core = [
+        "configmaps",
+        "endpoints",
+        "events",
+        "limitranges",
+        "namespaces",
+        "persistentvolumeclaims",
+        "pods",
+        "pods/log",
+        "pods/status",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    ]
     return [
         _rule([""], core, READ),
         _rule(["apps"], ["*"], READ),
-        _rule(["batch", "autoscaling", "networking.k8s.io", "policy", "discovery.k8s.io", "events.k8s.io"], ["*"], READ),
+        _rule(
+            ["batch", "autoscaling", "networking.k8s.io", "policy", "discovery.k8s.io", "events.k8s.io"],
+            ["*"],
+            READ,
+        ),
     ]
 
 
 def _edit() -> list[dict[str, Any]]:
-    core = ["configmaps", "endpoints", "events", "persistentvolumeclaims", "pods", "serviceaccounts", "services"]
+    core = [
+        "configmaps",
+        "endpoints",
+        "events",
+        "persistentvolumeclaims",
+        "pods",
+        "serviceaccounts",
+        "services",
+    ]
     return [
         *_view(),
         _rule([""], core, WRITE),

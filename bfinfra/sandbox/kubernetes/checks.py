@@ -17,14 +17,21 @@ from bfinfra.sandbox.kubernetes.target import Target
 LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+    "must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+    "start and end with an alphanumeric "
     "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
-HOOK_WORDS = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact"), "reinvocationPolicy": ("IfNeeded", "Never")}
+HOOK_WORDS = {
+    "failurePolicy": ("Fail", "Ignore"),
+    "matchPolicy": ("Equivalent", "Exact"),
+    "reinvocationPolicy": ("IfNeeded", "Never"),
+}
 SCOPES = ("*", "Cluster", "Namespaced")
 FREE_NAMES = {"rbac.authorization.k8s.io"}  # roles and bindings take any path segment
 
@@ -36,7 +43,9 @@ def required(field: str, what: str = "") -> Cause:
 
 def wrong(field: str, value: Any, why: str) -> Cause:
     """A value that may not be."""
-    return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value, separators=(',', ':'))}: {why}", field)
+    return Cause(
+        "FieldValueInvalid", f"Invalid value: {json.dumps(value, separators=(',', ':'))}: {why}", field
+    )
 
 
 def immutable(field: str, value: Any) -> Cause:
@@ -46,7 +55,11 @@ def immutable(field: str, value: Any) -> Cause:
 
 def unsupported(field: str, value: Any, known: tuple[str, ...]) -> Cause:
     """A word that isn't one of those that are known."""
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {", ".join(json.dumps(each) for each in known)}', field)
+    return Cause(
+        "FieldValueNotSupported",
+        f'Unsupported value: "{value}": supported values: {", ".join(json.dumps(each) for each in known)}',
+        field,
+    )
 
 
 def check_name(resource: Resource, name: str) -> None:
@@ -56,7 +69,12 @@ def check_name(resource: Resource, name: str) -> None:
     short = resource.kind == "Namespace"
     if re.fullmatch(LABEL if short else SUBDOMAIN, name) and len(name) <= (63 if short else 253):
         return
-    raise invalid(resource.kind, resource.group, name, [wrong("metadata.name", name, LABEL_RULE if short else SUBDOMAIN_RULE)])
+    raise invalid(
+        resource.kind,
+        resource.group,
+        name,
+        [wrong("metadata.name", name, LABEL_RULE if short else SUBDOMAIN_RULE)],
+    )
 
 
 def validate(target: Target, before: Object | None, after: Object) -> None:
@@ -76,8 +94,14 @@ def validate(target: Target, before: Object | None, after: Object) -> None:
 def _secret(before: Object | None, after: Object) -> Iterator[Cause]:
     for key in after.get("data") or {}:
         if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
-            yield wrong(f"data[{key}]", key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
-    if after.get("type") == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" not in (after.get("data") or {}):
+            yield wrong(
+                f"data[{key}]",
+                key,
+                "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+            )
+    if after.get("type") == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" not in (
+        after.get("data") or {}
+    ):
         yield required("data[.dockerconfigjson]")
     if before and before.get("type") != after.get("type"):
         yield immutable("type", after.get("type"))
@@ -85,7 +109,11 @@ def _secret(before: Object | None, after: Object) -> Iterator[Cause]:
 
 
 def _frozen_data(before: Object | None, after: Object) -> Iterator[Cause]:
-    if before and before.get("immutable") and any(before.get(key) != after.get(key) for key in ("data", "immutable", "binaryData")):
+    if (
+        before
+        and before.get("immutable")
+        and any(before.get(key) != after.get(key) for key in ("data", "immutable", "binaryData"))
+    ):
         yield Cause("FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set", "data")
 
 
@@ -95,9 +123,16 @@ def _claim(before: Object | None, after: Object) -> Iterator[Cause]:
         yield required("spec.accessModes", "at least 1 access mode is required")
     if not dig(spec, "resources", "requests", "storage"):
         yield required("spec.resources[storage]")
-    old = {key: value for key, value in ((before or {}).get("spec") or spec).items() if key not in ("resources", "volumeName")}
+    old = {
+        key: value
+        for key, value in ((before or {}).get("spec") or spec).items()
+        if key not in ("resources", "volumeName")
+    }
     if {key: value for key, value in spec.items() if key not in ("resources", "volumeName")} != old:
-        why = "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        why = (
+            "Forbidden: spec is immutable after creation except resources.requests and "
+            "volumeAttributesClassName for bound claims"
+        )
         yield Cause("FieldValueForbidden", why, "spec")
 
 
@@ -110,7 +145,10 @@ def _job(before: Object | None, after: Object) -> Iterator[Cause]:
 
 
 def _workload(before: Object | None, after: Object) -> Iterator[Cause]:
-    selector, labels = dig(after, "spec", "selector", "matchLabels"), dig(after, "spec", "template", "metadata", "labels", default={})
+    selector, labels = (
+        dig(after, "spec", "selector", "matchLabels"),
+        dig(after, "spec", "template", "metadata", "labels", default={}),
+    )
     if not dig(after, "spec", "selector"):
         yield required("spec.selector")
     elif any(labels.get(key) != value for key, value in (selector or {}).items()):
@@ -124,15 +162,26 @@ def _workload(before: Object | None, after: Object) -> Iterator[Cause]:
 def _pod(before: Object | None, after: Object) -> Iterator[Cause]:
     yield from pod_causes(after, "spec")
     if before and _frozen_pod(before) != _frozen_pod(after):
-        yield Cause("FieldValueForbidden", "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
-                    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-                    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)", "spec")  # fmt: skip
+        yield Cause(
+            "FieldValueForbidden",
+            "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+            "additions to existing tolerations),"
+            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+            "spec",
+        )
 
 
 def _frozen_pod(pod: Object) -> Any:
-    spec = {key: value for key, value in pod["spec"].items() if key not in ("activeDeadlineSeconds", "tolerations", "nodeName")}
+    spec = {
+        key: value
+        for key, value in pod["spec"].items()
+        if key not in ("activeDeadlineSeconds", "tolerations", "nodeName")
+    }
     for kind in ("containers", "initContainers"):
-        spec[kind] = [{key: value for key, value in each.items() if key != "image"} for each in spec.get(kind, [])]
+        spec[kind] = [
+            {key: value for key, value in each.items() if key != "image"} for each in spec.get(kind, [])
+        ]
     return spec
 
 
@@ -148,31 +197,51 @@ def _webhooks(_: Object | None, after: Object) -> Iterator[Cause]:
         if not versions:
             yield required(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1")
         elif not {"v1", "v1beta1"} & {*versions}:
-            yield wrong(f"{path}.admissionReviewVersions", versions, "must include at least one of v1, v1beta1")
+            yield wrong(
+                f"{path}.admissionReviewVersions", versions, "must include at least one of v1, v1beta1"
+            )
         if (effects := hook.get("sideEffects")) not in ("None", "NoneOnDryRun"):
             told = f'Unsupported value: "{effects}": supported values: "None", "NoneOnDryRun"'
-            yield Cause("FieldValueNotSupported", told, f"{path}.sideEffects") if effects else required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+            yield (
+                Cause("FieldValueNotSupported", told, f"{path}.sideEffects")
+                if effects
+                else required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+            )
         if ("url" in hook.get("clientConfig", {})) == ("service" in hook.get("clientConfig", {})):
             yield required(f"{path}.clientConfig", "exactly one of url or service is required")
         if hook.get("name", "").count(".") < 2:
-            yield wrong(f"{path}.name", hook.get("name", ""), "should be a domain with at least three segments separated by dots")
+            yield wrong(
+                f"{path}.name",
+                hook.get("name", ""),
+                "should be a domain with at least three segments separated by dots",
+            )
         yield from _webhook_fields(hook, path)
 
 
 def _webhook_fields(hook: Object, path: str) -> Iterator[Cause]:
     if not 1 <= hook.get("timeoutSeconds", 10) <= 30:
-        yield wrong(f"{path}.timeoutSeconds", hook["timeoutSeconds"], "the timeout value must be between 1 and 30 seconds")
+        yield wrong(
+            f"{path}.timeoutSeconds",
+            hook["timeoutSeconds"],
+            "the timeout value must be between 1 and 30 seconds",
+        )
     for field, known in HOOK_WORDS.items():
         if hook.get(field, known[0]) not in known:
             yield unsupported(f"{path}.{field}", hook[field], known)
     for number, rule in enumerate(hook.get("rules") or []):
-        yield from (required(f"{path}.rules[{number}].{field}") for field in ("operations", "apiGroups", "apiVersions", "resources") if not rule.get(field))
+        yield from (
+            required(f"{path}.rules[{number}].{field}")
+            for field in ("operations", "apiGroups", "apiVersions", "resources")
+            if not rule.get(field)
+        )
         if rule.get("scope", "*") not in SCOPES:
             yield unsupported(f"{path}.rules[{number}].scope", rule["scope"], SCOPES)
     for field in ("namespaceSelector", "objectSelector"):
         yield from selector_causes(hook.get(field), f"{path}.{field}")
     if hook.get("matchConditions"):
-        yield Cause("FieldValueForbidden", "Forbidden: the sandbox does not implement CEL", f"{path}.matchConditions")
+        yield Cause(
+            "FieldValueForbidden", "Forbidden: the sandbox does not implement CEL", f"{path}.matchConditions"
+        )
 
 
 def selector_causes(selector: Object | None, path: str) -> Iterator[Cause]:
@@ -185,7 +254,11 @@ def selector_causes(selector: Object | None, path: str) -> Iterator[Cause]:
         elif operator not in ("Exists", "DoesNotExist"):
             yield wrong(f"{where}.operator", operator, "not a valid selector operator")
         elif each.get("values"):
-            yield Cause("FieldValueForbidden", "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'", f"{where}.values")
+            yield Cause(
+                "FieldValueForbidden",
+                "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                f"{where}.values",
+            )
 
 
 RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]] = {

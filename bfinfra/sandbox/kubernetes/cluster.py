@@ -31,7 +31,9 @@ CONTROLLER = "kube-controller-manager"
 
 
 class Cluster:
-    """An API server with its controllers' hooks. `door` answers requests; the methods below are for what lives inside the cluster."""
+    """An API server with its controllers' hooks. `door` answers requests; the methods below are for what
+    lives inside the cluster.
+    """
 
     def __init__(self, name: str, version: str, clock: Clock, *, tokens: Tokens | None = None) -> None:
         self.name, self.version, self.clock = name, version, clock
@@ -82,7 +84,9 @@ class Cluster:
         return texts
 
     def admit(self, write: Write, normal: Callable[[Object], Object]) -> Object:
-        """The object as the admission plug-ins, then the webhooks, leave it; `normal` fills in what a change left out. Refused where one denies it."""
+        """The object as the admission plug-ins, then the webhooks, leave it; `normal` fills in what a change
+        left out. Refused where one denies it.
+        """
         target, before, after, options = write.target, write.before, write.after or {}, write.options
         if options.user is not None:
             check_grants(self.authorizer, options.user, target, before, after)
@@ -91,7 +95,9 @@ class Cluster:
         return self.webhooks.mutate(Write(target, before, after, options), normal) or after
 
     def check(self, write: Write) -> None:
-        """Refused where something denies the object as it would be stored: webhooks, then the server's own, quotas last."""
+        """Refused where something denies the object as it would be stored: webhooks, then the server's own,
+        quotas last.
+        """
         self.webhooks.validate(write)
         for validation in self.validations:
             validation(write.target, write.before, write.after or {}, write.options)
@@ -127,7 +133,11 @@ class Cluster:
             raise KeyError(f"{self.name}: no resource for {thing['apiVersion']} {thing['kind']}")
         target = Target(resource, "create", namespace_of(thing), "")
         made = self.writer().create(target, copied(thing), Options(manager, validation="Ignore"))
-        return self.set_status(made, thing["status"], manager) if "status" in thing and "status" in resource.subresources else made
+        return (
+            self.set_status(made, thing["status"], manager)
+            if "status" in thing and "status" in resource.subresources
+            else made
+        )
 
     def ensure(self, thing: Object, manager: str = CONTROLLER) -> Object:
         """The object, created where it isn't there."""
@@ -135,7 +145,9 @@ class Cluster:
         found = resource and self.store.get(resource.key, namespace_of(thing), name_of(thing))
         return found or self.create(thing, manager)
 
-    def change(self, thing: Object, how: Callable[[Object], None], manager: str = CONTROLLER, subresource: str = "") -> Object | None:
+    def change(
+        self, thing: Object, how: Callable[[Object], None], manager: str = CONTROLLER, subresource: str = ""
+    ) -> Object | None:
         """Change the present state of an object in place; None where it is gone."""
         resource = self.registry.of_kind(thing["apiVersion"], thing["kind"])
         if resource is None or self.store.get(resource.key, namespace_of(thing), name_of(thing)) is None:
@@ -151,7 +163,10 @@ class Cluster:
 
     def set_status(self, thing: Object, status: Mapping[str, Any], manager: str = CONTROLLER) -> Object:
         """Replace an object's status; the object as it is now."""
-        return self.change(thing, lambda live: live.__setitem__("status", dict(status)), manager, "status") or thing
+        return (
+            self.change(thing, lambda live: live.__setitem__("status", dict(status)), manager, "status")
+            or thing
+        )
 
     def remove(self, thing: Object, policy: str = "Background") -> None:
         """Delete an object from inside the cluster; nothing happens where it is gone."""
@@ -166,14 +181,35 @@ class Cluster:
         home = self.get("", "namespaces", namespace or "default")
         if home is None or home["metadata"].get("deletionTimestamp"):
             return
-        name = f"{name_of(about) if about else self.name}.{hashlib.sha256(f'{reason}{message}'.encode()).hexdigest()[:16]}"
+        name = (
+            f"{name_of(about) if about else self.name}"
+            f".{hashlib.sha256(f'{reason}{message}'.encode()).hexdigest()[:16]}"
+        )
         reference: Object = {"kind": "Cluster", "name": self.name}
         if about:
-            reference = {"kind": about["kind"], "apiVersion": about["apiVersion"], "name": name_of(about), "namespace": namespace, "uid": uid_of(about)}
+            reference = {
+                "kind": about["kind"],
+                "apiVersion": about["apiVersion"],
+                "name": name_of(about),
+                "namespace": namespace,
+                "uid": uid_of(about),
+            }
         when = stamp(self.clock.now())
-        self.ensure({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": namespace or "default"},
-                     "involvedObject": reference, "reason": reason, "message": message,
-                     "type": kind, "count": 1, "firstTimestamp": when, "lastTimestamp": when, "source": {"component": CONTROLLER}})  # fmt: skip
+        self.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": name, "namespace": namespace or "default"},
+                "involvedObject": reference,
+                "reason": reason,
+                "message": message,
+                "type": kind,
+                "count": 1,
+                "firstTimestamp": when,
+                "lastTimestamp": when,
+                "source": {"component": CONTROLLER},
+            }
+        )
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""

@@ -1,4 +1,6 @@
-"""The files that a container finds in its volumes: Secrets and ConfigMaps as they are, and what its init containers copied."""
+"""The files that a container finds in its volumes: Secrets and ConfigMaps as they are, and what its init
+containers copied.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,17 @@ class ContainerFiles:
     """One container's view of its pod's volumes."""
 
     def __init__(self, pod: Object, container: Object, volumes: Mapping[str, Volume]) -> None:
-        self._security = {**(dig(pod, "spec", "securityContext") or {}), **(container.get("securityContext") or {})}
+        self._security = {
+            **(dig(pod, "spec", "securityContext") or {}),
+            **(container.get("securityContext") or {}),
+        }
         self._volumes = volumes
         self.mounts = sorted(
-            ((normpath(each["mountPath"]), each) for each in container.get("volumeMounts") or [] if each["name"] in volumes),
+            (
+                (normpath(each["mountPath"]), each)
+                for each in container.get("volumeMounts") or []
+                if each["name"] in volumes
+            ),
             key=lambda mount: -len(mount[0]),
         )
 
@@ -62,7 +71,12 @@ class ContainerFiles:
         file = found and found[0].files.get(found[1])
         if not file:
             return None
-        if not (self.root or file.owned or file.mode & OTHERS_READ or (file.mode & GROUP_READ and "fsGroup" in self._security)):
+        if not (
+            self.root
+            or file.owned
+            or file.mode & OTHERS_READ
+            or (file.mode & GROUP_READ and "fsGroup" in self._security)
+        ):
             raise FilesError(f"open {path}: permission denied")
         return file.content
 
@@ -88,11 +102,18 @@ class ContainerFiles:
         """What a container's shell copies. FilesError where cp would fail."""
         words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
         for command in _commands(words):
-            if command[0] == "cp" and len(paths := [word for word in command[1:] if not word.startswith("-")]) > 1:
+            if (
+                command[0] == "cp"
+                and len(paths := [word for word in command[1:] if not word.startswith("-")]) > 1
+            ):
                 self._copy(paths[:-1], paths[-1])
 
     def _copy(self, sources: list[str], target: str) -> None:
-        into = len(sources) > 1 or target.endswith("/") or any(place == normpath(target) and not each.get("subPath") for place, each in self.mounts)
+        into = (
+            len(sources) > 1
+            or target.endswith("/")
+            or any(place == normpath(target) and not each.get("subPath") for place, each in self.mounts)
+        )
         for source in sources:
             if not self.mounted(source) or "*" in source:
                 continue  # the image's own
@@ -105,7 +126,7 @@ class ContainerFiles:
         path = normpath(path)
         for place, mount in self.mounts:
             if path == place or path.startswith(f"{place.rstrip('/')}/"):
-                inside = join(mount.get("subPath") or "", path[len(place):].lstrip("/")).rstrip("/")
+                inside = join(mount.get("subPath") or "", path[len(place) :].lstrip("/")).rstrip("/")
                 return self._volumes[mount["name"]], inside, mount
         return None
 
@@ -132,10 +153,16 @@ def _files(source: Object, mode: int, find: Find) -> dict[str, File]:
         if kind in source:
             named = source[kind]
             thing = find(plural, named.get("secretName") or named.get("name", "")) or {}
-            data = {name: value if kind == "configMap" else base64.b64decode(value).decode(errors="replace")
-                    for name, value in (thing.get("data") or {}).items()}
+            data = {
+                name: value if kind == "configMap" else base64.b64decode(value).decode(errors="replace")
+                for name, value in (thing.get("data") or {}).items()
+            }
             items = named.get("items") or [{"key": key, "path": key} for key in data]
-            return {each["path"]: File(data[each["key"]], each.get("mode", mode)) for each in items if each["key"] in data}
+            return {
+                each["path"]: File(data[each["key"]], each.get("mode", mode))
+                for each in items
+                if each["key"] in data
+            }
     return {}
 
 
@@ -158,7 +185,9 @@ def _commands(words: list[str]) -> list[list[str]]:
 
 
 def home_of(files: ContainerFiles, environment: Mapping[str, str]) -> str:
-    """The home folder of a container's user; of an unknown user the one that something is mounted in, as images are not looked into."""
+    """The home folder of a container's user; of an unknown user the one that something is mounted in, as
+    images are not looked into.
+    """
     if environment.get("HOME"):
         return environment["HOME"]
     homes = [dirname(place) for place, _ in files.mounts if basename(place) == ".bitfusion"]

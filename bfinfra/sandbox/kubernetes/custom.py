@@ -20,7 +20,11 @@ def schema_causes(declared: Type, value: Any, path: str = "") -> Iterator[Cause]
                 yield Cause("FieldValueRequired", "Required value", f"{path}.{name}".lstrip("."))
         for name, child in value.items():
             below = declared.field(name)
-            yield from schema_causes(below, child, f"{path}.{name}".lstrip(".")) if below and name != "metadata" else ()
+            yield from (
+                schema_causes(below, child, f"{path}.{name}".lstrip("."))
+                if below and name != "metadata"
+                else ()
+            )
     elif isinstance(value, list):
         for position, child in enumerate(value):
             yield from schema_causes(declared.item, child, f"{path}[{position}]")
@@ -31,7 +35,11 @@ def schema_causes(declared: Type, value: Any, path: str = "") -> Iterator[Cause]
 def _scalar(raw: Any, value: Any, path: str) -> Iterator[Cause]:
     if "enum" in raw and value not in raw["enum"]:
         known = ", ".join(json.dumps(each) for each in raw["enum"])
-        yield Cause("FieldValueNotSupported", f"Unsupported value: {json.dumps(value)}: supported values: {known}", path)
+        yield Cause(
+            "FieldValueNotSupported",
+            f"Unsupported value: {json.dumps(value)}: supported values: {known}",
+            path,
+        )
     if isinstance(value, str):
         if "pattern" in raw and not re.search(raw["pattern"], value):
             yield _wrong(path, value, f"{path} in body should match '{raw['pattern']}'")

@@ -15,7 +15,9 @@ NAMES_NAMESPACES = 21  # the minor version that labels a namespace with its name
 
 
 def with_defaults(thing: Object, minor: int) -> Object:
-    """The object with its kind's defaults in a release, by its minor version. The given object may be changed."""
+    """The object with its kind's defaults in a release, by its minor version. The given object may be
+    changed.
+    """
     rule = RULES.get(thing.get("kind", ""))
     if rule:
         rule(thing)
@@ -35,7 +37,10 @@ def _drop_seccomp(value: Any) -> None:
 def named(namespace: Object) -> Object:
     """A namespace with the label that says its name. The given object may be changed."""
     metadata = namespace["metadata"]
-    metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name", "")}
+    metadata["labels"] = {
+        **(metadata.get("labels") or {}),
+        "kubernetes.io/metadata.name": metadata.get("name", ""),
+    }
     return namespace
 
 
@@ -47,12 +52,24 @@ def _fill(target: Object, **values: Any) -> None:
 
 def pod_spec(spec: Object) -> None:
     """Defaults of a pod's spec, also inside templates."""
-    _fill(spec, restartPolicy="Always", terminationGracePeriodSeconds=30, dnsPolicy="ClusterFirst", securityContext={},
-          schedulerName="default-scheduler")  # fmt: skip
+    _fill(
+        spec,
+        restartPolicy="Always",
+        terminationGracePeriodSeconds=30,
+        dnsPolicy="ClusterFirst",
+        securityContext={},
+        schedulerName="default-scheduler",
+    )
     for container in [*spec.get("initContainers", []), *spec.get("containers", [])]:
         tag = container.get("image", "").rpartition("/")[2].partition(":")[2] or "latest"
         pull = "Always" if tag == "latest" and "@" not in container.get("image", "") else "IfNotPresent"
-        _fill(container, resources={}, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File", imagePullPolicy=pull)
+        _fill(
+            container,
+            resources={},
+            terminationMessagePath="/dev/termination-log",
+            terminationMessagePolicy="File",
+            imagePullPolicy=pull,
+        )
         limits = container["resources"].get("limits") or {}
         if limits:
             container["resources"]["requests"] = {**limits, **(container["resources"].get("requests") or {})}
@@ -73,7 +90,10 @@ def _quality(spec: Object) -> str:
     every = [each.get("resources", {}) for each in spec.get("containers", [])]
     if not any(each.get("limits") or each.get("requests") for each in every):
         return "BestEffort"
-    sure = all({"cpu", "memory"} <= set(each.get("limits") or {}) and each.get("limits") == each.get("requests") for each in every)
+    sure = all(
+        {"cpu", "memory"} <= set(each.get("limits") or {}) and each.get("limits") == each.get("requests")
+        for each in every
+    )
     return "Guaranteed" if sure else "Burstable"
 
 
@@ -87,20 +107,36 @@ def _template(thing: Object) -> Object:
 
 def _deployment(thing: Object) -> None:
     spec = _template(thing)
-    _fill(spec, replicas=1, strategy={"type": "RollingUpdate"}, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    _fill(
+        spec,
+        replicas=1,
+        strategy={"type": "RollingUpdate"},
+        revisionHistoryLimit=10,
+        progressDeadlineSeconds=600,
+    )
     if spec["strategy"].get("type") == "RollingUpdate":
         _fill(spec["strategy"], rollingUpdate={"maxUnavailable": "25%", "maxSurge": "25%"})
     thing.setdefault("status", {})
 
 
 def _daemon_set(thing: Object) -> None:
-    _fill(_template(thing), revisionHistoryLimit=10, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})
+    _fill(
+        _template(thing),
+        revisionHistoryLimit=10,
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+    )
     thing.setdefault("status", {})
 
 
 def _stateful_set(thing: Object) -> None:
-    _fill(_template(thing), replicas=1, podManagementPolicy="OrderedReady", revisionHistoryLimit=10, serviceName="",
-          updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})  # fmt: skip
+    _fill(
+        _template(thing),
+        replicas=1,
+        podManagementPolicy="OrderedReady",
+        revisionHistoryLimit=10,
+        serviceName="",
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+    )
     thing.setdefault("status", {})
 
 
@@ -116,20 +152,33 @@ def _job(thing: Object) -> None:
     _template(thing)
     if policy is None:
         template["spec"]["restartPolicy"] = "Always"  # which the check then refuses, as a real server does
-    _fill(spec, parallelism=1, completions=1, backoffLimit=6, completionMode="NonIndexed", suspend=False, manualSelector=False,
-          podReplacementPolicy="TerminatingOrFailed")  # fmt: skip
+    _fill(
+        spec,
+        parallelism=1,
+        completions=1,
+        backoffLimit=6,
+        completionMode="NonIndexed",
+        suspend=False,
+        manualSelector=False,
+        podReplacementPolicy="TerminatingOrFailed",
+    )
     thing.setdefault("status", {})
 
 
 def _secret(thing: Object) -> None:
     plain = thing.pop("stringData", None) or {}
     if plain:
-        thing["data"] = {**thing.get("data", {}), **{key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}}
+        thing["data"] = {
+            **thing.get("data", {}),
+            **{key: base64.b64encode(value.encode()).decode() for key, value in plain.items()},
+        }
     for value in (thing.get("data") or {}).values():
         try:
             base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            raise bad_request('Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte 0') from None
+            raise bad_request(
+                'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte 0'
+            ) from None
     _fill(thing, type="Opaque")
 
 
@@ -157,7 +206,15 @@ def _storage_class(thing: Object) -> None:
 
 def _mutating(thing: Object) -> None:
     for hook in thing.get("webhooks", []):
-        _fill(hook, failurePolicy="Fail", matchPolicy="Equivalent", namespaceSelector={}, objectSelector={}, timeoutSeconds=10, reinvocationPolicy="Never")
+        _fill(
+            hook,
+            failurePolicy="Fail",
+            matchPolicy="Equivalent",
+            namespaceSelector={},
+            objectSelector={},
+            timeoutSeconds=10,
+            reinvocationPolicy="Never",
+        )
         for rule in hook.get("rules", []):
             _fill(rule, scope="*")
         if hook.get("clientConfig", {}).get("service"):

@@ -12,7 +12,15 @@ from bfinfra.sandbox.kubernetes.target import Options, Target
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
 
-RETURNED = {"pods", "services", "persistentvolumeclaims", "persistentvolumes", "namespaces", "serviceaccounts", "resourcequotas"}
+RETURNED = {
+    "pods",
+    "services",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "namespaces",
+    "serviceaccounts",
+    "resourcequotas",
+}
 """Resources whose delete answers the object instead of a Status."""
 KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 PROPAGATION = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
@@ -28,11 +36,17 @@ def delete(cluster: Cluster, target: Target, wanted: Any, options: Options) -> O
             raise forbidden("namespaces", "", target.name, "this namespace may not be deleted")
         cluster.admit_delete(target, stored, options)
         marked = _marked(cluster, resource, stored, wanted)
-        left = marked["metadata"].get("finalizers") or dig(marked, "spec", "finalizers") or cluster.lingers(resource, marked)
+        left = (
+            marked["metadata"].get("finalizers")
+            or dig(marked, "spec", "finalizers")
+            or cluster.lingers(resource, marked)
+        )
         if options.dry_run:
             return _answer(resource, marked if left else stored, gone=not left)
         if not left:
-            return _answer(resource, cluster.store.remove(resource.key, namespace_of(stored), name_of(stored)), gone=True)
+            return _answer(
+                resource, cluster.store.remove(resource.key, namespace_of(stored), name_of(stored)), gone=True
+            )
         if stored["metadata"].get("deletionTimestamp"):
             return resource.read(stored)
         return resource.read(cluster.store.put(resource.key, marked))
@@ -41,12 +55,17 @@ def delete(cluster: Cluster, target: Target, wanted: Any, options: Options) -> O
 def _preconditions(resource: Resource, stored: Object, wanted: Object) -> None:
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
     if uid and uid != uid_of(stored):
-        why = (f"the UID in the precondition ({uid}) does not match the UID in record ({uid_of(stored)}). "
-               "The object might have been deleted and then recreated")  # fmt: skip
+        why = (
+            f"the UID in the precondition ({uid}) does not match the UID in record ({uid_of(stored)}). "
+            "The object might have been deleted and then recreated"
+        )
         raise conflict(resource.kind, resource.group, name_of(stored), why)
     if version and version != stored["metadata"]["resourceVersion"]:
-        why = (f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
-               f"({stored['metadata']['resourceVersion']}). The object might have been modified")  # fmt: skip
+        why = (
+            f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in "
+            "record "
+            f"({stored['metadata']['resourceVersion']}). The object might have been modified"
+        )
         raise conflict(resource.kind, resource.group, name_of(stored), why)
 
 
@@ -59,14 +78,21 @@ def _marked(cluster: Cluster, resource: Resource, stored: Object, wanted: Object
     if "deletionTimestamp" not in metadata:
         grace = wanted.get("gracePeriodSeconds")
         if resource.kind == "Pod":
-            grace = dig(stored, "spec", "terminationGracePeriodSeconds", default=30) if grace is None else grace
+            grace = (
+                dig(stored, "spec", "terminationGracePeriodSeconds", default=30) if grace is None else grace
+            )
         metadata["deletionTimestamp"] = stamp(cluster.clock.now() + (grace or 0))
         if resource.key != ("", "namespaces"):
             metadata["deletionGracePeriodSeconds"] = grace or 0
         if "generation" in metadata:
             metadata["generation"] += 1
-    elif (shorter := wanted.get("gracePeriodSeconds")) is not None and shorter < metadata.get("deletionGracePeriodSeconds", 0):
-        metadata |= {"deletionGracePeriodSeconds": shorter, "deletionTimestamp": stamp(cluster.clock.now() + shorter)}
+    elif (shorter := wanted.get("gracePeriodSeconds")) is not None and shorter < metadata.get(
+        "deletionGracePeriodSeconds", 0
+    ):
+        metadata |= {
+            "deletionGracePeriodSeconds": shorter,
+            "deletionTimestamp": stamp(cluster.clock.now() + shorter),
+        }
     if resource.key == ("", "namespaces"):
         marked["status"] = {**marked.get("status", {}), "phase": "Terminating"}
     return marked

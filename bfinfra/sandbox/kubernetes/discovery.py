@@ -1,4 +1,6 @@
-"""What is served here: /version, /api, /apis, their resources, and the OpenAPI documents that kubectl reads."""
+"""What is served here: /version, /api, /apis, their resources, and the OpenAPI documents that kubectl
+reads.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,13 @@ def answer(request: Request, registry: Registry, version: str) -> Response:  # n
     if path == "/api":
         return as_json({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
     if path == "/apis":
-        return as_json({"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, registry) for name in _groups(registry)]})
+        return as_json(
+            {
+                "kind": "APIGroupList",
+                "apiVersion": "v1",
+                "groups": [_group(name, registry) for name in _groups(registry)],
+            }
+        )
     if parts[0] == "apis" and len(parts) == 2 and parts[1] in _groups(registry):
         return as_json({"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1], registry)})
     if path.startswith("/openapi/v3"):
@@ -41,8 +49,17 @@ def answer(request: Request, registry: Registry, version: str) -> Response:  # n
 
 def _version(version: str) -> Object:
     minor = version.lstrip("v").split(".")[1]
-    return {"major": "1", "minor": minor, "gitVersion": version, "gitCommit": "", "gitTreeState": "clean", "buildDate": "2021-01-13T13:20:00Z",
-            "goVersion": "go1.15.5", "compiler": "gc", "platform": "linux/amd64"}  # fmt: skip
+    return {
+        "major": "1",
+        "minor": minor,
+        "gitVersion": version,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2021-01-13T13:20:00Z",
+        "goVersion": "go1.15.5",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
 
 
 def _versions(registry: Registry) -> list[str]:
@@ -54,7 +71,11 @@ def _groups(registry: Registry) -> list[str]:
 
 
 def _group(name: str, registry: Registry) -> Object:
-    versions = [{"groupVersion": key, "version": key.rpartition("/")[2]} for key in _versions(registry) if key.rpartition("/")[0] == name]
+    versions = [
+        {"groupVersion": key, "version": key.rpartition("/")[2]}
+        for key in _versions(registry)
+        if key.rpartition("/")[0] == name
+    ]
     return {"name": name, "versions": versions, "preferredVersion": versions[-1]}
 
 
@@ -63,14 +84,27 @@ def _resources(api_version: str, registry: Registry) -> Object:
     for each in registry.all():
         if each.api_version == api_version:
             rows.append(_row(each, each.plural, each.singular, each.kind, each.verbs))
-            rows += [_row(each, f"{each.plural}/{name}", "", kind, verbs) for name, (kind, verbs) in each.subresources.items()]
+            rows += [
+                _row(each, f"{each.plural}/{name}", "", kind, verbs)
+                for name, (kind, verbs) in each.subresources.items()
+            ]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": rows}
 
 
 def _row(each: Resource, name: str, singular: str, kind: str, verbs: tuple[str, ...]) -> Object:
-    row: Object = {"name": name, "singularName": singular, "namespaced": each.namespaced, "kind": kind, "verbs": list(verbs)}
+    row: Object = {
+        "name": name,
+        "singularName": singular,
+        "namespaced": each.namespaced,
+        "kind": kind,
+        "verbs": list(verbs),
+    }
     if "/" not in name:
-        row |= {key: list(value) for key, value in (("shortNames", each.short_names), ("categories", each.categories)) if value}
+        row |= {
+            key: list(value)
+            for key, value in (("shortNames", each.short_names), ("categories", each.categories))
+            if value
+        }
     return row
 
 
@@ -78,10 +112,14 @@ def _openapi(path: str, registry: Registry, version: str) -> Response:
     served = {"/".join(("api", "v1") if key == "v1" else ("apis", key)): key for key in _versions(registry)}
     if not path:
         mark = hashlib.sha256(f"{version}{sorted(served)}".encode()).hexdigest().upper()
-        return as_json({"paths": {key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={mark}"} for key in served}})
+        return as_json(
+            {"paths": {key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={mark}"} for key in served}}
+        )
     if path not in served:
         return no_such_path()
-    return as_json(_document([each for each in registry.all() if each.api_version == served[path]], path, version))
+    return as_json(
+        _document([each for each in registry.all() if each.api_version == served[path]], path, version)
+    )
 
 
 def _document(resources: list[Resource], root: str, version: str) -> Object:
@@ -94,13 +132,26 @@ def _document(resources: list[Resource], root: str, version: str) -> Object:
         schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [kind]}
         home = "namespaces/{namespace}/" if each.namespaced else ""
         paths[f"/{root}/{home}{each.plural}/{{name}}"] = {
-            verb: {"x-kubernetes-group-version-kind": kind, "x-kubernetes-action": verb, "parameters": PARAMETERS, "responses": {}}
+            verb: {
+                "x-kubernetes-group-version-kind": kind,
+                "x-kubernetes-action": verb,
+                "parameters": PARAMETERS,
+                "responses": {},
+            }
             for verb in ("get", "put", "patch", "delete")
         }
-    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": version}, "paths": paths, "components": {"schemas": schemas}}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
 
 
-PARAMETERS = [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in ("dryRun", "fieldManager", "fieldValidation", "force")]
+PARAMETERS = [
+    {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+    for name in ("dryRun", "fieldManager", "fieldValidation", "force")
+]
 
 
 def _collect(name: str, raw: Any, into: dict[str, Any], lookup: Callable[[str], Any]) -> None:

@@ -31,7 +31,13 @@ class Refused(Exception):
 
     def body(self) -> Object:
         """The Status object."""
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        status: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
         if self.reason:
             status["reason"] = self.reason
         if self.details is not None:
@@ -51,22 +57,35 @@ def qualified(plural: str, group: str) -> str:
 def about(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
     """The details of a Status."""
     listed = [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes]
-    return {key: value for key, value in {"name": name, "group": group, "kind": kind, "causes": listed}.items() if value}
+    return {
+        key: value
+        for key, value in {"name": name, "group": group, "kind": kind, "causes": listed}.items()
+        if value
+    }
 
 
 def not_found(plural: str, group: str, name: str) -> Refused:
     """404 for an object."""
-    return Refused(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', about(name, group, plural))
+    return Refused(
+        404, "NotFound", f'{qualified(plural, group)} "{name}" not found', about(name, group, plural)
+    )
 
 
 def already_exists(plural: str, group: str, name: str) -> Refused:
     """409 for a create."""
-    return Refused(409, "AlreadyExists", f'{qualified(plural, group)} "{name}" already exists', about(name, group, plural))
+    return Refused(
+        409,
+        "AlreadyExists",
+        f'{qualified(plural, group)} "{name}" already exists',
+        about(name, group, plural),
+    )
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> Refused:
     """409 for a write against an older version."""
-    reason = why or "the object has been modified; please apply your changes to the latest version and try again"
+    reason = (
+        why or "the object has been modified; please apply your changes to the latest version and try again"
+    )
     message = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {reason}'
     return Refused(409, "Conflict", message, about(name, group, plural))
 
@@ -75,7 +94,12 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refuse
     """422 with every field that is wrong."""
     told = [f"{each.field}: {each.message}" for each in causes]
     text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-    return Refused(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {text}', about(name, group, kind, causes))
+    return Refused(
+        422,
+        "Invalid",
+        f'{qualified(kind, group)} "{name}" is invalid: {text}',
+        about(name, group, kind, causes),
+    )
 
 
 def forbidden(plural: str, group: str, name: str, why: str, causes: Sequence[Cause] = ()) -> Refused:
@@ -101,13 +125,17 @@ def expired(wanted: int, oldest: int) -> Refused:
 
 def not_allowed() -> Refused:
     """405: the resource has no such verb."""
-    return Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return Refused(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+    )
 
 
 def unsupported_media_type(accepted: str = "") -> Refused:
     """415: a patch of an unknown kind."""
     if accepted:
-        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        message = (
+            f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        )
         return Refused(415, "UnsupportedMediaType", message)
     return Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
@@ -119,4 +147,8 @@ def internal(message: str) -> Refused:
 
 def no_such_path() -> Response:
     """What a server says about a path that it has no resource for."""
-    return Response(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"})
+    return Response(
+        404,
+        b"404 page not found\n",
+        {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"},
+    )

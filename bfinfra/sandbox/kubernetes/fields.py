@@ -1,4 +1,6 @@
-"""Values against their declared types: what is unknown, what has the wrong type, what a server drops or fills in."""
+"""Values against their declared types: what is unknown, what has the wrong type, what a server drops or fills
+in.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ JSON_NAMES_OF = {"map": "object", "list": "array"}
 
 @dataclass(frozen=True)
 class Problem:
-    """A field that is not declared (`wanted` empty) or has the wrong type. `path` has dots and [positions], no leading dot."""
+    """A field that is not declared (`wanted` empty) or has the wrong type. `path` has dots and [positions],
+    no leading dot.
+    """
 
     path: str
     wanted: str
@@ -28,25 +32,38 @@ class Problem:
         """As an apply tells it."""
         if not self.wanted:
             return f".{self.path}: field not declared in schema"
-        return f".{self.path}: expected {self.wanted}, got &value.valueUnstructured{{Value:{go_value(self.value)}}}"
+        return (
+            f".{self.path}: expected {self.wanted}, got "
+            f"&value.valueUnstructured{{Value:{go_value(self.value)}}}"
+        )
 
     @property
     def validated(self) -> str:
         """As the validation of a custom resource tells it."""
         kind = JSON_NAMES.get(type(self.value), "null")
-        return f'Invalid value: "{kind}": {self.path} in body must be of type {JSON_NAMES_OF.get(self.wanted, self.wanted)}: "{kind}"'
+        return (
+            f'Invalid value: "{kind}": {self.path} in body must be of type '
+            f'{JSON_NAMES_OF.get(self.wanted, self.wanted)}: "{kind}"'
+        )
 
     @property
     def decoded(self) -> str:
         """As the decoder of a create tells it."""
         if not self.wanted:
             return f'unknown field "{self.path}"'
-        return f"json: cannot unmarshal {GO.get(type(self.value), 'null')} into Go struct field {self.path} of type {self.wanted}"
+        return (
+            f"json: cannot unmarshal {GO.get(type(self.value), 'null')} into Go struct field {self.path} of "
+            f"type {self.wanted}"
+        )
 
 
 def go_value(value: Any) -> str:
     """A value as Go's %#v shows the plain ones."""
-    return json.dumps(value) if isinstance(value, (str, bool, int, float)) else ("map[...]" if isinstance(value, dict) else "[]interface {}{...}")
+    return (
+        json.dumps(value)
+        if isinstance(value, (str, bool, int, float))
+        else ("map[...]" if isinstance(value, dict) else "[]interface {}{...}")
+    )
 
 
 def problems(declared: Type, value: Any, path: str = "") -> Iterator[Problem]:
@@ -68,11 +85,17 @@ def problems(declared: Type, value: Any, path: str = "") -> Iterator[Problem]:
 
 
 def kept(declared: Type, value: Any, *, custom: bool) -> Any:
-    """The value without undeclared fields and nulls; for built-in kinds without empty lists and maps too, as Go drops them."""
+    """The value without undeclared fields and nulls; for built-in kinds without empty lists and maps too, as
+    Go drops them.
+    """
     if isinstance(value, dict):
         pairs = ((name, declared.field(name), child) for name, child in value.items() if child is not None)
         done = {name: kept(below, child, custom=custom) for name, below, child in pairs if below is not None}
-        return done if custom else {name: child for name, child in done.items() if not _omitted(declared, name, child)}
+        return (
+            done
+            if custom
+            else {name: child for name, child in done.items() if not _omitted(declared, name, child)}
+        )
     if isinstance(value, list):
         return [kept(declared.item, child, custom=custom) for child in value]
     return value
@@ -88,7 +111,10 @@ def _omitted(declared: Type, name: str, child: Any) -> bool:
 def filled(declared: Type, value: Any) -> Any:
     """The value with the schema's defaults."""
     if isinstance(value, dict):
-        done = {name: filled(below, child) if (below := declared.field(name)) else child for name, child in value.items()}
+        done = {
+            name: filled(below, child) if (below := declared.field(name)) else child
+            for name, child in value.items()
+        }
         for name, below in declared.fields:
             if name not in done and "default" in below.raw:
                 done[name] = filled(below, copied(below.raw["default"]))

@@ -1,4 +1,6 @@
-"""Sets of field paths: who owns what. A path is a tuple of the elements that managedFields write: f:name, k:{…}, v:…"""
+"""Sets of field paths: who owns what. A path is a tuple of the elements that managedFields write: f:name,
+k:{…}, v:…
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,29 @@ Paths = frozenset[Path]
 MISSING: Any = object()
 UNTRACKED = {("f:apiVersion",), ("f:kind",), ("f:metadata",)} | {
     ("f:metadata", f"f:{name}")
-    for name in ("name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
-                 "deletionTimestamp", "deletionGracePeriodSeconds")
-}  # fmt: skip
+    for name in (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    )
+}
 
 
 def element(declared: Type, item: Any) -> str:
     """The path element of an item of a list that is a map or a set."""
     if not declared.keys:
         return f"v:{json.dumps(item, separators=(',', ':'))}"
-    keys = {key: item.get(key, _default(declared, key)) if isinstance(item, dict) else None for key in declared.keys}
+    keys = {
+        key: item.get(key, _default(declared, key)) if isinstance(item, dict) else None
+        for key in declared.keys
+    }
     return f"k:{json.dumps({key: keys[key] for key in sorted(keys)}, separators=(',', ':'))}"
 
 
@@ -56,7 +71,9 @@ def tracked(paths: Iterable[Path]) -> Paths:
 def differing(declared: Type, before: Any, after: Any, path: Path = ()) -> tuple[set[Path], set[Path]]:
     """(changed or added, removed) between two values; containers that are new count as added themselves."""
     if before is MISSING or after is MISSING:
-        everything = set(owned(declared, after if before is MISSING else before, path)) | _containers(declared, after if before is MISSING else before, path)
+        everything = set(owned(declared, after if before is MISSING else before, path)) | _containers(
+            declared, after if before is MISSING else before, path
+        )
         return (everything, set()) if before is MISSING else (set(), everything)
     if before == after:
         return set(), set()
@@ -67,7 +84,11 @@ def differing(declared: Type, before: Any, after: Any, path: Path = ()) -> tuple
     removed: set[Path] = set()
     for name in {**inner[0], **inner[1]}:
         below = below_of(declared, name)
-        more, less = differing(below, inner[0].get(name, MISSING), inner[1].get(name, MISSING), (*path, name)) if below else (set(), set())
+        more, less = (
+            differing(below, inner[0].get(name, MISSING), inner[1].get(name, MISSING), (*path, name))
+            if below
+            else (set(), set())
+        )
         changed |= more
         removed |= less
     return changed, removed

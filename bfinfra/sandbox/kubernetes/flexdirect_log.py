@@ -1,4 +1,6 @@
-"""What `flexdirect` prints in a container: the program and its configuration are the node's, mounted from /etc/bitfusionio."""
+"""What `flexdirect` prints in a container: the program and its configuration are the node's, mounted from
+/etc/bitfusionio.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ FOLDER = "/etc/bitfusionio"
 CONF = f"{FOLDER}/servers.conf"
 PORT = 56001
 NO_PROGRAM = (
-    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: "
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc "
+    "create failed: unable to start container process: "
     'exec: "flexdirect": executable file not found in $PATH: unknown'
 )
 BASE = ("/etc", "/home", "/opt", "/root", "/srv", "/usr", "/var", "/var/lib", "/var/log")
@@ -97,17 +100,33 @@ def _lacks(host: Host, conf: str | None, listed: list[str]) -> str:
 
 def _mounted(pod: Object, container: Object) -> bool:
     """Whether the container sees the node's folder where the program looks."""
-    folders = {each["name"]: normpath(dig(each, "hostPath", "path", default="") or "none") for each in dig(pod, "spec", "volumes", default=[])}
-    return any(normpath(each["mountPath"]) == FOLDER and folders.get(each["name"]) == FOLDER for each in container.get("volumeMounts") or [])
+    folders = {
+        each["name"]: normpath(dig(each, "hostPath", "path", default="") or "none")
+        for each in dig(pod, "spec", "volumes", default=[])
+    }
+    return any(
+        normpath(each["mountPath"]) == FOLDER and folders.get(each["name"]) == FOLDER
+        for each in container.get("volumeMounts") or []
+    )
 
 
 def folders_of(pod: Object) -> list[tuple[str, str]]:
     """The volumes that must be folders of the node, with their paths."""
-    return [(each["name"], str(each["hostPath"]["path"])) for each in dig(pod, "spec", "volumes", default=[]) if dig(each, "hostPath", "type") == "Directory"]
+    return [
+        (each["name"], str(each["hostPath"]["path"]))
+        for each in dig(pod, "spec", "volumes", default=[])
+        if dig(each, "hostPath", "type") == "Directory"
+    ]
 
 
 def has_folder(host: Host | None, path: str, kubelet: str) -> bool:
-    """Whether a node has it: its kubelet's and the system's own, and what its machine has. A node that is no machine of the world has nothing else."""
+    """Whether a node has it: its kubelet's and the system's own, and what its machine has. A node that is no
+    machine of the world has nothing else.
+    """
     wanted = normpath(path)
     own = (*SYSTEM, normpath(kubelet))
-    return wanted in ("/", *BASE) or any(wanted == each or wanted.startswith(f"{each}/") for each in own) or (host is not None and host.folder(wanted))
+    return (
+        wanted in ("/", *BASE)
+        or any(wanted == each or wanted.startswith(f"{each}/") for each in own)
+        or (host is not None and host.folder(wanted))
+    )

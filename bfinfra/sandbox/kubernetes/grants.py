@@ -1,6 +1,8 @@
-"""Nobody gives more rights than they have: what a server checks when roles and bindings are written, with `escalate` and `bind` as the ways round it.
+"""Nobody gives more rights than they have: what a server checks when roles and bindings are written, with
+`escalate` and `bind` as the ways round it.
 
-The order, the words and that a POST has no name for `escalate` are kube-apiserver's, held against one in tests/peers/test_rights.py.
+The order, the words and that a POST has no name for `escalate` are kube-apiserver's, held against one in
+tests/peers/test_rights.py.
 """
 
 from __future__ import annotations
@@ -18,14 +20,26 @@ ROLES, BINDINGS = ("roles", "clusterroles"), ("rolebindings", "clusterrolebindin
 OF_THE_COLLECTOR = ("ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation")
 
 
-def check_grants(authorizer: Authorizer, user: User, target: Target, before: Object | None, after: Object) -> None:
-    """Refused (403) where a role or binding gives what the user doesn't have, (404) where it binds a role that there isn't."""
+def check_grants(
+    authorizer: Authorizer, user: User, target: Target, before: Object | None, after: Object
+) -> None:
+    """Refused (403) where a role or binding gives what the user doesn't have, (404) where it binds a role
+    that there isn't.
+    """
     plural = target.resource.plural
-    if target.resource.group != GROUP or plural not in (*ROLES, *BINDINGS) or MASTERS in user.groups or (before is not None and _said(before) == _said(after)):
+    if (
+        target.resource.group != GROUP
+        or plural not in (*ROLES, *BINDINGS)
+        or MASTERS in user.groups
+        or (before is not None and _said(before) == _said(after))
+    ):
         return
     rules: list[Object] | None
     if plural in ROLES:
-        allowed, rules = Ask("escalate", GROUP, plural, "", target.namespace, target.name), list(after.get("rules") or [])
+        allowed, rules = (
+            Ask("escalate", GROUP, plural, "", target.namespace, target.name),
+            list(after.get("rules") or []),
+        )
     else:
         allowed, rules = _bound(authorizer, target, after)
     if authorizer.allows(user, allowed):
@@ -46,7 +60,10 @@ def _bound(authorizer: Authorizer, target: Target, binding: Object) -> tuple[Ask
 
 def _said(thing: Object) -> Object:
     """All but what the garbage collector may change."""
-    return {**thing, "metadata": {key: value for key, value in thing["metadata"].items() if key not in OF_THE_COLLECTOR}}
+    return {
+        **thing,
+        "metadata": {key: value for key, value in thing["metadata"].items() if key not in OF_THE_COLLECTOR},
+    }
 
 
 def _missing(rules: list[Object], own: list[Object]) -> Iterator[str]:
@@ -61,11 +78,15 @@ def _missing(rules: list[Object], own: list[Object]) -> Iterator[str]:
             group, thing, name = key
             resource, _, subresource = thing.partition("/")
             asks = {verb: Ask(verb, group, resource, subresource, name=name) for verb in rule["verbs"]}
-            lacking.setdefault(key, []).extend(verb for verb, ask in asks.items() if not any(covers(each, ask) for each in own))
+            lacking.setdefault(key, []).extend(
+                verb for verb, ask in asks.items() if not any(covers(each, ask) for each in own)
+            )
     for (group, thing, name), verbs in lacking.items():
         if verbs:
             named = f", ResourceNames:{_words([name])}" if name else ""
-            yield f"{{APIGroups:{_words([group])}, Resources:{_words([thing])}{named}, Verbs:{_words(verbs)}}}"
+            yield (
+                f"{{APIGroups:{_words([group])}, Resources:{_words([thing])}{named}, Verbs:{_words(verbs)}}}"
+            )
 
 
 def _things(rule: Object) -> Iterator[tuple[str, str, str]]:
@@ -76,7 +97,9 @@ def _things(rule: Object) -> Iterator[tuple[str, str, str]]:
 
 def _reaches(rule: Object, path: str, verb: str) -> bool:
     held = rule.get("nonResourceURLs") or []
-    return bool({verb, "*"} & {*rule["verbs"]}) and any(each == path or (each.endswith("*") and path.startswith(each[:-1])) for each in held)
+    return bool({verb, "*"} & {*rule["verbs"]}) and any(
+        each == path or (each.endswith("*") and path.startswith(each[:-1])) for each in held
+    )
 
 
 def _refusal(user: User, target: Target, after: Object, missing: list[str]) -> Refused:

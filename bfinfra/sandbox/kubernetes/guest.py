@@ -1,4 +1,6 @@
-"""A whole cluster: API server, controllers, logs. Guest clusters are these; the supervisor is built on one."""
+"""A whole cluster: API server, controllers, logs. Guest clusters are these; the supervisor is built on
+one.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,35 @@ NAMESPACES = ("", "namespaces")
 class RunningCluster:
     """A cluster in which things happen. `cluster` is its API; `save` and `restore` hold its logs too."""
 
-    def __init__(self, name: str, version: str, clock: Clock, outside: Outside, *,  # noqa: PLR0913 - one decision's whole input
-                 tokens: Tokens | None = None, converts: Mapping[str, Convert] | None = None) -> None:  # fmt: skip
+    def __init__(  # noqa: PLR0913 - one decision's whole input
+        self,
+        name: str,
+        version: str,
+        clock: Clock,
+        outside: Outside,
+        *,
+        tokens: Tokens | None = None,
+        converts: Mapping[str, Convert] | None = None,
+    ) -> None:
         self.cluster = Cluster(name, version, clock, tokens=tokens)
         self.loop = Loop(self.cluster, outside.durations)
         self.logs = Logs(self.cluster)
         self._new: tuple[int, str] | None = None
         self.definitions = Definitions(self.cluster, converts)
         self.loop.add(
-            Namespaces(self.cluster, outside.ca_pem), self.definitions, Garbage(self.cluster), Quotas(self.cluster), Claims(self.loop),
-            Scheduler(self.loop), Kubelet(self.loop, outside, self.logs), Jobs(self.loop), Replicas(self.loop), MpiJobs(self.loop),
-            Devices(self.loop, outside), NvidiaDevices(self.loop, outside),
-        )  # fmt: skip
+            Namespaces(self.cluster, outside.ca_pem),
+            self.definitions,
+            Garbage(self.cluster),
+            Quotas(self.cluster),
+            Claims(self.loop),
+            Scheduler(self.loop),
+            Kubelet(self.loop, outside, self.logs),
+            Jobs(self.loop),
+            Replicas(self.loop),
+            MpiJobs(self.loop),
+            Devices(self.loop, outside),
+            NvidiaDevices(self.loop, outside),
+        )
 
     def start(self) -> None:
         """Fill in what a fresh cluster has and look at everything."""
@@ -75,28 +94,69 @@ class RunningCluster:
             self.logs.sweep()
             self.upgrade(self.cluster.version)
 
-    def add_node(self, name: str, *, cpus: int, memory: int, version: str, roles: tuple[str, ...] = (), address: str = "") -> Object:  # noqa: PLR0913 - one decision's whole input
+    def add_node(  # noqa: PLR0913 - one decision's whole input
+        self,
+        name: str,
+        *,
+        cpus: int,
+        memory: int,
+        version: str,
+        roles: tuple[str, ...] = (),
+        address: str = "",
+    ) -> Object:
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())
         room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}
-        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-                  **{f"node-role.kubernetes.io/{role}": "" for role in roles}}  # fmt: skip
-        taints = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}] if "control-plane" in roles else []
+        labels = {
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+            **{f"node-role.kubernetes.io/{role}": "" for role in roles},
+        }
+        taints = (
+            [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
+            if "control-plane" in roles
+            else []
+        )
         status = {
-            "capacity": room, "allocatable": room, "conditions": [condition("Ready", status=True, when=when, reason="KubeletReady")],
-            "nodeInfo": {"kubeletVersion": version, "osImage": "VMware Photon OS/Linux", "architecture": "amd64", "operatingSystem": "linux",
-                         "bootID": "", "containerRuntimeVersion": "containerd://1.4.3", "kernelVersion": "4.19.154-3.ph3", "kubeProxyVersion": version,
-                         "machineID": "", "systemUUID": ""},
-            "addresses": [{"type": "Hostname", "address": name}, *([{"type": "InternalIP", "address": address}] if address else [])],
-        }  # fmt: skip
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [condition("Ready", status=True, when=when, reason="KubeletReady")],
+            "nodeInfo": {
+                "kubeletVersion": version,
+                "osImage": "VMware Photon OS/Linux",
+                "architecture": "amd64",
+                "operatingSystem": "linux",
+                "bootID": "",
+                "containerRuntimeVersion": "containerd://1.4.3",
+                "kernelVersion": "4.19.154-3.ph3",
+                "kubeProxyVersion": version,
+                "machineID": "",
+                "systemUUID": "",
+            },
+            "addresses": [
+                {"type": "Hostname", "address": name},
+                *([{"type": "InternalIP", "address": address}] if address else []),
+            ],
+        }
         spec = {"taints": taints} if taints else {}
-        return self.cluster.ensure({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
+        return self.cluster.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": labels},
+                "spec": spec,
+                "status": status,
+            }
+        )
 
     def upgrade(self, version: str) -> None:
         """Serve as another version from now on."""
         self.cluster.version = version
         self.cluster.registry = Registry(version)
-        for space in self.cluster.store.all(NAMESPACES) if self.cluster.registry.minor >= NAMES_NAMESPACES else ():
+        for space in (
+            self.cluster.store.all(NAMESPACES) if self.cluster.registry.minor >= NAMES_NAMESPACES else ()
+        ):
             if (fresh := named(copied(space))) != space:
                 self.cluster.store.put(NAMESPACES, fresh)
         for thing in self.cluster.store.all(DEFINITIONS):
@@ -104,7 +164,11 @@ class RunningCluster:
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"cluster": self.cluster.save(), "logs": self.logs.save(), "programs": self.cluster.webhooks.services.save()}
+        return {
+            "cluster": self.cluster.save(),
+            "logs": self.logs.save(),
+            "programs": self.cluster.webhooks.services.save(),
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave; `start` comes after it."""

@@ -64,14 +64,24 @@ class Guests:
         name, cluster = where[1], self.running[where].cluster
         authority = base64.b64encode(self._outside.ca_pem.encode()).decode()
         user, server = f"{name}-admin", f"https://{self.addresses[where]}:{PORT}"
-        return json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": f"{user}@{name}", "preferences": {},
-            "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}],
-            "users": [{"name": user, "user": {"token": cluster.admin_token}}],
-            "contexts": [{"name": f"{user}@{name}", "context": {"cluster": name, "user": user}}],
-        }, indent=1)  # fmt: skip
+        return json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": f"{user}@{name}",
+                "preferences": {},
+                "clusters": [
+                    {"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}
+                ],
+                "users": [{"name": user, "user": {"token": cluster.admin_token}}],
+                "contexts": [{"name": f"{user}@{name}", "context": {"cluster": name, "user": user}}],
+            },
+            indent=1,
+        )
 
-    def furnish(self, where: Where, classes: Sequence[str], default: str, administrators: Sequence[Object]) -> None:
+    def furnish(
+        self, where: Where, classes: Sequence[str], default: str, administrators: Sequence[Object]
+    ) -> None:
         """Let a cluster have these storage classes, and these subjects as its administrators."""
         cluster = self.running[where].cluster
         for name in classes:
@@ -83,7 +93,10 @@ class Guests:
 
     def save(self) -> list[Any]:
         """Everything that survives a restart."""
-        return [[*where, self.addresses[where], cluster.cluster.version, cluster.save()] for where, cluster in self.running.items()]
+        return [
+            [*where, self.addresses[where], cluster.cluster.version, cluster.save()]
+            for where, cluster in self.running.items()
+        ]
 
     def restore(self, data: list[Any]) -> None:
         """Open again what was open."""
@@ -92,9 +105,20 @@ class Guests:
             self.open((namespace, name), version, saved)
 
 
-def _bind(ensure: Callable[[Object], Object], change: Callable[[Object, Callable[[Object], None]], Object | None], subjects: Sequence[Object]) -> None:
+def _bind(
+    ensure: Callable[[Object], Object],
+    change: Callable[[Object, Callable[[Object], None]], Object | None],
+    subjects: Sequence[Object],
+) -> None:
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}
-    binding = ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "vmware-system-auth-sync"},
-                      "subjects": list(subjects), "roleRef": reference})  # fmt: skip
+    binding = ensure(
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "vmware-system-auth-sync"},
+            "subjects": list(subjects),
+            "roleRef": reference,
+        }
+    )
     if binding.get("subjects", []) != list(subjects):
         change(binding, lambda live: live.__setitem__("subjects", list(subjects)))

@@ -31,7 +31,9 @@ class User:
 
 
 class Tokens:
-    """Signed bearer tokens (JWT, HS256). One that was issued before a restart or before `end_all` is not known any more."""
+    """Signed bearer tokens (JWT, HS256). One that was issued before a restart or before `end_all` is not
+    known any more.
+    """
 
     def __init__(self, clock: Clock, issuer: str) -> None:
         self._clock, self._issuer = clock, issuer
@@ -43,8 +45,15 @@ class Tokens:
     def issue(self, user: User, seconds: float, claims: Mapping[str, Any] | None = None) -> str:
         """A token for a user, good for so many seconds."""
         now = self._clock.now()
-        body = {"iss": self._issuer, "sub": user.name, "iat": int(now), "exp": int(now + seconds), "jti": secrets.token_hex(8),
-                "group_names": list(user.groups), **(claims or {})}  # fmt: skip
+        body = {
+            "iss": self._issuer,
+            "sub": user.name,
+            "iat": int(now),
+            "exp": int(now + seconds),
+            "jti": secrets.token_hex(8),
+            "group_names": list(user.groups),
+            **(claims or {}),
+        }
         head = _part({"alg": "HS256", "typ": "JWT", "kid": self._key})
         signed = f"{head}.{_part(body)}"
         digest = hmac.new(self._secret, signed.encode(), hashlib.sha256).digest()
@@ -72,7 +81,9 @@ class Tokens:
     def open(self) -> list[str]:
         """Names of users with tokens that are still good and will expire."""
         with self._lock:
-            return sorted(user.name for user, until in self._users.values() if self._clock.now() < until < float("inf"))
+            return sorted(
+                user.name for user, until in self._users.values() if self._clock.now() < until < float("inf")
+            )
 
 
 def _part(value: Mapping[str, Any]) -> str:

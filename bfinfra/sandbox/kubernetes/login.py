@@ -51,29 +51,53 @@ class Login:
             return _answer({"session_id": self._token(self._supervisor.cluster, person)})
         where = self._guest(name, wish.get("guest_cluster_namespace", ""), person)
         if where is None:
-            return _answer({"session_id": self._token(self._supervisor.cluster, person), "guest_cluster_server": "", "guest_cluster_ca": ""})
+            return _answer(
+                {
+                    "session_id": self._token(self._supervisor.cluster, person),
+                    "guest_cluster_server": "",
+                    "guest_cluster_ca": "",
+                }
+            )
         guests = self._supervisor.guests
-        return _answer({
-            "session_id": self._token(guests.running[where].cluster, person), "guest_cluster_server": guests.addresses[where],
-            "guest_cluster_ca": base64.b64encode(self._outside.ca_pem.encode()).decode(),
-        })  # fmt: skip
+        return _answer(
+            {
+                "session_id": self._token(guests.running[where].cluster, person),
+                "guest_cluster_server": guests.addresses[where],
+                "guest_cluster_ca": base64.b64encode(self._outside.ca_pem.encode()).decode(),
+            }
+        )
 
     def _guest(self, name: str, namespace: str, person: Person) -> tuple[str, str] | None:
         mine = set(self._visible(user_of(person)))
-        found = [where for where in self._supervisor.guests.running if where[1] == name and namespace in ("", where[0]) and where[0] in mine]
+        found = [
+            where
+            for where in self._supervisor.guests.running
+            if where[1] == name and namespace in ("", where[0]) and where[0] in mine
+        ]
         return found[0] if len(found) == 1 else None
 
     def _workloads(self, request: Request) -> Response:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         person = self._person(request)
-        user = user_of(person) if person else (self._supervisor.cluster.authenticate(token) if scheme.lower() == "bearer" else None)
+        user = (
+            user_of(person)
+            if person
+            else (self._supervisor.cluster.authenticate(token) if scheme.lower() == "bearer" else None)
+        )
         if user is None:
             return Response(401, b"Unauthorized\n", DENIED)
         host = self._supervisor.address
-        return as_json([
-            {"namespace": name, "master_host": host, "control_plane_api_server_port": PORT, "control_plane_DNS_names": []}
-            for name in self._visible(user)
-        ])  # fmt: skip
+        return as_json(
+            [
+                {
+                    "namespace": name,
+                    "master_host": host,
+                    "control_plane_api_server_port": PORT,
+                    "control_plane_DNS_names": [],
+                }
+                for name in self._visible(user)
+            ]
+        )
 
     def _visible(self, user: User) -> list[str]:
         authorizer = self._supervisor.cluster.authorizer
@@ -91,8 +115,11 @@ class Login:
 
     def _token(self, cluster: Cluster, person: Person) -> str:
         claims: dict[str, Any] = {
-            "username": person.name, "domain": person.name.rpartition("@")[2], "aud": AUDIENCE, "group_ids": list(person.groups),
-        }  # fmt: skip
+            "username": person.name,
+            "domain": person.name.rpartition("@")[2],
+            "aud": AUDIENCE,
+            "group_ids": list(person.groups),
+        }
         return cluster.tokens.issue(user_of(person), LIFE, claims)
 
 

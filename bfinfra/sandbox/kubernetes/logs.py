@@ -34,7 +34,9 @@ class Logs:
         self._lines.setdefault((uid, container), []).extend((now, line) for line in lines)
 
     def end(self, uid: str, container: str) -> str:
-        """The last 80 lines, at most 2048 bytes: what a kubelet takes for the last words of a container that failed."""
+        """The last 80 lines, at most 2048 bytes: what a kubelet takes for the last words of a container that
+        failed.
+        """
         lines = [line for _, line in self._lines.get((uid, container), [])[-80:]]
         return "".join(f"{line}\n" for line in lines)[-2048:]
 
@@ -50,7 +52,10 @@ class Logs:
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave."""
-        self._lines = {(uid, container): [(when, line) for when, line in lines] for uid, container, lines in data["lines"]}
+        self._lines = {
+            (uid, container): [(when, line) for when, line in lines]
+            for uid, container, lines in data["lines"]
+        }
         self.failed = set(data["failed"])
 
     def serve(self, target: Target, request: Request, _: User) -> Response:
@@ -59,13 +64,17 @@ class Logs:
         container = _container(pod, request.params.get("container", ""))
         waiting = self._waiting(pod, container)
         if waiting:
-            raise bad_request(f'container "{container}" in pod "{target.name}" is waiting to start: {waiting}')
+            raise bad_request(
+                f'container "{container}" in pod "{target.name}" is waiting to start: {waiting}'
+            )
         kind = {"content-type": "text/plain"}
         key = (uid_of(pod), container)
         if request.params.get("follow", "") in ("1", "true"):
             return Response(200, self._followed(target, key, request.params), kind)
         lines = self._lines.get(key, [])
-        return Response(200, "".join(_shown(line, request.params) for line in _tail(lines, request.params)).encode(), kind)
+        return Response(
+            200, "".join(_shown(line, request.params) for line in _tail(lines, request.params)).encode(), kind
+        )
 
     def _waiting(self, pod: Object, container: str) -> str:
         states = dig(pod, "status", "containerStatuses", default=[])
@@ -97,7 +106,10 @@ def _container(pod: Object, wanted: str) -> str:
         raise bad_request(f"container {wanted} is not valid for pod {pod['metadata']['name']}")
     main = [each["name"] for each in pod["spec"]["containers"]]
     if not wanted and len(main) > 1:
-        raise bad_request(f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: [{' '.join(main)}]")
+        raise bad_request(
+            f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: "
+            f"[{' '.join(main)}]"
+        )
     return wanted or main[0]
 
 
@@ -110,5 +122,8 @@ def _tail(lines: list[Line], params: dict[str, str]) -> list[Line]:
 
 def _shown(line: Line, params: dict[str, str]) -> str:
     if params.get("timestamps") in ("1", "true"):
-        return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(line[0]))}.{int(line[0] % 1 * 1e9):09d}Z {line[1]}\n"
+        return (
+            f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(line[0]))}.{int(line[0] % 1 * 1e9):09d}Z "
+            f"{line[1]}\n"
+        )
     return f"{line[1]}\n"

@@ -11,11 +11,28 @@ from bfinfra.sandbox.kubernetes.types import Type
 
 ALWAYS_THERE = {
     tuple(f"f:{name}" for name in path.split("."))
-    for path in ("spec", "status", "spec.names", "spec.finalizers", "spec.template", "spec.template.metadata", "spec.template.spec", "spec.template.spec.containers",
-                 "spec.containers", "spec.strategy", "spec.updateStrategy", "spec.resources", "spec.jobTemplate",
-                 "spec.jobTemplate.spec", "spec.jobTemplate.spec.template", "spec.jobTemplate.spec.template.spec",
-                 "spec.jobTemplate.spec.template.spec.containers", "spec.jobTemplate.metadata", "spec.jobTemplate.spec.template.metadata")
-}  # fmt: skip
+    for path in (
+        "spec",
+        "status",
+        "spec.names",
+        "spec.finalizers",
+        "spec.template",
+        "spec.template.metadata",
+        "spec.template.spec",
+        "spec.template.spec.containers",
+        "spec.containers",
+        "spec.strategy",
+        "spec.updateStrategy",
+        "spec.resources",
+        "spec.jobTemplate",
+        "spec.jobTemplate.spec",
+        "spec.jobTemplate.spec.template",
+        "spec.jobTemplate.spec.template.spec",
+        "spec.jobTemplate.spec.template.spec.containers",
+        "spec.jobTemplate.metadata",
+        "spec.jobTemplate.spec.template.metadata",
+    )
+}
 """Containers that Go writes even when nobody set them: no update is seen to add them to a built-in kind."""
 
 
@@ -31,8 +48,10 @@ class Manager:
     @property
     def told(self) -> str:
         """As a conflict names it."""
-        return f'"{self.name}"' + (f" with subresource {self.subresource!r}".replace("'", '"') if self.subresource else "") + (
-            f" using {self.api_version}" if self.operation == "Update" else ""
+        return (
+            f'"{self.name}"'
+            + (f" with subresource {self.subresource!r}".replace("'", '"') if self.subresource else "")
+            + (f" using {self.api_version}" if self.operation == "Update" else "")
         )
 
 
@@ -43,15 +62,21 @@ def read(thing: Object | None) -> Owners:
     """The owners of an object's fields."""
     entries = (thing or {}).get("metadata", {}).get("managedFields") or []
     return {
-        Manager(each.get("manager", ""), each.get("operation", ""), each.get("apiVersion", ""), each.get("subresource", "")): (
-            frozenset(from_fields(each.get("fieldsV1") or {})), each.get("time", ""))
+        Manager(
+            each.get("manager", ""),
+            each.get("operation", ""),
+            each.get("apiVersion", ""),
+            each.get("subresource", ""),
+        ): (frozenset(from_fields(each.get("fieldsV1") or {})), each.get("time", ""))
         for each in entries
-    }  # fmt: skip
+    }
 
 
 def written(thing: Object, owners: Owners) -> Object:
     """The object with these owners; managers that own nothing are left out, applies come first."""
-    entries = [_entry(manager, paths, when) for manager, (paths, when) in sorted(owners.items(), key=_order) if paths]
+    entries = [
+        _entry(manager, paths, when) for manager, (paths, when) in sorted(owners.items(), key=_order) if paths
+    ]
     metadata = {key: value for key, value in thing["metadata"].items() if key != "managedFields"}
     return {**thing, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 
@@ -62,16 +87,29 @@ def _order(item: tuple[Manager, tuple[Paths, str]]) -> tuple[bool, str, str]:
 
 
 def _entry(manager: Manager, paths: Paths, when: str) -> Mapping[str, object]:
-    entry = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version, "time": when,
-             "fieldsType": "FieldsV1", "fieldsV1": to_fields(paths)}  # fmt: skip
+    entry = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": manager.api_version,
+        "time": when,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields(paths),
+    }
     return {**entry, "subresource": manager.subresource} if manager.subresource else entry
 
 
-def updated(before: Object | None, after: Object, manager: Manager, when: str, paths: tuple[Paths, Paths]) -> Object:
-    """What an update leaves: the writer owns what it changed, and nobody owns what it removed. `paths`: what `moved` told."""
+def updated(
+    before: Object | None, after: Object, manager: Manager, when: str, paths: tuple[Paths, Paths]
+) -> Object:
+    """What an update leaves: the writer owns what it changed, and nobody owns what it removed. `paths`: what
+    `moved` told.
+    """
     changed, removed = paths
     owners = read(before)
-    owners = {each: ((paths - removed) if each == manager else (paths - removed - changed), at) for each, (paths, at) in owners.items()}
+    owners = {
+        each: ((paths - removed) if each == manager else (paths - removed - changed), at)
+        for each, (paths, at) in owners.items()
+    }
     mine, _ = owners.get(manager, (frozenset(), when))
     if changed:
         owners[manager] = (mine | changed, when)
@@ -87,4 +125,9 @@ def moved(declared: Type, before: Object | None, after: Object, *, custom: bool)
 
 def bare(thing: Object) -> Object:
     """The object without managedFields, with metadata."""
-    return {**thing, "metadata": {key: value for key, value in thing.get("metadata", {}).items() if key != "managedFields"}}
+    return {
+        **thing,
+        "metadata": {
+            key: value for key, value in thing.get("metadata", {}).items() if key != "managedFields"
+        },
+    }

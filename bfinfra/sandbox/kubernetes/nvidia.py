@@ -18,7 +18,9 @@ CODE = 1
 
 @dataclass(frozen=True)
 class Gpus:
-    """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that hand them to containers, "" for the default one; `licensed`: CUDA runs on them."""
+    """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that hand them to containers,
+    "" for the default one; `licensed`: CUDA runs on them.
+    """
 
     count: int = 0
     runtimes: frozenset[str] = frozenset()
@@ -40,15 +42,28 @@ def last_words(pod: Object, container: Object, gpus: Gpus) -> list[str]:
     """The lines of one that ends; none where it goes on."""
     variables = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}
     args = [str(each) for each in container.get("args") or []]
-    if (gpus.count and _sees(pod, gpus)) or variables.get("FAIL_ON_INIT_ERROR") == "false" or "--fail-on-init-error=false" in args:
+    if (
+        (gpus.count and _sees(pod, gpus))
+        or variables.get("FAIL_ON_INIT_ERROR") == "false"
+        or "--fail-on-init-error=false" in args
+    ):
         return []
     return [
-        "Starting Plugins.", "Loading configuration.", "Retrieving plugins.", "Failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND.",
+        "Starting Plugins.",
+        "Loading configuration.",
+        "Retrieving plugins.",
+        "Failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND.",
         "If this is a GPU node, did you set the docker default runtime to `nvidia`?",
         "You can check the prerequisites at: https://github.com/NVIDIA/k8s-device-plugin#prerequisites",
-        "If this is not a GPU node, you should set up a toleration or nodeSelector to only deploy this plugin on GPU nodes",
-        "error starting plugins: error getting plugins: unable to create plugins: failed to construct resource managers: nvml init failed: ERROR_LIBRARY_NOT_FOUND",
-    ]  # fmt: skip
+        (
+            "If this is not a GPU node, you should set up a toleration or nodeSelector to only deploy this "
+            "plugin on GPU nodes"
+        ),
+        (
+            "error starting plugins: error getting plugins: unable to create plugins: failed to construct "
+            "resource managers: nvml init failed: ERROR_LIBRARY_NOT_FOUND"
+        ),
+    ]
 
 
 def _sees(pod: Object, gpus: Gpus) -> bool:
@@ -57,7 +72,9 @@ def _sees(pod: Object, gpus: Gpus) -> bool:
 
 
 def _replicas(pod: Object, container: Object) -> int:
-    """How many times each GPU is offered, by the configuration that it is told; it stands in a note of the pod."""
+    """How many times each GPU is offered, by the configuration that it is told; it stands in a note of the
+    pod.
+    """
     mounted = {each.get("name") for each in container.get("volumeMounts") or []}
     for volume in dig(pod, "spec", "volumes", default=[]):
         for item in dig(volume, "downwardAPI", "items", default=[]) if volume.get("name") in mounted else ():
@@ -69,15 +86,21 @@ def _replicas(pod: Object, container: Object) -> int:
 
 
 def hands_out(docker: bytes | None, containerd: bytes | None) -> frozenset[str]:
-    """The runtimes that give containers the GPUs, by the configuration of docker or containerd; "" where it is the default one."""
+    """The runtimes that give containers the GPUs, by the configuration of docker or containerd; "" where it
+    is the default one.
+    """
     found = set()
     if docker is not None:
         config = _json(docker)
-        found |= {name for name in config.get("runtimes", {}) if name == "nvidia"} | ({""} if config.get("default-runtime") == "nvidia" else set())
+        found |= {name for name in config.get("runtimes", {}) if name == "nvidia"} | (
+            {""} if config.get("default-runtime") == "nvidia" else set()
+        )
     if containerd is not None:
         for plugin in tomllib.loads(containerd.decode(errors="replace")).get("plugins", {}).values():
             own = plugin.get("containerd", {}) if isinstance(plugin, dict) else {}
-            found |= {name for name in own.get("runtimes", {}) if name == "nvidia"} | ({""} if own.get("default_runtime_name") == "nvidia" else set())
+            found |= {name for name in own.get("runtimes", {}) if name == "nvidia"} | (
+                {""} if own.get("default_runtime_name") == "nvidia" else set()
+            )
     return frozenset(found)
 
 

@@ -64,7 +64,9 @@ def owned_by(owner: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def condition(kind: str, status: bool | str, when: str, reason: str = "", message: str = "") -> dict[str, str]:
+def condition(
+    kind: str, status: bool | str, when: str, reason: str = "", message: str = ""
+) -> dict[str, str]:
     """One condition of a status."""
     told = {True: "True", False: "False"}.get(status, str(status)) if isinstance(status, bool) else status
     extra = {key: value for key, value in {"reason": reason, "message": message}.items() if value}

@@ -1,4 +1,6 @@
-"""What a cluster needs to know of the world around it. The sandbox's process fills this in; tests fill in what they need."""
+"""What a cluster needs to know of the world around it. The sandbox's process fills this in; tests fill in
+what they need.
+"""
 
 from __future__ import annotations
 
@@ -92,8 +94,12 @@ class Outside:
     ca_pem: str = ""
     registries: Mapping[str, ImageRegistry] = field(default_factory=dict)
     images: Mapping[str, Work] = field(default_factory=dict)  # image name or glob → what it does
-    kubelet_folders: Mapping[str, str] = field(default_factory=dict)  # node or glob → its kubelet's folder, where that is another
-    gpu_server: Callable[[str], GpuServer | None] = lambda _: None  # "ip:port" → the server that answers there
+    kubelet_folders: Mapping[str, str] = field(
+        default_factory=dict
+    )  # node or glob → its kubelet's folder, where that is another
+    gpu_server: Callable[[str], GpuServer | None] = lambda _: (
+        None
+    )  # "ip:port" → the server that answers there
     gpu_servers: Callable[[], Mapping[str, GpuServer]] = dict  # all that are up, by "ip:port"
     gpus: Callable[[str], Gpus] = lambda _: Gpus()  # those of a node, by its name
     host: Callable[[str], Host | None] = lambda _: None  # the machine that a node is, where the world has it
@@ -105,4 +111,7 @@ class Outside:
 
     def kubelet_folder(self, node: str) -> str:
         """The folder of a node's kubelet."""
-        return next((folder for name, folder in self.kubelet_folders.items() if fnmatchcase(node, name)), KUBELET_FOLDER)
+        return next(
+            (folder for name, folder in self.kubelet_folders.items() if fnmatchcase(node, name)),
+            KUBELET_FOLDER,
+        )

@@ -25,7 +25,9 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def strategic_patch(declared: Type, target: Any, patch: Any) -> Any:
-    """As merge_patch, but lists with a merge key are merged by it; $patch: delete|replace and $deleteFromPrimitiveList work."""
+    """As merge_patch, but lists with a merge key are merged by it; $patch: delete|replace and
+    $deleteFromPrimitiveList work.
+    """
     if not isinstance(patch, dict):
         return copied(patch)
     if patch.get("$patch") == "replace":
@@ -72,9 +74,13 @@ def _merged_items(declared: Type, live: list[Any], patch: list[Any]) -> list[Any
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902, as evanphx/json-patch 4 does it: replace adds what isn't there. Refused (422) where a test fails or a path leads nowhere; its cause tells why."""
+    """RFC 6902, as evanphx/json-patch 4 does it: replace adds what isn't there. Refused (422) where a test
+    fails or a path leads nowhere; its cause tells why.
+    """
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        raise bad_request("error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        )
     done = copied(target)
     for operation in operations:
         done = _operate(done, operation)
@@ -146,7 +152,9 @@ def _removed(target: Any, path: str, kind: str) -> Any:
     elif last in holder:
         del holder[last]
     else:
-        raise _unprocessable(f"error in remove for path: '{path}': Unable to remove nonexistent key: {last}: missing value")
+        raise _unprocessable(
+            f"error in remove for path: '{path}': Unable to remove nonexistent key: {last}: missing value"
+        )
     return target
 
 
@@ -164,4 +172,9 @@ def _missing(path: str, kind: str) -> Refused:
 
 
 def _unprocessable(why: str) -> Refused:
-    return Refused(422, "Invalid", "the server rejected our request due to an error in our request", {"causes": [{"message": why}]})
+    return Refused(
+        422,
+        "Invalid",
+        "the server rejected our request due to an error in our request",
+        {"causes": [{"message": why}]},
+    )

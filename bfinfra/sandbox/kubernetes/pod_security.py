@@ -1,4 +1,6 @@
-"""Pod Security admission: the labels of a namespace decide which pods are refused there, and which are warned of."""
+"""Pod Security admission: the labels of a namespace decide which pods are refused there, and which are warned
+of.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,14 @@ LEVELS = ("privileged", "baseline", "restricted")
 MODES = ("enforce", "audit", "warn")
 VERSION = re.compile(r"v1\.(\d+)")
 TEMPLATES = {
-    "Deployment": ("spec", "template"), "ReplicaSet": ("spec", "template"), "StatefulSet": ("spec", "template"), "DaemonSet": ("spec", "template"),
-    "Job": ("spec", "template"), "ReplicationController": ("spec", "template"), "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}  # fmt: skip
+    "Deployment": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "ReplicationController": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
 
 
 @dataclass(frozen=True)
@@ -56,14 +63,18 @@ class PodSecurity:
         if target.resource.key == ("", "namespaces"):
             self._labels(before, after)
         elif not target.resource.custom and (kind := target.resource.kind) in ("Pod", *TEMPLATES):
-            labels = dig(self._cluster.get("", "namespaces", target.namespace), "metadata", "labels", default={})
+            labels = dig(
+                self._cluster.get("", "namespaces", target.namespace), "metadata", "labels", default={}
+            )
             pod = dig(after, *TEMPLATES.get(kind, ()), default={})
             if kind == "Pod" and (before is None or _changed(before, after)):
                 policy = _policy(labels, "enforce")
                 if why := policy.broken(pod, newest):
                     raise forbidden("pods", "", name_of(after), f'violates PodSecurity "{policy}": {why}')
             policy = _policy(labels, "warn")
-            if (before is None or dig(before, "spec") != dig(after, "spec")) and (why := policy.broken(pod, newest)):
+            if (before is None or dig(before, "spec") != dig(after, "spec")) and (
+                why := policy.broken(pod, newest)
+            ):
                 self._cluster.warn(f'would violate PodSecurity "{policy}": {why}')
 
     def _labels(self, before: Object | None, after: Object) -> None:
@@ -76,9 +87,16 @@ class PodSecurity:
         if before is None or policy == _policy(old, "enforce"):
             return
         newest = self._cluster.registry.minor
-        pods = [(name_of(pod), why) for pod in self._cluster.all("", "pods", name_of(after)) if (why := policy.broken(pod, newest))]
+        pods = [
+            (name_of(pod), why)
+            for pod in self._cluster.all("", "pods", name_of(after))
+            if (why := policy.broken(pod, newest))
+        ]
         if pods:
-            self._cluster.warn(f'existing pods in namespace "{name_of(after)}" violate the new PodSecurity enforce level "{policy}"')
+            self._cluster.warn(
+                f'existing pods in namespace "{name_of(after)}" violate the new PodSecurity enforce '
+                f'level "{policy}"'
+            )
             for name, why in pods:
                 self._cluster.warn(f"{name}: {why}")
 
@@ -97,12 +115,23 @@ def _wrong(labels: Object) -> Iterator[Cause]:
     for mode in MODES:
         for name, fine, known in (
             (PREFIX + mode, lambda value: value in LEVELS, "must be one of privileged, baseline, restricted"),
-            (f"{PREFIX}{mode}-version", lambda value: value == "latest" or VERSION.fullmatch(value), 'must be "latest" or "v1.x"'),
+            (
+                f"{PREFIX}{mode}-version",
+                lambda value: value == "latest" or VERSION.fullmatch(value),
+                'must be "latest" or "v1.x"',
+            ),
         ):
             if name in labels and not fine(labels[name]):
-                yield Cause("FieldValueInvalid", f'Invalid value: "{labels[name]}": {known}', f"metadata.labels[{name}]")
+                yield Cause(
+                    "FieldValueInvalid",
+                    f'Invalid value: "{labels[name]}": {known}',
+                    f"metadata.labels[{name}]",
+                )
 
 
 def _changed(before: Object, after: Object) -> bool:
     """Whether a pod's containers are others than they were."""
-    return any(dig(before, "spec", kind) != dig(after, "spec", kind) for kind in ("containers", "initContainers", "ephemeralContainers"))
+    return any(
+        dig(before, "spec", kind) != dig(after, "spec", kind)
+        for kind in ("containers", "initContainers", "ephemeralContainers")
+    )

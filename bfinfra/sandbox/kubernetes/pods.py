@@ -37,7 +37,11 @@ def _container(container: Object, path: str, volumes: set[str | None]) -> Iterat
         yield _unsupported(f"{path}.imagePullPolicy", policy, PULL)
     for position, mount in enumerate(container.get("volumeMounts") or []):
         if mount.get("name") not in volumes:
-            yield Cause("FieldValueNotFound", f'Not found: "{mount.get("name")}"', f"{path}.volumeMounts[{position}].name")
+            yield Cause(
+                "FieldValueNotFound",
+                f'Not found: "{mount.get("name")}"',
+                f"{path}.volumeMounts[{position}].name",
+            )
         if not mount.get("mountPath"):
             yield Cause("FieldValueRequired", "Required value", f"{path}.volumeMounts[{position}].mountPath")
 
@@ -67,14 +71,22 @@ def secrets_of(pod: Object) -> set[str]:
             reference = dig(each, "valueFrom", "secretKeyRef")
             if reference and not reference.get("optional"):
                 found.add(reference["name"])
-        found |= {each["secretRef"]["name"] for each in container.get("envFrom") or [] if "secretRef" in each and not each["secretRef"].get("optional")}
+        found |= {
+            each["secretRef"]["name"]
+            for each in container.get("envFrom") or []
+            if "secretRef" in each and not each["secretRef"].get("optional")
+        }
     return found
 
 
 def config_maps_of(pod: Object) -> set[str]:
     """Names of the ConfigMaps that a pod can't start without."""
     volumes = dig(pod, "spec", "volumes", default=[])
-    found = {each["configMap"].get("name", "") for each in volumes if "configMap" in each and not each["configMap"].get("optional")}
+    found = {
+        each["configMap"].get("name", "")
+        for each in volumes
+        if "configMap" in each and not each["configMap"].get("optional")
+    }
     for container in containers(pod):
         references = [dig(each, "valueFrom", "configMapKeyRef") for each in container.get("env") or []]
         found |= {each["name"] for each in references if each and not each.get("optional")}
@@ -83,7 +95,11 @@ def config_maps_of(pod: Object) -> set[str]:
 
 def claims_of(pod: Object) -> set[str]:
     """Names of the claims that a pod mounts."""
-    return {each["persistentVolumeClaim"]["claimName"] for each in dig(pod, "spec", "volumes", default=[]) if "persistentVolumeClaim" in each}
+    return {
+        each["persistentVolumeClaim"]["claimName"]
+        for each in dig(pod, "spec", "volumes", default=[])
+        if "persistentVolumeClaim" in each
+    }
 
 
 def selects(node: Object, pod: Object) -> bool:
@@ -104,4 +120,6 @@ def _tolerated(taint: Object, toleration: Object) -> bool:
         return False
     if toleration.get("operator", "Equal") == "Exists":
         return toleration.get("key") in (None, "", taint["key"])
-    return bool(toleration.get("key") == taint["key"] and toleration.get("value", "") == taint.get("value", ""))
+    return bool(
+        toleration.get("key") == taint["key"] and toleration.get("value", "") == taint.get("value", "")
+    )

@@ -1,4 +1,6 @@
-"""The few protobuf bodies that kubectl insists on (reviews, `create secret` and its like), read without a protobuf library."""
+"""The few protobuf bodies that kubectl insists on (reviews, `create secret` and its like), read without a
+protobuf library.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,38 @@ MAGIC = b"k8s\x00"
 TEXT: Any = str
 META = ("metadata", "Meta")
 FIELDS: dict[str, dict[int, tuple[str, Any]]] = {
-    "Meta": {1: ("name", TEXT), 2: ("generateName", TEXT), 3: ("namespace", TEXT), 11: ("labels", "map:text"), 12: ("annotations", "map:text")},
-    "Secret": {1: META, 2: ("data", "map:bytes"), 3: ("type", TEXT), 4: ("stringData", "map:text"), 5: ("immutable", bool)},
+    "Meta": {
+        1: ("name", TEXT),
+        2: ("generateName", TEXT),
+        3: ("namespace", TEXT),
+        11: ("labels", "map:text"),
+        12: ("annotations", "map:text"),
+    },
+    "Secret": {
+        1: META,
+        2: ("data", "map:bytes"),
+        3: ("type", TEXT),
+        4: ("stringData", "map:text"),
+        5: ("immutable", bool),
+    },
     "ConfigMap": {1: META, 2: ("data", "map:text"), 3: ("binaryData", "map:bytes"), 4: ("immutable", bool)},
     "Namespace": {1: META},
     "ServiceAccount": {1: META},
     "ResourceQuota": {1: META, 2: ("spec", "QuotaSpec")},
     "QuotaSpec": {1: ("hard", "map:quantity")},
     "SelfSubjectAccessReview": {2: ("spec", "AccessSpec")},
-    "AccessSpec": {1: ("resourceAttributes", "ResourceAttributes"), 2: ("nonResourceAttributes", "NonResourceAttributes")},
+    "AccessSpec": {
+        1: ("resourceAttributes", "ResourceAttributes"),
+        2: ("nonResourceAttributes", "NonResourceAttributes"),
+    },
     "ResourceAttributes": {
-        1: ("namespace", TEXT), 2: ("verb", TEXT), 3: ("group", TEXT), 4: ("version", TEXT),
-        5: ("resource", TEXT), 6: ("subresource", TEXT), 7: ("name", TEXT),
+        1: ("namespace", TEXT),
+        2: ("verb", TEXT),
+        3: ("group", TEXT),
+        4: ("version", TEXT),
+        5: ("resource", TEXT),
+        6: ("subresource", TEXT),
+        7: ("name", TEXT),
     },
     "NonResourceAttributes": {1: ("path", TEXT), 2: ("verb", TEXT)},
     "SelfSubjectRulesReview": {2: ("spec", "RulesSpec")},
@@ -31,12 +53,14 @@ FIELDS: dict[str, dict[int, tuple[str, Any]]] = {
     "TokenSpec": {1: ("token", TEXT)},
     "TokenRequest": {2: ("spec", "TokenRequestSpec")},
     "TokenRequestSpec": {4: ("expirationSeconds", int)},
-}  # fmt: skip
+}
 """Message → field number → name and type, as k8s.io/api declares them."""
 
 
 def decode(data: bytes) -> dict[str, Any] | None:
-    """The object in Kubernetes' protobuf envelope; None where its kind is not among those read here. ValueError where it is broken."""
+    """The object in Kubernetes' protobuf envelope; None where its kind is not among those read here.
+    ValueError where it is broken.
+    """
     if not data.startswith(MAGIC):
         raise ValueError("no Kubernetes protobuf envelope")
     envelope = dict(_parts(data[len(MAGIC) :]))
@@ -44,7 +68,12 @@ def decode(data: bytes) -> dict[str, Any] | None:
     version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
     if kind not in FIELDS:
         return None
-    return {"apiVersion": version, "kind": kind, **({"metadata": {}, "spec": {}} if kind.endswith(("Review", "Request")) else {}), **_message(kind, envelope.get(2, b""))}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        **({"metadata": {}, "spec": {}} if kind.endswith(("Review", "Request")) else {}),
+        **_message(kind, envelope.get(2, b"")),
+    }
 
 
 def _message(name: str, data: bytes) -> dict[str, Any]:

@@ -13,8 +13,14 @@ from bfinfra.sandbox.kubernetes.store import Store
 from bfinfra.sandbox.kubernetes.target import VERBS, is_watch
 
 GROUP = "rbac.authorization.k8s.io"
-EVERYBODY = [{"verbs": ["create"], "apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]},
-             {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}]  # fmt: skip
+EVERYBODY = [
+    {
+        "verbs": ["create"],
+        "apiGroups": ["authorization.k8s.io"],
+        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+    },
+    {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
+]
 OF_NAMESPACES = ("status", "finalize")
 ALL = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
 
@@ -32,7 +38,9 @@ class Ask:
 
 
 def ask_of(request: Request) -> Ask | None:
-    """The question that a request raises, by its path alone: rights are asked for before anybody looks what is served. None where the path is no resource's."""
+    """The question that a request raises, by its path alone: rights are asked for before anybody looks what
+    is served. None where the path is no resource's.
+    """
     parts = [part for part in request.path.split("/") if part]
     start = {"api": 2, "apis": 3}.get(parts[0], 0) if parts else 0
     if not start or len(parts) <= start:
@@ -65,7 +73,9 @@ class Authorizer:
     def bound(self, user: User, namespace: str) -> bool:
         """Whether some binding in the namespace itself is the user's: on a supervisor, its access list."""
         own = self._store.all((GROUP, "rolebindings"), namespace)
-        return MASTERS in user.groups or any(_is(subject, user, namespace) for each in own for subject in each.get("subjects") or [])
+        return MASTERS in user.groups or any(
+            _is(subject, user, namespace) for each in own for subject in each.get("subjects") or []
+        )
 
     def rules(self, user: User, namespace: str) -> Iterator[Object]:
         """The rules that bind a user in a namespace ("" asks for the whole cluster only)."""
@@ -85,7 +95,11 @@ class Authorizer:
 
     def given(self, reference: Object, namespace: str) -> list[Object] | None:
         """The rules of the role that a binding in a namespace refers to; None where there is no such role."""
-        role = self._store.get((GROUP, f"{reference['kind'].lower()}s"), namespace if reference["kind"] == "Role" else "", reference["name"])
+        role = self._store.get(
+            (GROUP, f"{reference['kind'].lower()}s"),
+            namespace if reference["kind"] == "Role" else "",
+            reference["name"],
+        )
         return None if role is None else list(role.get("rules") or [])
 
 
@@ -111,7 +125,11 @@ def covers(rule: Object, ask: Ask) -> bool:
     return (
         _has(rule.get("verbs"), ask.verb)
         and _has(rule.get("apiGroups"), ask.group)
-        and ("*" in resources or thing in resources or (bool(ask.subresource) and f"*/{ask.subresource}" in resources))
+        and (
+            "*" in resources
+            or thing in resources
+            or (bool(ask.subresource) and f"*/{ask.subresource}" in resources)
+        )
         and (not rule.get("resourceNames") or ask.name in rule["resourceNames"])
     )
 

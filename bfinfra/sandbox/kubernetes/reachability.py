@@ -1,4 +1,6 @@
-"""What a container finds that tries TCP with netcat, by what the world serves and what the namespace's network policies forbid."""
+"""What a container finds that tries TCP with netcat, by what the world serves and what the namespace's
+network policies forbid.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ WAY = re.compile(r"\S+:\d+")
 
 
 def tried(container: Object) -> list[str]:
-    """The "address:port" that stand behind a script with `nc … -z` in it; none where a container runs something else."""
+    """The "address:port" that stand behind a script with `nc … -z` in it; none where a container runs
+    something else.
+    """
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
     script = next((at for at, word in enumerate(words) if NETCAT.search(word)), None)
-    return [] if script is None else [word for word in words[script + 1:] if WAY.fullmatch(word)]
+    return [] if script is None else [word for word in words[script + 1 :] if WAY.fullmatch(word)]
 
 
-def reported(ways: Sequence[str], pod: Object, policies: Iterable[Object], serves: Callable[[str], bool]) -> tuple[list[str], bool]:
+def reported(
+    ways: Sequence[str], pod: Object, policies: Iterable[Object], serves: Callable[[str], bool]
+) -> tuple[list[str], bool]:
     """A line for each way, those that lead somewhere first, and whether all do."""
     egress = [each["spec"] for each in policies if _governs(each["spec"], pod)]
     good = [way for way in ways if serves(way) and _let_out(way, egress)]
@@ -32,7 +38,9 @@ def reported(ways: Sequence[str], pod: Object, policies: Iterable[Object], serve
 def _governs(policy: Object, pod: Object) -> bool:
     """A policy without policyTypes is about what leaves only where it has rules for that."""
     default = ["Ingress", "Egress"] if policy.get("egress") else ["Ingress"]
-    return "Egress" in (policy.get("policyTypes") or default) and by_selector(policy.get("podSelector") or {})(pod)
+    return "Egress" in (policy.get("policyTypes") or default) and by_selector(
+        policy.get("podSelector") or {}
+    )(pod)
 
 
 def _let_out(way: str, egress: Sequence[Object]) -> bool:
@@ -49,7 +57,11 @@ def _to(rule: Object, host: str) -> bool:
 def _within(host: str, block: Any) -> bool:
     """Peers that are pods or namespaces have no addresses outside of the cluster."""
     try:
-        networks = [ip_network(each, strict=False) for each in (block["cidr"], *(block.get("except") or []))] if block else []
+        networks = (
+            [ip_network(each, strict=False) for each in (block["cidr"], *(block.get("except") or []))]
+            if block
+            else []
+        )
         found = [ip_address(host) in network for network in networks]
     except ValueError:
         return False
@@ -57,7 +69,9 @@ def _within(host: str, block: Any) -> bool:
 
 
 def _at(rule: Object, port: int) -> bool:
-    return not rule.get("ports") or any(port in numbers for each in rule["ports"] for numbers in _numbers(each))
+    return not rule.get("ports") or any(
+        port in numbers for each in rule["ports"] for numbers in _numbers(each)
+    )
 
 
 def _numbers(each: Object) -> Iterator[range]:

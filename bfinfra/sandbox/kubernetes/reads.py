@@ -26,7 +26,9 @@ TRUE = ("1", "true")
 
 @dataclass(frozen=True)
 class Wish:
-    """What a watch asks for. `since` 0 starts with what is there; `marks_whole` tells when all of that was sent."""
+    """What a watch asks for. `since` 0 starts with what is there; `marks_whole` tells when all of that was
+    sent.
+    """
 
     target: Target
     matches: Match
@@ -40,7 +42,11 @@ class Wish:
 def get(cluster: Cluster, target: Target, request: Request) -> Response:
     """One object."""
     thing = target.resource.read(cluster.writer().found(target))
-    return as_json(as_table(target.resource, [thing], cluster.clock.now(), thing["metadata"]) if wants_table(request) else thing)
+    return as_json(
+        as_table(target.resource, [thing], cluster.clock.now(), thing["metadata"])
+        if wants_table(request)
+        else thing
+    )
 
 
 def listed(cluster: Cluster, target: Target, request: Request) -> Response:
@@ -69,7 +75,14 @@ def listed(cluster: Cluster, target: Target, request: Request) -> Response:
     if wants_metadata(request):
         return as_json(as_metadata(things, metadata))
     items = things if resource.custom else [_without_type(thing) for thing in things]
-    return as_json({"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata, "items": items})
+    return as_json(
+        {
+            "kind": f"{resource.kind}List",
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
+    )
 
 
 def watch(cluster: Cluster, target: Target, request: Request) -> Response:
@@ -80,10 +93,19 @@ def watch(cluster: Cluster, target: Target, request: Request) -> Response:
         raise bad_request(f"invalid resource version {version!r}")
     shape: Shape = target.resource.read
     if wants_table(request):
-        shape = lambda thing: as_table(target.resource, [target.resource.read(thing)], cluster.clock.now(), {})  # noqa: E731 - the other of two shapes
+        shape = lambda thing: as_table(  # noqa: E731 - the other of two shapes
+            target.resource, [target.resource.read(thing)], cluster.clock.now(), {}
+        )
     whole = params.get("sendInitialEvents") in TRUE
-    wish = Wish(target, matches, shape, 0 if whole else int(version), float(params.get("timeoutSeconds") or 3600), whole,
-                bookmarks=params.get("allowWatchBookmarks") in TRUE)  # fmt: skip
+    wish = Wish(
+        target,
+        matches,
+        shape,
+        0 if whole else int(version),
+        float(params.get("timeoutSeconds") or 3600),
+        whole,
+        bookmarks=params.get("allowWatchBookmarks") in TRUE,
+    )
     return Response(200, _events(cluster, wish), {"content-type": "application/json"})
 
 
@@ -92,18 +114,30 @@ def selection(target: Target, request: Request) -> Match:
     params = request.params
     labels = by_labels(params.get("labelSelector", ""))
     fields = by_fields(params.get("fieldSelector", ""), target.resource.kind)
-    return lambda thing: labels(thing) and fields(thing) and (not target.name or name_of(thing) == target.name)
+    return lambda thing: (
+        labels(thing) and fields(thing) and (not target.name or name_of(thing) == target.name)
+    )
 
 
 def _events(cluster: Cluster, wish: Wish) -> Iterator[bytes]:
     store, revision, end = cluster.store, wish.since, cluster.clock.now() + wish.seconds
     if revision == 0:
         with store.lock:
-            revision, present = store.revision, [thing for thing in store.all(wish.target.resource.key, wish.target.namespace) if wish.matches(thing)]
+            revision, present = (
+                store.revision,
+                [
+                    thing
+                    for thing in store.all(wish.target.resource.key, wish.target.namespace)
+                    if wish.matches(thing)
+                ],
+            )
         for thing in present:
             yield _line("ADDED", wish.shape(thing))
         if wish.marks_whole:
-            yield _line("BOOKMARK", _bookmark(wish.target, revision, {"annotations": {"k8s.io/initial-events-end": "true"}}))
+            yield _line(
+                "BOOKMARK",
+                _bookmark(wish.target, revision, {"annotations": {"k8s.io/initial-events-end": "true"}}),
+            )
     while not store.closed and (left := end - cluster.clock.now()) > 0:
         try:
             changes = store.since(revision)
@@ -121,7 +155,9 @@ def _events(cluster: Cluster, wish: Wish) -> Iterator[bytes]:
 
 
 def _seen(change: Change, target: Target, matches: Match) -> str:
-    if change.key != target.resource.key or (target.namespace and namespace_of(change.after) != target.namespace):
+    if change.key != target.resource.key or (
+        target.namespace and namespace_of(change.after) != target.namespace
+    ):
         return ""
     now = change.kind != "DELETED" and matches(change.after)
     before = change.before is not None and matches(change.before)
@@ -132,7 +168,11 @@ def _seen(change: Change, target: Target, matches: Match) -> str:
 
 def _bookmark(target: Target, revision: int, extra: Object | None = None) -> Object:
     resource = target.resource
-    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(revision), **(extra or {})}}
+    return {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"resourceVersion": str(revision), **(extra or {})},
+    }
 
 
 def _line(kind: str, thing: Object) -> bytes:
@@ -144,7 +184,9 @@ def _without_type(thing: Object) -> Object:
 
 
 def _token(revision: int, last: Object) -> str:
-    return base64.urlsafe_b64encode(json.dumps([revision, [namespace_of(last), name_of(last)]]).encode()).decode()
+    return base64.urlsafe_b64encode(
+        json.dumps([revision, [namespace_of(last), name_of(last)]]).encode()
+    ).decode()
 
 
 def _continued(token: str) -> tuple[int, list[str]] | None:
@@ -155,5 +197,3 @@ def _continued(token: str) -> tuple[int, list[str]] | None:
     except ValueError:
         raise bad_request("continue key is not valid") from None
     return int(revision), home
-
-

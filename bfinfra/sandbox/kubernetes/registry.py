@@ -10,9 +10,14 @@ from typing import Any
 from bfinfra.sandbox.kubernetes.objects import Object, copied
 from bfinfra.sandbox.kubernetes.types import ANY, Type, builtin, of_custom
 
-SINCE = {("batch/v1", "cronjobs"): 21, ("policy/v1", ""): 21, ("discovery.k8s.io/v1", ""): 21, ("autoscaling/v2", ""): 23,
-         ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"): 30,
-         ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"): 36}  # fmt: skip
+SINCE = {
+    ("batch/v1", "cronjobs"): 21,
+    ("policy/v1", ""): 21,
+    ("discovery.k8s.io/v1", ""): 21,
+    ("autoscaling/v2", ""): 23,
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"): 30,
+    ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"): 36,
+}
 """The minor version that brought what not every supported server has."""
 
 Convert = Callable[[Object, str], Object]
@@ -38,7 +43,9 @@ class Resource:
     singular: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    subresources: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict, compare=False)  # name → kind, verbs
+    subresources: Mapping[str, tuple[str, tuple[str, ...]]] = field(
+        default_factory=dict, compare=False
+    )  # name → kind, verbs
     columns: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     custom: bool = False
     convert: Convert = field(default=relabel, repr=False, compare=False)
@@ -55,7 +62,11 @@ class Resource:
 
     def read(self, thing: Object) -> Object:
         """An object of the store, in this version."""
-        return thing if thing["apiVersion"] == self.api_version else self.convert(copied(thing), self.api_version)
+        return (
+            thing
+            if thing["apiVersion"] == self.api_version
+            else self.convert(copied(thing), self.api_version)
+        )
 
     def write(self, thing: Object) -> Object:
         """An object of this version, as the store keeps it."""
@@ -91,11 +102,15 @@ class Registry:
 
     def stored(self, group: str, plural: str) -> Resource:
         """The resource in the version in which its objects are kept."""
-        return next(each for each in self.all() if each.key == (group, plural) and each.api_version == each.stored)
+        return next(
+            each for each in self.all() if each.key == (group, plural) and each.api_version == each.stored
+        )
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """The resource of a manifest."""
-        return next((each for each in self.all() if each.kind == kind and each.api_version == api_version), None)
+        return next(
+            (each for each in self.all() if each.kind == kind and each.api_version == api_version), None
+        )
 
 
 def stock(api_version: str, rows: list[dict[str, Any]]) -> list[Resource]:
@@ -107,11 +122,23 @@ def stock(api_version: str, rows: list[dict[str, Any]]) -> list[Resource]:
         if child:
             below.setdefault(parent, {})[child] = (row["kind"], tuple(row["verbs"]))
     return [
-        Resource(group, version, row["name"], row["kind"], row["namespaced"], tuple(row["verbs"]),
-                 builtin().type(row["type"]), api_version, row["singularName"], tuple(row.get("shortNames", ())),
-                 tuple(row.get("categories", ())), below.get(row["name"], {}))
-        for row in rows if "/" not in row["name"]
-    ]  # fmt: skip
+        Resource(
+            group,
+            version,
+            row["name"],
+            row["kind"],
+            row["namespaced"],
+            tuple(row["verbs"]),
+            builtin().type(row["type"]),
+            api_version,
+            row["singularName"],
+            tuple(row.get("shortNames", ())),
+            tuple(row.get("categories", ())),
+            below.get(row["name"], {}),
+        )
+        for row in rows
+        if "/" not in row["name"]
+    ]
 
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -123,11 +150,25 @@ def of_definition(crd: Object, convert: Convert = relabel) -> list[Resource]:
     stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
     return [
         Resource(
-            spec["group"], each["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced", VERBS,
-            of_custom(each["schema"]["openAPIV3Schema"]) if each.get("schema") else ANY, f"{spec['group']}/{stored}",
-            names.get("singular", names["kind"].lower()), tuple(names.get("shortNames", ())), tuple(names.get("categories", ())),
-            {name: (names["kind"] if name == "status" else "Scale", ("get", "patch", "update")) for name in each.get("subresources", {})},
-            tuple(each.get("additionalPrinterColumns", ())), custom=True, convert=convert,
+            spec["group"],
+            each["name"],
+            names["plural"],
+            names["kind"],
+            spec["scope"] == "Namespaced",
+            VERBS,
+            of_custom(each["schema"]["openAPIV3Schema"]) if each.get("schema") else ANY,
+            f"{spec['group']}/{stored}",
+            names.get("singular", names["kind"].lower()),
+            tuple(names.get("shortNames", ())),
+            tuple(names.get("categories", ())),
+            {
+                name: (names["kind"] if name == "status" else "Scale", ("get", "patch", "update"))
+                for name in each.get("subresources", {})
+            },
+            tuple(each.get("additionalPrinterColumns", ())),
+            custom=True,
+            convert=convert,
         )
-        for each in spec["versions"] if each.get("served")
-    ]  # fmt: skip
+        for each in spec["versions"]
+        if each.get("served")
+    ]

@@ -19,7 +19,9 @@ HOUR = 3600.0
 def answers(target: Target) -> bool:
     """True for a create that stores nothing but is answered."""
     plural = target.resource.plural
-    return target.verb == "create" and (plural.endswith("reviews") or (plural == "serviceaccounts" and target.subresource == "token"))
+    return target.verb == "create" and (
+        plural.endswith("reviews") or (plural == "serviceaccounts" and target.subresource == "token")
+    )
 
 
 def answer(cluster: Cluster, target: Target, body: Any, user: User) -> Object:
@@ -42,10 +44,18 @@ def _status(cluster: Cluster, target: Target, spec: Object, user: User) -> Objec
         return {"userInfo": {"username": user.name, "groups": list(user.all_groups)}}
     if plural == "tokenreviews":
         found = cluster.authenticate(spec.get("token", ""))
-        return {"authenticated": True, "user": {"username": found.name, "groups": list(found.all_groups)}} if found else {"user": {}}
+        return (
+            {"authenticated": True, "user": {"username": found.name, "groups": list(found.all_groups)}}
+            if found
+            else {"user": {}}
+        )
     if plural == "selfsubjectrulesreviews":
         return _rules(cluster, spec, user)
-    who = user if plural == "selfsubjectaccessreviews" else User(spec.get("user", ""), tuple(spec.get("groups") or ()))
+    who = (
+        user
+        if plural == "selfsubjectaccessreviews"
+        else User(spec.get("user", ""), tuple(spec.get("groups") or ()))
+    )
     namespace = target.namespace or dig(spec, "resourceAttributes", "namespace", default="")
     allowed = cluster.authorizer.allows(who, _ask(spec, namespace))
     return {"allowed": allowed} if allowed else {"allowed": False, "reason": ""}
@@ -54,15 +64,34 @@ def _status(cluster: Cluster, target: Target, spec: Object, user: User) -> Objec
 def _ask(spec: Object, namespace: str) -> Ask:
     wanted = spec.get("resourceAttributes")
     if not wanted:
-        cause = Cause("FieldValueRequired", "Required value: only resourceAttributes are answered here", "spec.resourceAttributes")
+        cause = Cause(
+            "FieldValueRequired",
+            "Required value: only resourceAttributes are answered here",
+            "spec.resourceAttributes",
+        )
         raise invalid("SelfSubjectAccessReview", "authorization.k8s.io", "", [cause])
-    return Ask(wanted.get("verb", ""), wanted.get("group", ""), wanted.get("resource", ""), wanted.get("subresource", ""), namespace, wanted.get("name", ""))
+    return Ask(
+        wanted.get("verb", ""),
+        wanted.get("group", ""),
+        wanted.get("resource", ""),
+        wanted.get("subresource", ""),
+        namespace,
+        wanted.get("name", ""),
+    )
 
 
 def _rules(cluster: Cluster, spec: Object, user: User) -> Object:
     rules = list(cluster.authorizer.rules(user, spec.get("namespace", "")))
-    resources = [{key: rule[key] for key in ("verbs", "apiGroups", "resources", "resourceNames") if key in rule} for rule in rules if "resources" in rule]
-    others = [{"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]} for rule in rules if "nonResourceURLs" in rule]
+    resources = [
+        {key: rule[key] for key in ("verbs", "apiGroups", "resources", "resourceNames") if key in rule}
+        for rule in rules
+        if "resources" in rule
+    ]
+    others = [
+        {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
+        for rule in rules
+        if "nonResourceURLs" in rule
+    ]
     return {"resourceRules": resources, "nonResourceRules": others, "incomplete": False}
 
 
@@ -70,4 +99,7 @@ def _account_token(cluster: Cluster, target: Target, spec: Object) -> Object:
     if cluster.store.get(("", "serviceaccounts"), target.namespace, target.name) is None:
         raise not_found("serviceaccounts", "", target.name)
     seconds = float(spec.get("expirationSeconds") or HOUR)
-    return {"token": cluster.account_token(target.namespace, target.name, seconds), "expirationTimestamp": stamp(cluster.clock.now() + seconds)}
+    return {
+        "token": cluster.account_token(target.namespace, target.name, seconds),
+        "expirationTimestamp": stamp(cluster.clock.now() + seconds),
+    }

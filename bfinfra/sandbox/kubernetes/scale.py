@@ -1,10 +1,18 @@
-"""The scale subresource: how many replicas something has and shall have, as a Scale; and the refusal of subresources that nobody serves."""
+"""The scale subresource: how many replicas something has and shall have, as a Scale; and the refusal of
+subresources that nobody serves.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.kubernetes.errors import Refused, bad_request, conflict, qualified, unsupported_media_type
+from bfinfra.sandbox.kubernetes.errors import (
+    Refused,
+    bad_request,
+    conflict,
+    qualified,
+    unsupported_media_type,
+)
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch
 from bfinfra.sandbox.kubernetes.target import Options, Target
@@ -24,7 +32,12 @@ def kind_of(target: Target) -> str:
 def refuse(target: Target) -> Refused:
     """501: what a real server does here, the sandbox doesn't."""
     name = qualified(target.resource.plural, target.resource.group)
-    return Refused(501, "NotImplemented", f"the sandbox does not implement the subresource {target.subresource} of {name}", {"kind": name})
+    return Refused(
+        501,
+        "NotImplemented",
+        f"the sandbox does not implement the subresource {target.subresource} of {name}",
+        {"kind": name},
+    )
 
 
 def answer(cluster: Cluster, target: Target, kind: str, body: Any, options: Options) -> Object:
@@ -36,18 +49,26 @@ def answer(cluster: Cluster, target: Target, kind: str, body: Any, options: Opti
     def scaled(live: Object) -> Object:
         before = _shown(live)
         after = _changed(target, before, kind, body)
-        if dig(after, "metadata", "resourceVersion", default=before["metadata"]["resourceVersion"]) != before["metadata"]["resourceVersion"]:
+        if (
+            dig(after, "metadata", "resourceVersion", default=before["metadata"]["resourceVersion"])
+            != before["metadata"]["resourceVersion"]
+        ):
             raise conflict(target.resource.plural, target.resource.group, target.name)
         replicas = dig(after, "spec", "replicas", default=0)
         if not isinstance(replicas, int) or replicas < 0:
-            raise bad_request(f"spec.replicas: Invalid value: {replicas!r}: must be a whole number that is not negative")
+            raise bad_request(
+                f"spec.replicas: Invalid value: {replicas!r}: must be a whole number that is not negative"
+            )
         return {**live, "spec": {**live["spec"], "replicas": replicas}}
 
     return _shown(writer.patch(target, scaled, options))
 
 
 def _changed(target: Target, before: Object, kind: str, body: Any) -> Object:
-    if target.verb == "update" or kind in ("application/merge-patch+json", "application/strategic-merge-patch+json"):
+    if target.verb == "update" or kind in (
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    ):
         after = body if target.verb == "update" else merge_patch(before, body)
     elif kind == "application/json-patch+json":
         after = json_patch(before, body)
@@ -65,4 +86,10 @@ def _shown(live: Object) -> Object:
     if labels:
         status["selector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     spec = {"replicas": dig(live, "spec", "replicas", default=0)}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }

@@ -10,11 +10,28 @@ from bfinfra.sandbox.kubernetes.errors import bad_request
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 
 Match = Callable[[Object], bool]
-TERM = re.compile(r"\s*(?P<not>!)?\s*(?P<key>[\w./-]+)\s*(?:(?P<op>==|=|!=|\bin\b|\bnotin\b|>|<)\s*(?P<value>\([^)]*\)|[\w.-]*))?\s*(?:,|$)")
+TERM = re.compile(
+    r"\s*(?P<not>!)?\s*(?P<key>[\w./-]+)\s*(?:(?P<op>==|=|!=|\bin\b|\bnotin\b|>|<)\s*(?P<value>\([^)]*\)|[\w.-]*))?\s*(?:,|$)"
+)
 FIELD_TERM = re.compile(r"(?P<path>[^=!,]+)(?P<op>!=|==|=)(?P<value>[^,]*)(?:,|$)")
 FIELDS = {
-    "Pod": ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase", "status.podIP"),
-    "Event": ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "reason", "type", "source"),
+    "Pod": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.podIP",
+    ),
+    "Event": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "reason",
+        "type",
+        "source",
+    ),
     "Secret": ("type",),
     "Namespace": ("status.phase",),
     "Node": ("spec.unschedulable",),
@@ -34,11 +51,16 @@ def by_selector(selector: Mapping[str, Any] | None) -> Match:
     if selector is None:
         return lambda _: False
     wanted = dict(selector.get("matchLabels") or {})
-    tests = [_operator(each["operator"].lower(), each["key"], each.get("values") or []) for each in selector.get("matchExpressions") or []]
+    tests = [
+        _operator(each["operator"].lower(), each["key"], each.get("values") or [])
+        for each in selector.get("matchExpressions") or []
+    ]
 
     def match(thing: Object) -> bool:
         labels = thing["metadata"].get("labels") or {}
-        return all(labels.get(key) == value for key, value in wanted.items()) and all(test(labels) for test in tests)
+        return all(labels.get(key) == value for key, value in wanted.items()) and all(
+            test(labels) for test in tests
+        )
 
     return match
 
@@ -46,14 +68,18 @@ def by_selector(selector: Mapping[str, Any] | None) -> Match:
 def by_fields(text: str, kind: str) -> Match:
     """A field selector's text as a predicate. Refused (400) for a field that a server doesn't select by."""
     known = ("metadata.name", "metadata.namespace", *FIELDS.get(kind, ()))
-    terms = [(found["path"].strip(), found["op"] != "!=", found["value"]) for found in FIELD_TERM.finditer(text)]
+    terms = [
+        (found["path"].strip(), found["op"] != "!=", found["value"]) for found in FIELD_TERM.finditer(text)
+    ]
     if text and not terms:
         raise bad_request(f"invalid selector: {text!r}; can't understand {text!r}")
     for path, _, _ in terms:
         if path not in known:
             told = ", ".join(f'"{each}"' for each in sorted(known))
             raise bad_request(f'"{path}" is not a known field selector: only {told}')
-    return lambda thing: all((str(dig(thing, *path.split("."), default="")) == value) is wanted for path, wanted, value in terms)
+    return lambda thing: all(
+        (str(dig(thing, *path.split("."), default="")) == value) is wanted for path, wanted, value in terms
+    )
 
 
 def _terms(text: str) -> list[Callable[[Mapping[str, str]], bool]]:
@@ -61,7 +87,9 @@ def _terms(text: str) -> list[Callable[[Mapping[str, str]], bool]]:
     while at < len(text):
         found = TERM.match(text, at)
         if not found or found.end() == at:
-            raise bad_request(f"unable to parse requirement: found {text[at:]!r} in the label selector {text!r}")
+            raise bad_request(
+                f"unable to parse requirement: found {text[at:]!r} in the label selector {text!r}"
+            )
         value = found["value"] or ""
         values = [each.strip() for each in value.strip("()").split(",")]
         operator = found["op"] or ("doesnotexist" if found["not"] else "exists")
@@ -79,4 +107,6 @@ def _operator(operator: str, key: str, values: list[str]) -> Callable[[Mapping[s
         return lambda labels: key in labels
     if operator == "doesnotexist":
         return lambda labels: key not in labels
-    return lambda labels: labels.get(key, "").isdigit() and (int(labels[key]) > int(values[0])) is (operator == ">")
+    return lambda labels: (
+        labels.get(key, "").isdigit() and (int(labels[key]) > int(values[0])) is (operator == ">")
+    )

@@ -1,4 +1,6 @@
-"""What answers behind a Service: the ready pods that it selects, and the programs that their containers run."""
+"""What answers behind a Service: the ready pods that it selects, and the programs that their containers
+run.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Services:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.programs: list[Program] = list(PROGRAMS)
-        self._files: dict[str, dict[str, dict[str, bytes]]] = {}  # pod's uid → container → path → what stood there at its start
+        self._files: dict[
+            str, dict[str, dict[str, bytes]]
+        ] = {}  # pod's uid → container → path → what stood there at its start
 
     def started(self, pod: Object) -> None:
         """A pod's containers started now: what they mount is what their programs have read."""
@@ -46,19 +50,33 @@ class Services:
 
     def save(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        return {uid: {name: {path: base64.b64encode(data).decode() for path, data in files.items()} for name, files in each.items()}
-                for uid, each in self._files.items()}  # fmt: skip
+        return {
+            uid: {
+                name: {path: base64.b64encode(data).decode() for path, data in files.items()}
+                for name, files in each.items()
+            }
+            for uid, each in self._files.items()
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave."""
-        self._files = {uid: {name: {path: base64.b64decode(text) for path, text in files.items()} for name, files in each.items()}
-                       for uid, each in data.items()}  # fmt: skip
+        self._files = {
+            uid: {
+                name: {path: base64.b64decode(text) for path, text in files.items()}
+                for name, files in each.items()
+            }
+            for uid, each in data.items()
+        }
 
     def reviewed(self, service: Object, bundle: str, review: Object) -> Object:
-        """The answer of a Service to an AdmissionReview. `bundle`: base64 of the authorities that are trusted. Unreachable, TimeoutError."""
+        """The answer of a Service to an AdmissionReview. `bundle`: base64 of the authorities that are
+        trusted. Unreachable, TimeoutError.
+        """
         name, namespace, port = service["name"], service["namespace"], service.get("port", 443)
         program, container, listening = self._endpoint(name, namespace, port)
-        why = handshake(listening.certificate, listening.key, base64.b64decode(bundle or ""), f"{name}.{namespace}.svc")
+        why = handshake(
+            listening.certificate, listening.key, base64.b64decode(bundle or ""), f"{name}.{namespace}.svc"
+        )
         if why:
             raise Unreachable(why)
         answer = program.review(container, service.get("path") or "/", review)
@@ -70,7 +88,14 @@ class Services:
         found = self._cluster.get("", "services", name, namespace)
         if found is None:
             raise Unreachable(f'service "{name}" not found')
-        target = next((each.get("targetPort", port) for each in dig(found, "spec", "ports", default=[]) if each.get("port") == port), None)
+        target = next(
+            (
+                each.get("targetPort", port)
+                for each in dig(found, "spec", "ports", default=[])
+                if each.get("port") == port
+            ),
+            None,
+        )
         if target is None:
             raise Unreachable(f'no service port {port} found for service "{name}"')
         pods = list(self._ready(found))
@@ -79,19 +104,30 @@ class Services:
         for pod in pods:
             for each in pod["spec"]["containers"]:
                 program = self._program(each)
-                container = Container(self._cluster, pod, each, self._files.get(uid_of(pod), {}).get(each["name"], {}))
+                container = Container(
+                    self._cluster, pod, each, self._files.get(uid_of(pod), {}).get(each["name"], {})
+                )
                 listening = program.listens(container) if program else None
                 if program and listening and listening.port == _number(target, each):
                     return program, container, listening
         address = dig(pods[0], "status", "podIP", default="")
-        raise Unreachable(f"dial tcp {address}:{_number(target, pods[0]['spec']['containers'][0])}: connect: connection refused")
+        raise Unreachable(
+            f"dial tcp {address}:{_number(target, pods[0]['spec']['containers'][0])}: connect: "
+            "connection refused"
+        )
 
     def _ready(self, service: Object) -> Iterator[Object]:
         wanted = dig(service, "spec", "selector", default={})
         for pod in self._cluster.all("", "pods", namespace_of(service)) if wanted else ():
             labels = pod["metadata"].get("labels") or {}
-            conditions = {each["type"]: each["status"] for each in dig(pod, "status", "conditions", default=[])}
-            if all(labels.get(key) == value for key, value in wanted.items()) and conditions.get("Ready") == "True" and not pod["metadata"].get("deletionTimestamp"):
+            conditions = {
+                each["type"]: each["status"] for each in dig(pod, "status", "conditions", default=[])
+            }
+            if (
+                all(labels.get(key) == value for key, value in wanted.items())
+                and conditions.get("Ready") == "True"
+                and not pod["metadata"].get("deletionTimestamp")
+            ):
                 yield pod
 
     def _program(self, container: Object) -> Program | None:
@@ -110,31 +146,48 @@ class Services:
     def _held(self, namespace: str, volume: Object) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         for source in [volume, *dig(volume, "projected", "sources", default=[])]:
-            for kind, plural, field in (("secret", "secrets", "secretName"), ("configMap", "configmaps", "name")):
+            for kind, plural, field in (
+                ("secret", "secrets", "secretName"),
+                ("configMap", "configmaps", "name"),
+            ):
                 reference = source.get(kind) or {}
-                thing = reference and self._cluster.get("", plural, reference.get(field) or reference.get("name", ""), namespace)
+                thing = reference and self._cluster.get(
+                    "", plural, reference.get(field) or reference.get("name", ""), namespace
+                )
                 values = _values(thing or {})
-                paths = {each["key"]: each["path"] for each in reference.get("items") or []} or {key: key for key in values}
+                paths = {each["key"]: each["path"] for each in reference.get("items") or []} or {
+                    key: key for key in values
+                }
                 found |= {path: values[key] for key, path in paths.items() if key in values}
         return found
 
 
 def _values(thing: Object) -> dict[str, bytes]:
-    encoded = {**(thing.get("binaryData") or {}), **((thing.get("data") or {}) if thing.get("kind") == "Secret" else {})}
+    encoded = {
+        **(thing.get("binaryData") or {}),
+        **((thing.get("data") or {}) if thing.get("kind") == "Secret" else {}),
+    }
     plain = (thing.get("data") or {}) if thing.get("kind") == "ConfigMap" else {}
-    return {**{key: base64.b64decode(value) for key, value in encoded.items()}, **{key: value.encode() for key, value in plain.items()}}
+    return {
+        **{key: base64.b64decode(value) for key, value in encoded.items()},
+        **{key: value.encode() for key, value in plain.items()},
+    }
 
 
 def _number(target: Any, container: Object) -> int:
     """A port by number, or by its name in the container."""
     if isinstance(target, int) or str(target).isdigit():
         return int(target)
-    return next((each["containerPort"] for each in container.get("ports") or [] if each.get("name") == target), 0)
+    return next(
+        (each["containerPort"] for each in container.get("ports") or [] if each.get("name") == target), 0
+    )
 
 
 @functools.lru_cache(maxsize=64)
 def handshake(certificate: bytes, key: bytes, authorities: bytes, host: str) -> str:
-    """What a client that trusts the authorities says to a server with this certificate, in Go's words; "" where it is content."""
+    """What a client that trusts the authorities says to a server with this certificate, in Go's words; ""
+    where it is content.
+    """
     try:
         server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.NamedTemporaryFile() as file:
@@ -147,8 +200,11 @@ def handshake(certificate: bytes, key: bytes, authorities: bytes, host: str) -> 
             client.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
         _shake(client, server, host)
     except ssl.SSLCertVerificationError as wrong:
-        known = {EXPIRED: "certificate has expired or is not yet valid", NOT_YET: "certificate has expired or is not yet valid",
-                 OTHER_NAME: f"certificate is not valid for {host}"}  # fmt: skip
+        known = {
+            EXPIRED: "certificate has expired or is not yet valid",
+            NOT_YET: "certificate has expired or is not yet valid",
+            OTHER_NAME: f"certificate is not valid for {host}",
+        }
         return f"x509: {known.get(wrong.verify_code, 'certificate signed by unknown authority')}"
     except (ssl.SSLError, ValueError):
         return "remote error: tls: internal error"
@@ -157,7 +213,10 @@ def handshake(certificate: bytes, key: bytes, authorities: bytes, host: str) -> 
 
 def _shake(client: ssl.SSLContext, server: ssl.SSLContext, host: str) -> None:
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [client.wrap_bio(back, there, server_hostname=host), server.wrap_bio(there, back, server_side=True)]
+    ends = [
+        client.wrap_bio(back, there, server_hostname=host),
+        server.wrap_bio(there, back, server_side=True),
+    ]
     for _ in range(ROUNDS):
         for end in ends:
             try:

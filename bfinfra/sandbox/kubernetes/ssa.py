@@ -1,4 +1,6 @@
-"""Server-side apply: merge by the declared list keys, conflicts by owners, removal of what the manager no longer says."""
+"""Server-side apply: merge by the declared list keys, conflicts by owners, removal of what the manager no
+longer says.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ from typing import Any
 
 from bfinfra.sandbox.kubernetes.errors import Refused, internal
 from bfinfra.sandbox.kubernetes.fields import problems
-from bfinfra.sandbox.kubernetes.fieldset import MISSING, Path, Paths, below_of, children, element, owned, readable, tracked
+from bfinfra.sandbox.kubernetes.fieldset import (
+    MISSING,
+    Path,
+    Paths,
+    below_of,
+    children,
+    element,
+    owned,
+    readable,
+    tracked,
+)
 from bfinfra.sandbox.kubernetes.managed import Manager, Owners
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.types import Type
@@ -24,7 +36,9 @@ def apply(declared: Type, live: Object, said: Object) -> tuple[Object, Paths]:
     return merge(declared, live, said), tracked(owned(declared, said))
 
 
-def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, owners: Owners, me: Manager) -> Object:  # noqa: PLR0913 - one decision's whole input
+def without_disowned(  # noqa: PLR0913 - one decision's whole input
+    declared: Type, merged: Object, last: Paths, said: Paths, owners: Owners, me: Manager
+) -> Object:
     """The object without what this manager said before, doesn't say now, and nobody else owns."""
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
     kept = _with_parents(said) | _with_parents(frozenset(others))
@@ -32,26 +46,44 @@ def without_disowned(declared: Type, merged: Object, last: Paths, said: Paths, o
     return dict(_pruned(declared, merged, gone, ())) if gone else merged
 
 
-def settle(owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool) -> Owners:  # noqa: PLR0913 - one decision's whole input
+def settle(  # noqa: PLR0913 - one decision's whole input
+    owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool
+) -> Owners:
     """The owners after the apply. Refused (409) where others own what it changes, unless forced."""
     changed, removed = moved
     clashes = {each: paths & changed for each, (paths, _) in owners.items() if each != me and paths & changed}
     if clashes and not force:
         raise refused(clashes)
-    done = {each: (paths - removed - (changed if force else frozenset()), at) for each, (paths, at) in owners.items() if each != me}
+    done = {
+        each: (paths - removed - (changed if force else frozenset()), at)
+        for each, (paths, at) in owners.items()
+        if each != me
+    }
     before = owners.get(me)
-    return {**done, me: (said, before[1] if before and before[0] == said and not changed and not removed else when)}
+    return {
+        **done,
+        me: (said, before[1] if before and before[0] == said and not changed and not removed else when),
+    }
 
 
 def refused(clashes: dict[Manager, Paths]) -> Refused:
     """The 409 that names managers and fields."""
-    pairs = [(manager, readable(path)) for manager, paths in sorted(clashes.items(), key=lambda item: item[0].told) for path in sorted(paths)]
-    causes = [{"reason": "FieldManagerConflict", "message": f"conflict with {manager.told}", "field": path} for manager, path in pairs]
+    pairs = [
+        (manager, readable(path))
+        for manager, paths in sorted(clashes.items(), key=lambda item: item[0].told)
+        for path in sorted(paths)
+    ]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager.told}", "field": path}
+        for manager, path in pairs
+    ]
     if len(pairs) == 1:
         text = f"1 conflict: conflict with {pairs[0][0].told}: {pairs[0][1]}"
     else:
         blocks = [
-            "\n- ".join([f"conflicts with {manager.told}:", *(path for each, path in pairs if each == manager)])
+            "\n- ".join(
+                [f"conflicts with {manager.told}:", *(path for each, path in pairs if each == manager)]
+            )
             for manager in dict.fromkeys(each for each, _ in pairs)
         ]
         text = f"{len(pairs)} conflicts: " + "\n".join(blocks)
@@ -59,7 +91,9 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
 
 
 def merge(declared: Type, live: Any, said: Any) -> Any:
-    """Two values of one type; what was said wins, lists that are maps or sets are united in the said order."""
+    """Two values of one type; what was said wins, lists that are maps or sets are united in the said
+    order.
+    """
     if said is MISSING or live is MISSING or declared.atomic or declared.form == "scalar":
         return live if said is MISSING else said
     if isinstance(live, dict) and isinstance(said, dict):
@@ -100,6 +134,6 @@ def _pruned(declared: Type, value: Any, gone: set[Path], path: Path) -> Any:
         below = below_of(declared, name)
         if (*path, name) not in gone:
             left[name] = _pruned(below, child, gone, (*path, name)) if below else child
-    return list(left.values()) if isinstance(value, list) else {name[2:]: child for name, child in left.items()}
-
-
+    return (
+        list(left.values()) if isinstance(value, list) else {name[2:]: child for name, child in left.items()}
+    )

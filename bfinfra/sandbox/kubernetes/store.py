@@ -18,7 +18,9 @@ HISTORY = 4000
 
 @dataclass(frozen=True)
 class Change:
-    """One event. `before` is what stood there, `after` what stands there now (for DELETED: the last state, newly numbered)."""
+    """One event. `before` is what stood there, `after` what stands there now (for DELETED: the last state,
+    newly numbered).
+    """
 
     revision: int
     kind: Literal["ADDED", "MODIFIED", "DELETED"]
@@ -48,7 +50,11 @@ class Store:
     def all(self, key: Key, namespace: str = "") -> list[Object]:
         """All of a resource by namespace and name, or those of one namespace."""
         with self.lock:
-            return [thing for home, thing in sorted(self._objects.get(key, {}).items()) if not namespace or home[0] == namespace]
+            return [
+                thing
+                for home, thing in sorted(self._objects.get(key, {}).items())
+                if not namespace or home[0] == namespace
+            ]
 
     def held(self) -> list[Key]:
         """Resources that have objects."""
@@ -94,7 +100,10 @@ class Store:
     def save(self) -> dict[str, Any]:
         """Everything, as JSON."""
         with self.lock:
-            return {"revision": self.revision, "objects": [[*key, thing] for key in self.held() for thing in self.all(key)]}
+            return {
+                "revision": self.revision,
+                "objects": [[*key, thing] for key in self.held() for thing in self.all(key)],
+            }
 
     def restore(self, data: dict[str, Any]) -> None:
         """Take over what `save` gave; older watches are told that they are too old."""

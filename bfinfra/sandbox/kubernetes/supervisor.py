@@ -1,4 +1,6 @@
-"""A supervisor: a cluster whose namespaces come from vCenter and whose users log in with vCenter's accounts."""
+"""A supervisor: a cluster whose namespaces come from vCenter and whose users log in with vCenter's
+accounts.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ FIRST_DEFINITION = 18  # minor version up to which clusters have the definition 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may do what in a namespace. `subject` is name@domain; `role` OWNER, EDIT or VIEW; `kind` USER or GROUP."""
+    """Who may do what in a namespace. `subject` is name@domain; `role` OWNER, EDIT or VIEW; `kind` USER or
+    GROUP.
+    """
 
     subject: str
     role: str
@@ -42,7 +46,9 @@ class Access:
 
 @dataclass(frozen=True)
 class NamespaceSpec:
-    """A supervisor namespace as vCenter configures it. `storage`: policy name → limit in MiB, None = unlimited; `counts`: quota name → most."""
+    """A supervisor namespace as vCenter configures it. `storage`: policy name → limit in MiB, None =
+    unlimited; `counts`: quota name → most.
+    """
 
     storage: Mapping[str, int | None] = field(default_factory=dict)
     vm_classes: Sequence[str] = ()
@@ -53,16 +59,34 @@ class NamespaceSpec:
 class Supervisor:
     """Opens <address>:443 (login, and the API behind it) and <address>:6443 (the API)."""
 
-    def __init__(self, address: str, version: str, clock: Clock, outside: Outside, *, releases: Sequence[str] = (),  # noqa: PLR0913 - one decision's whole input
-                 pool: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:  # fmt: skip
-        self.address, self.releases, self._hosts, self._outside = address, tuple(releases), tuple(hosts), outside
+    def __init__(  # noqa: PLR0913 - one decision's whole input
+        self,
+        address: str,
+        version: str,
+        clock: Clock,
+        outside: Outside,
+        *,
+        releases: Sequence[str] = (),
+        pool: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+    ) -> None:
+        self.address, self.releases, self._hosts, self._outside = (
+            address,
+            tuple(releases),
+            tuple(hosts),
+            outside,
+        )
         self._namespaced_classes = int(version.split(".")[1]) >= NAMESPACED_CLASSES
         self._first_definition = int(version.split(".")[1]) <= FIRST_DEFINITION
-        self.running = RunningCluster(address, version, clock, outside, converts={".".join(reversed(TANZU)): convert})
+        self.running = RunningCluster(
+            address, version, clock, outside, converts={".".join(reversed(TANZU)): convert}
+        )
         self.cluster = self.running.cluster
         self.guests = Guests(clock, outside, pool)
         admission = TanzuAdmission(self.cluster, releases)
-        self.running.loop.add(*(WorkloadClusters(shape, self.running.loop, self.guests, outside, admission) for shape in SHAPES))
+        self.running.loop.add(
+            *(WorkloadClusters(shape, self.running.loop, self.guests, outside, admission) for shape in SHAPES)
+        )
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(self, outside)
@@ -75,7 +99,9 @@ class Supervisor:
 
     def start(self) -> None:
         """Fill in what a supervisor has, and let it work."""
-        for definition in definitions(namespaced_classes=self._namespaced_classes, first=self._first_definition):
+        for definition in definitions(
+            namespaced_classes=self._namespaced_classes, first=self._first_definition
+        ):
             self.running.definitions.serve(definition)
             self.cluster.ensure(definition, WCP)
         self.running.start()
@@ -83,9 +109,17 @@ class Supervisor:
         for version in self.releases:
             self.cluster.ensure(release(version, stamp(self.cluster.clock.now())), WCP)
         for number in range(3):
-            self.running.add_node(f"421c4213dca964f747952ed1167baf{number:02x}", cpus=4, memory=2**34, version=self.cluster.version, roles=("control-plane", "master"))
+            self.running.add_node(
+                f"421c4213dca964f747952ed1167baf{number:02x}",
+                cpus=4,
+                memory=2**34,
+                version=self.cluster.version,
+                roles=("control-plane", "master"),
+            )
         for host in self._hosts:
-            self.running.add_node(host.partition(".")[0], cpus=40, memory=2**39, version=self.cluster.version, roles=("agent",))
+            self.running.add_node(
+                host.partition(".")[0], cpus=40, memory=2**39, version=self.cluster.version, roles=("agent",)
+            )
         self.sync_classes()
 
     def sync_classes(self) -> None:
@@ -100,12 +134,27 @@ class Supervisor:
     def namespace_ready(self, name: str, spec: NamespaceSpec) -> None:
         """A namespace is RUNNING in vCenter, or was changed there: let it be so here."""
         with self.cluster.store.lock:
-            annotations = {"vmware-system-resource-pool": f"resgroup-{name}", "vmware-system-vm-folder": f"group-v-{name}"}
+            annotations = {
+                "vmware-system-resource-pool": f"resgroup-{name}",
+                "vmware-system-vm-folder": f"group-v-{name}",
+            }
             labels = {MANAGED: "domain-c8"}
-            self.cluster.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations, "labels": labels}}, WCP)
+            self.cluster.ensure(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": name, "annotations": annotations, "labels": labels},
+                },
+                WCP,
+            )
             self._storage(name, spec)
             self._classes(name, spec)
-            self._settle(name, "rbac.authorization.k8s.io", "rolebindings", bindings(name, [(each.kind, each.subject, each.role) for each in spec.access]))
+            self._settle(
+                name,
+                "rbac.authorization.k8s.io",
+                "rolebindings",
+                bindings(name, [(each.kind, each.subject, each.role) for each in spec.access]),
+            )
 
     def namespace_removed(self, name: str) -> None:
         """A namespace is gone from vCenter: everything in it goes."""
@@ -124,7 +173,11 @@ class Supervisor:
 
     def namespaces(self) -> list[str]:
         """Names of the namespaces that came from vCenter."""
-        return [name_of(each) for each in self.cluster.all("", "namespaces") if MANAGED in (each["metadata"].get("labels") or {})]
+        return [
+            name_of(each)
+            for each in self.cluster.all("", "namespaces")
+            if MANAGED in (each["metadata"].get("labels") or {})
+        ]
 
     def expire(self) -> None:
         """End every token that was given out, here and in the guests."""
@@ -133,7 +186,11 @@ class Supervisor:
 
     def open_tokens(self) -> list[str]:
         """Names of the users whose tokens are still good, here and in the guests."""
-        return [name for each in (self.running, *self.guests.running.values()) for name in each.cluster.tokens.open()]
+        return [
+            name
+            for each in (self.running, *self.guests.running.values())
+            for name in each.cluster.tokens.open()
+        ]
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
@@ -156,7 +213,10 @@ class Supervisor:
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times: two equal supervisors dump equal."""
-        guests = {f"{namespace}/{name}": each.cluster.dump() for (namespace, name), each in sorted(self.guests.running.items())}
+        guests = {
+            f"{namespace}/{name}": each.cluster.dump()
+            for (namespace, name), each in sorted(self.guests.running.items())
+        }
         return {"supervisor": self.cluster.dump(), "guests": guests}
 
     def close(self) -> None:
@@ -169,14 +229,26 @@ class Supervisor:
         for policy, limit in spec.storage.items():
             kind = class_name(policy)
             self.cluster.ensure(storage_class(kind, policy=policy), WCP)
-            hard[f"{kind}.storageclass.storage.k8s.io/requests.storage"] = UNLIMITED if limit is None else f"{limit}Mi"
-        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": f"{name}-storagequota", "namespace": name}, "spec": {"hard": hard}}
+            hard[f"{kind}.storageclass.storage.k8s.io/requests.storage"] = (
+                UNLIMITED if limit is None else f"{limit}Mi"
+            )
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": f"{name}-storagequota", "namespace": name},
+            "spec": {"hard": hard},
+        }
         self._settle(name, "", "resourcequotas", [quota])
 
     def _class(self, name: str, **place: str) -> Object:
         each = self._outside.machine_classes()[name]
         hardware = {"cpus": each.cpus, "memory": f"{each.memory // 2**20}Mi"}
-        return {"apiVersion": MACHINES, "kind": "VirtualMachineClass", "metadata": {"name": name, **place}, "spec": {"hardware": hardware}}
+        return {
+            "apiVersion": MACHINES,
+            "kind": "VirtualMachineClass",
+            "metadata": {"name": name, **place},
+            "spec": {"hardware": hardware},
+        }
 
     def _classes(self, name: str, spec: NamespaceSpec) -> None:
         """Newer supervisors have the classes in the namespace, and serve bindings that nothing fills."""
@@ -185,20 +257,36 @@ class Supervisor:
             classes = [self._class(each, namespace=name) for each in spec.vm_classes if each in there]
             self._settle(name, "vmoperator.vmware.com", "virtualmachineclasses", classes)
             return
-        self._settle(name, "vmoperator.vmware.com", "virtualmachineclassbindings", [
-            {"apiVersion": MACHINES, "kind": "VirtualMachineClassBinding", "metadata": {"name": each, "namespace": name},
-             "classRef": {"apiVersion": MACHINES, "kind": "VirtualMachineClass", "name": each}}
-            for each in spec.vm_classes])  # fmt: skip
+        self._settle(
+            name,
+            "vmoperator.vmware.com",
+            "virtualmachineclassbindings",
+            [
+                {
+                    "apiVersion": MACHINES,
+                    "kind": "VirtualMachineClassBinding",
+                    "metadata": {"name": each, "namespace": name},
+                    "classRef": {"apiVersion": MACHINES, "kind": "VirtualMachineClass", "name": each},
+                }
+                for each in spec.vm_classes
+            ],
+        )
 
     def _settle(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
-        fixed = {name_of(each): each.get("roleRef") for each in wanted}  # a binding's role can't change: it is made anew
+        fixed = {
+            name_of(each): each.get("roleRef") for each in wanted
+        }  # a binding's role can't change: it is made anew
         for each in self.cluster.all(group, plural, namespace):
             kept = name_of(each) in fixed and each.get("roleRef") == fixed[name_of(each)]
-            if not kept and any(entry.get("manager") == WCP for entry in each["metadata"].get("managedFields", [])):
+            if not kept and any(
+                entry.get("manager") == WCP for entry in each["metadata"].get("managedFields", [])
+            ):
                 self.cluster.remove(each)
         for each in wanted:
             live = self.cluster.ensure(each, WCP)
-            body = {key: value for key, value in each.items() if key not in ("metadata", "apiVersion", "kind")}
+            body = {
+                key: value for key, value in each.items() if key not in ("metadata", "apiVersion", "kind")
+            }
             if any(live.get(key) != value for key, value in body.items()):
                 self.cluster.change(live, lambda fresh, body=body: fresh.update(body), WCP)  # type: ignore[misc]  # mypy infers no lambda with a default
 

@@ -10,11 +10,17 @@ from bfinfra.sandbox.kubernetes.objects import Object
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = {"OWNER": "admin", "EDIT": "edit", "VIEW": "view"}
-TANZU = [{"apiGroups": ["run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io"], "resources": ["*"]}]
+TANZU = [
+    {"apiGroups": ["run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io"], "resources": ["*"]}
+]
 SEEN_BY_ALL = [
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": READ},
     {"apiGroups": ["run.tanzu.vmware.com"], "resources": ["tanzukubernetesreleases"], "verbs": READ},
-    {"apiGroups": ["vmoperator.vmware.com"], "resources": ["virtualmachineclasses", "virtualmachineimages"], "verbs": READ},
+    {
+        "apiGroups": ["vmoperator.vmware.com"],
+        "resources": ["virtualmachineclasses", "virtualmachineimages"],
+        "verbs": READ,
+    },
     {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
 ]
 
@@ -28,9 +34,16 @@ def extend_roles(cluster: Cluster) -> None:
             cluster.change(role, lambda live, rules=rules: live["rules"].extend(rules), "wcp")  # type: ignore[misc]  # mypy infers no lambda with a default
     seen = {"metadata": {"name": "vmware-system-authenticated"}}
     cluster.ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **seen, "rules": SEEN_BY_ALL}, "wcp")
-    cluster.ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", **seen,
-                    "subjects": [{"kind": "Group", "name": "system:authenticated", "apiGroup": RBAC}],
-                    "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "vmware-system-authenticated"}}, "wcp")  # fmt: skip
+    cluster.ensure(
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            **seen,
+            "subjects": [{"kind": "Group", "name": "system:authenticated", "apiGroup": RBAC}],
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "vmware-system-authenticated"},
+        },
+        "wcp",
+    )
 
 
 def bindings(namespace: str, access: Iterable[tuple[str, str, str]]) -> list[Object]:
@@ -41,8 +54,11 @@ def bindings(namespace: str, access: Iterable[tuple[str, str, str]]) -> list[Obj
 def _binding(namespace: str, kind: str, subject: str, role: str) -> Object:
     name, _, domain = subject.partition("@")
     return {
-        "apiVersion": f"{RBAC}/v1", "kind": "RoleBinding",
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
         "metadata": {"name": f"wcp:{namespace}:{kind.lower()}:{domain}:{name}", "namespace": namespace},
-        "subjects": [{"kind": "Group" if kind == "GROUP" else "User", "name": f"sso:{subject}", "apiGroup": RBAC}],
+        "subjects": [
+            {"kind": "Group" if kind == "GROUP" else "User", "name": f"sso:{subject}", "apiGroup": RBAC}
+        ],
         "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": ROLES[role]},
-    }  # fmt: skip
+    }

@@ -26,25 +26,56 @@ def wants_metadata(request: Request) -> bool:
 
 def as_metadata(things: Sequence[Object], metadata: Object) -> Object:
     """The objects without their contents."""
-    items = [{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": thing["metadata"]} for thing in things]
-    return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
+    items = [
+        {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": thing["metadata"]}
+        for thing in things
+    ]
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "items": items,
+    }
 
 
 def as_table(resource: Resource, things: Sequence[Object], now: float, metadata: Object) -> Object:
     """The objects as rows."""
     columns = _columns(resource)
     heads = [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
-    heads += [{"name": name, "type": "string", "format": "", "description": "", "priority": 0} for name, _ in columns]
-    heads += [] if _ages(columns) else [{"name": "Age", "type": "string", "format": "", "description": "", "priority": 0}]
+    heads += [
+        {"name": name, "type": "string", "format": "", "description": "", "priority": 0}
+        for name, _ in columns
+    ]
+    heads += (
+        []
+        if _ages(columns)
+        else [{"name": "Age", "type": "string", "format": "", "description": "", "priority": 0}]
+    )
     rows = [
         {
-            "cells": [name_of(thing), *(_cell(read(thing), now, name) for name, read in columns), *([] if _ages(columns) else [_age(thing, now)])],
-            "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": thing["metadata"]},
+            "cells": [
+                name_of(thing),
+                *(_cell(read(thing), now, name) for name, read in columns),
+                *([] if _ages(columns) else [_age(thing, now)]),
+            ],
+            "object": {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": thing["metadata"],
+            },
         }
         for thing in things
     ]
-    versions = {key: metadata[key] for key in ("resourceVersion", "continue", "remainingItemCount") if key in metadata}
-    return {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": versions, "columnDefinitions": heads, "rows": rows}
+    versions = {
+        key: metadata[key] for key in ("resourceVersion", "continue", "remainingItemCount") if key in metadata
+    }
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": versions,
+        "columnDefinitions": heads,
+        "rows": rows,
+    }
 
 
 def _ages(columns: Sequence[Column]) -> bool:
@@ -54,7 +85,9 @@ def _ages(columns: Sequence[Column]) -> bool:
 def _columns(resource: Resource) -> Sequence[Column]:
     if not resource.custom:
         return COLUMNS.get((resource.group, resource.kind), ())
-    return [(each["name"], _json_path(each["jsonPath"])) for each in resource.columns if not each.get("priority")]
+    return [
+        (each["name"], _json_path(each["jsonPath"])) for each in resource.columns if not each.get("priority")
+    ]
 
 
 def _json_path(path: str) -> Callable[[Object], Any]:
@@ -107,18 +140,30 @@ def _pod_status(thing: Object) -> str:
 
 
 def _node_status(thing: Object) -> str:
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in dig(thing, "status", "conditions", default=[]))
+    ready = any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for each in dig(thing, "status", "conditions", default=[])
+    )
     return "Ready" if ready else "NotReady"
 
 
 def _job_status(thing: Object) -> str:
-    true = {each["type"] for each in dig(thing, "status", "conditions", default=[]) if each["status"] == "True"}
+    true = {
+        each["type"] for each in dig(thing, "status", "conditions", default=[]) if each["status"] == "True"
+    }
     return next((kind for kind in ("Complete", "Failed") if kind in true), "Running")
 
 
 def _roles(thing: Object) -> str:
     prefix = "node-role.kubernetes.io/"
-    return ",".join(sorted(key[len(prefix) :] for key in thing["metadata"].get("labels", {}) if key.startswith(prefix))) or "<none>"
+    return (
+        ",".join(
+            sorted(
+                key[len(prefix) :] for key in thing["metadata"].get("labels", {}) if key.startswith(prefix)
+            )
+        )
+        or "<none>"
+    )
 
 
 def _count(*path: str) -> Callable[[Object], Any]:
@@ -133,10 +178,19 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
     ("", "Pod"): [
         ("Ready", _ready),
         ("Status", _pod_status),
-        ("Restarts", lambda pod: sum(each.get("restartCount", 0) for each in dig(pod, "status", "containerStatuses", default=[]))),
+        (
+            "Restarts",
+            lambda pod: sum(
+                each.get("restartCount", 0) for each in dig(pod, "status", "containerStatuses", default=[])
+            ),
+        ),
     ],
     ("", "Namespace"): [("Status", _text("status", "phase"))],
-    ("", "Node"): [("Status", _node_status), ("Roles", _roles), ("Version", _text("status", "nodeInfo", "kubeletVersion"))],
+    ("", "Node"): [
+        ("Status", _node_status),
+        ("Roles", _roles),
+        ("Version", _text("status", "nodeInfo", "kubeletVersion")),
+    ],
     ("", "Secret"): [("Type", _text("type")), ("Data", lambda thing: len(thing.get("data") or {}))],
     ("", "ConfigMap"): [("Data", lambda thing: len(thing.get("data") or {}))],
     ("", "PersistentVolumeClaim"): [
@@ -146,7 +200,13 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
         ("StorageClass", _text("spec", "storageClassName")),
     ],
     ("apps", "Deployment"): [
-        ("Ready", lambda thing: f"{dig(thing, 'status', 'readyReplicas', default=0)}/{dig(thing, 'spec', 'replicas', default=0)}"),
+        (
+            "Ready",
+            lambda thing: (
+                f"{dig(thing, 'status', 'readyReplicas', default=0)}"
+                f"/{dig(thing, 'spec', 'replicas', default=0)}"
+            ),
+        ),
         ("Up-to-date", _count("status", "updatedReplicas")),
         ("Available", _count("status", "availableReplicas")),
     ],
@@ -157,7 +217,16 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
     ],
     ("batch", "Job"): [
         ("Status", _job_status),
-        ("Completions", lambda thing: f"{dig(thing, 'status', 'succeeded', default=0)}/{dig(thing, 'spec', 'completions', default=1)}"),
+        (
+            "Completions",
+            lambda thing: (
+                f"{dig(thing, 'status', 'succeeded', default=0)}"
+                f"/{dig(thing, 'spec', 'completions', default=1)}"
+            ),
+        ),
     ],
-    ("storage.k8s.io", "StorageClass"): [("Provisioner", _text("provisioner")), ("ReclaimPolicy", _text("reclaimPolicy"))],
+    ("storage.k8s.io", "StorageClass"): [
+        ("Provisioner", _text("provisioner")),
+        ("ReclaimPolicy", _text("reclaimPolicy")),
+    ],
 }

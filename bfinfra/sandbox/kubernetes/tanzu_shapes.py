@@ -1,4 +1,6 @@
-"""The two kinds of objects that a workload cluster is written as, read and reported in one way: Tanzu's own, and a Cluster of a ClusterClass."""
+"""The two kinds of objects that a workload cluster is written as, read and reported in one way: Tanzu's own,
+and a Cluster of a ClusterClass.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Pool:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a cluster is. `phase`: creating, running, updating, failed, updateFailed, deleting; `address`: of its API, "" = none yet."""
+    """How far a cluster is. `phase`: creating, running, updating, failed, updateFailed, deleting; `address`:
+    of its API, "" = none yet.
+    """
 
     phase: str
     nodes: Mapping[str, str]
@@ -58,7 +62,9 @@ def _tanzu_pools(thing: Object) -> Iterator[Pool]:
     topology = thing["spec"]["topology"]
     yield _first(CONTROL_PLANE, topology["controlPlane"])
     for each in pools_of(thing):
-        yield Pool(each["name"], each.get("replicas", 0), each["vmClass"], each["storageClass"], each.get("volumes"))
+        yield Pool(
+            each["name"], each.get("replicas", 0), each["vmClass"], each["storageClass"], each.get("volumes")
+        )
 
 
 def _first(name: str, nodes: Object) -> Pool:
@@ -67,9 +73,18 @@ def _first(name: str, nodes: Object) -> Pool:
 
 def _tanzu_status(_: Object, now: Progress) -> Object:
     nodes = dict(now.nodes)
-    status: Object = {"phase": now.phase, "nodeStatus": nodes, "vmStatus": nodes, "conditions": now.conditions, "addons": now.addons}
+    status: Object = {
+        "phase": now.phase,
+        "nodeStatus": nodes,
+        "vmStatus": nodes,
+        "conditions": now.conditions,
+        "addons": now.addons,
+    }
     if now.address:
-        status["clusterApiStatus"] = {"apiEndpoints": [{"host": now.address, "port": 6443}], "phase": "Provisioned"}
+        status["clusterApiStatus"] = {
+            "apiEndpoints": [{"host": now.address, "port": 6443}],
+            "phase": "Provisioned",
+        }
     return status
 
 
@@ -78,11 +93,19 @@ def _cluster_pools(thing: Object) -> Iterator[Pool]:
     values = variables(topology.get("variables"))
     yield _pool(CONTROL_PLANE, topology.get("controlPlane"), values, "controlPlaneVolumes")
     for each in dig(topology, "workers", "machineDeployments", default=[]):
-        yield _pool(each["name"], each, values | variables(dig(each, "variables", "overrides")), "nodePoolVolumes")
+        yield _pool(
+            each["name"], each, values | variables(dig(each, "variables", "overrides")), "nodePoolVolumes"
+        )
 
 
 def _pool(name: str, nodes: Any, values: Mapping[str, Any], volumes: str) -> Pool:
-    return Pool(name, dig(nodes, "replicas", default=0), values.get("vmClass", ""), values.get("storageClass", ""), values.get(volumes))
+    return Pool(
+        name,
+        dig(nodes, "replicas", default=0),
+        values.get("vmClass", ""),
+        values.get("storageClass", ""),
+        values.get(volumes),
+    )
 
 
 def variables(listed: Any) -> dict[str, Any]:
@@ -94,19 +117,34 @@ def _cluster_status(thing: Object, now: Progress) -> Object:
     """A Cluster is Provisioned as soon as its API can be reached, however many of its machines are there."""
     phase = {"deleting": "Deleting"}.get(now.phase, "Provisioned" if now.address else "Provisioning")
     known = {"infrastructureReady": bool(now.address), "controlPlaneReady": bool(now.nodes)}
-    return {"phase": phase, "conditions": now.conditions, "observedGeneration": thing["metadata"].get("generation", 1), **known}
+    return {
+        "phase": phase,
+        "conditions": now.conditions,
+        "observedGeneration": thing["metadata"].get("generation", 1),
+        **known,
+    }
 
 
 def _cluster_phase(thing: Object) -> str:
-    return {"Provisioned": "running", "Deleting": "deleting"}.get(dig(thing, "status", "phase", default=""), "creating")
+    return {"Provisioned": "running", "Deleting": "deleting"}.get(
+        dig(thing, "status", "phase", default=""), "creating"
+    )
 
 
 TANZU_CLUSTER = Shape(
-    TANZU, "tanzukubernetescluster.run.tanzu.vmware.com", _tanzu_pools, lambda thing: str(dig(thing, "spec", "distribution", "fullVersion", default="")), _tanzu_status,
+    TANZU,
+    "tanzukubernetescluster.run.tanzu.vmware.com",
+    _tanzu_pools,
+    lambda thing: str(dig(thing, "spec", "distribution", "fullVersion", default="")),
+    _tanzu_status,
     lambda thing: str(dig(thing, "status", "phase", default="")),
 )
 CLUSTER = Shape(
-    CLUSTER_API, "cluster.cluster.x-k8s.io", _cluster_pools, lambda thing: str(dig(thing, "spec", "topology", "version", default="")).replace("---", "+"), _cluster_status,
+    CLUSTER_API,
+    "cluster.cluster.x-k8s.io",
+    _cluster_pools,
+    lambda thing: str(dig(thing, "spec", "topology", "version", default="")).replace("---", "+"),
+    _cluster_status,
     _cluster_phase,
 )
 SHAPES = (TANZU_CLUSTER, CLUSTER)

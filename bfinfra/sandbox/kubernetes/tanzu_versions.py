@@ -1,6 +1,8 @@
-"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it; what that can't say of pools is kept in an annotation.
+"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it; what that can't say of
+pools is kept in an annotation.
 
-The first pool is v1alpha1's `workers`: whoever scales those scales that pool, whichever version the cluster was made in.
+The first pool is v1alpha1's `workers`: whoever scales those scales that pool, whichever version the cluster
+was made in.
 """
 
 from __future__ import annotations
@@ -10,7 +12,12 @@ from typing import Any
 
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 
-NAMES = {"count": "replicas", "class": "vmClass", "storageClass": "storageClass", "volumes": "volumes"}  # v1alpha1 → later
+NAMES = {
+    "count": "replicas",
+    "class": "vmClass",
+    "storageClass": "storageClass",
+    "volumes": "volumes",
+}  # v1alpha1 → later
 STORED = "run.tanzu.vmware.com/v1alpha1"
 KEPT = "cluster.x-k8s.io/conversion-data"
 """The annotation of the first version that holds the pools as a later one wrote them."""
@@ -33,21 +40,50 @@ def pools_of(thing: Object) -> list[Object]:
 
 def _later(thing: Object) -> Object:
     spec, topology = thing["spec"], thing["spec"]["topology"]
-    release = {"tkr": {"reference": {"name": dig(spec, "distribution", "fullVersion", default="").replace("+", "---")}}}
+    release = {
+        "tkr": {
+            "reference": {"name": dig(spec, "distribution", "fullVersion", default="").replace("+", "---")}
+        }
+    }
     pools = [{**release, **pool} for pool in pools_of(thing)]
-    made: Object = {"topology": {"controlPlane": {**_renamed(topology["controlPlane"], NAMES), **release}, "nodePools": pools}}
+    made: Object = {
+        "topology": {
+            "controlPlane": {**_renamed(topology["controlPlane"], NAMES), **release},
+            "nodePools": pools,
+        }
+    }
     made |= {"settings": spec["settings"]} if "settings" in spec else {}
-    notes = {name: value for name, value in (thing["metadata"].get("annotations") or {}).items() if name != KEPT}
-    metadata = {**{name: value for name, value in thing["metadata"].items() if name != "annotations"}, **({"annotations": notes} if notes else {})}
-    return {"metadata": metadata, "spec": made, **({"status": _later_status(thing)} if "status" in thing else {})}
+    notes = {
+        name: value for name, value in (thing["metadata"].get("annotations") or {}).items() if name != KEPT
+    }
+    metadata = {
+        **{name: value for name, value in thing["metadata"].items() if name != "annotations"},
+        **({"annotations": notes} if notes else {}),
+    }
+    return {
+        "metadata": metadata,
+        "spec": made,
+        **({"status": _later_status(thing)} if "status" in thing else {}),
+    }
 
 
 def _later_status(thing: Object) -> Object:
     status = thing["status"]
     workers = [name for name in status.get("nodeStatus", {}) if "-control-plane-" not in name]
-    found = {"phase": status.get("phase"), "conditions": status.get("conditions"), "apiEndpoints": dig(status, "clusterApiStatus", "apiEndpoints")}
-    addons = [{"name": each["name"], "type": kind, "version": each["version"]} for kind, each in status.get("addons", {}).items()]
-    return {**{name: each for name, each in found.items() if each is not None}, "totalWorkerReplicas": len(workers), "addons": addons}
+    found = {
+        "phase": status.get("phase"),
+        "conditions": status.get("conditions"),
+        "apiEndpoints": dig(status, "clusterApiStatus", "apiEndpoints"),
+    }
+    addons = [
+        {"name": each["name"], "type": kind, "version": each["version"]}
+        for kind, each in status.get("addons", {}).items()
+    ]
+    return {
+        **{name: each for name, each in found.items() if each is not None},
+        "totalWorkerReplicas": len(workers),
+        "addons": addons,
+    }
 
 
 def _first(thing: Object) -> Object:
@@ -67,12 +103,21 @@ def _first(thing: Object) -> Object:
     for name in ("totalWorkerReplicas", "addons"):
         status.pop(name, None)
     status |= {"clusterApiStatus": {"apiEndpoints": endpoints, "phase": "Provisioned"}} if endpoints else {}
-    notes = {**(thing["metadata"].get("annotations") or {}), **({KEPT: json.dumps([_without(each, release) for each in pools])} if pools else {})}
-    return {"metadata": {**thing["metadata"], "annotations": notes}, "spec": made, **({"status": status} if status else {})}
+    notes = {
+        **(thing["metadata"].get("annotations") or {}),
+        **({KEPT: json.dumps([_without(each, release) for each in pools])} if pools else {}),
+    }
+    return {
+        "metadata": {**thing["metadata"], "annotations": notes},
+        "spec": made,
+        **({"status": status} if status else {}),
+    }
 
 
 def _without(pool: Object, release: str) -> Object:
-    """A pool without the release that it has from the control plane: it goes along when that one is upgraded."""
+    """A pool without the release that it has from the control plane: it goes along when that one is
+    upgraded.
+    """
     same = str(dig(pool, "tkr", "reference", "name", default="")).replace("---", "+") == release
     return {name: value for name, value in pool.items() if name != "tkr" or not same}
 

@@ -35,7 +35,9 @@ class Options:
 
 
 def read(request: Request, registry: Registry) -> Target | None:
-    """The aim of a request; None where no resource is served under its path. Refused (405) where the resource has no such verb."""
+    """The aim of a request; None where no resource is served under its path. Refused (405) where the resource
+    has no such verb.
+    """
     parts = [part for part in request.path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -73,7 +75,9 @@ def is_watch(request: Request) -> bool:
 
 
 def options(request: Request, user: Any) -> Options:
-    """The options of a write: field manager (else the caller's user agent), dry run, force, field validation."""
+    """The options of a write: field manager (else the caller's user agent), dry run, force, field
+    validation.
+    """
     params = request.params
     agent = request.headers.get("user-agent", "unknown").split("/")[0]
     return Options(

@@ -1,4 +1,6 @@
-"""Types as OpenAPI declares them: fields, list keys, atomic maps. Built-in kinds from schema.json, others from their CRD."""
+"""Types as OpenAPI declares them: fields, list keys, atomic maps. Built-in kinds from schema.json, others
+from their CRD.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,19 @@ Form = Literal["object", "array", "scalar", "any"]
 Lookup = Callable[[str], Mapping[str, Any]]
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 OPEN = {QUANTITY, "io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
-SCALARS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
+SCALARS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
 
 
 @dataclass(frozen=True)
 class Type:
-    """One declared type. An undeclared one (`any`) has atomic lists and granular maps, as a server deduces them."""
+    """One declared type. An undeclared one (`any`) has atomic lists and granular maps, as a server deduces
+    them.
+    """
 
     raw: Mapping[str, Any]
     lookup: Lookup
@@ -31,7 +40,11 @@ class Type:
             return "scalar"
         kind = self.raw.get("type", "")
         if kind in ("object", "array"):
-            return "any" if kind == "object" and not self.closed and "additionalProperties" not in self.raw else kind
+            return (
+                "any"
+                if kind == "object" and not self.closed and "additionalProperties" not in self.raw
+                else kind
+            )
         return "scalar" if kind in SCALARS or "format" in self.raw else "any"
 
     @property
@@ -54,11 +67,17 @@ class Type:
     @property
     def keys(self) -> tuple[str, ...]:
         """The fields that name an item of a list that is a map."""
-        return tuple(self.raw.get("x-kubernetes-list-map-keys", ())) if self.raw.get("x-kubernetes-list-type") == "map" else ()
+        return (
+            tuple(self.raw.get("x-kubernetes-list-map-keys", ()))
+            if self.raw.get("x-kubernetes-list-type") == "map"
+            else ()
+        )
 
     @property
     def merge_key(self) -> str:
-        """The field by which a strategic merge patch finds an item; empty where lists are replaced (or are sets)."""
+        """The field by which a strategic merge patch finds an item; empty where lists are replaced (or are
+        sets).
+        """
         return str(self.raw.get("x-kubernetes-patch-merge-key", ""))
 
     @property
@@ -136,6 +155,10 @@ def builtin() -> Catalogue:
 def of_custom(schema: Mapping[str, Any]) -> Type:
     """The type of a custom resource: its schema with the metadata that every object has."""
     catalogue = builtin()
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, **schema.get("properties", {})}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        **schema.get("properties", {}),
+    }
     properties["metadata"] = {"$ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
     return Type({"type": "object", **schema, "properties": properties}, catalogue.types.__getitem__)

@@ -30,13 +30,20 @@ class Answer:
 
 
 def read(review: Any, version: str, uid: str, *, mutating: bool) -> Answer:
-    """The verdict in an AdmissionReview. v1 has to say what it is and whose it is; v1beta1 needn't. Unusable, Refused."""
+    """The verdict in an AdmissionReview. v1 has to say what it is and whose it is; v1beta1 needn't. Unusable,
+    Refused.
+    """
     response = review.get("response") if isinstance(review, dict) else None
     if not isinstance(response, dict):
         raise Unusable("webhook response was absent")
     if version == "v1":
         _is_v1(review, response, uid, mutating=mutating)
-    return Answer(bool(response.get("allowed")), _patch(response) if mutating else [], response.get("status") or {}, tuple(response.get("warnings") or ()))
+    return Answer(
+        bool(response.get("allowed")),
+        _patch(response) if mutating else [],
+        response.get("status") or {},
+        tuple(response.get("warnings") or ()),
+    )
 
 
 def _is_v1(review: Object, response: Object, uid: str, *, mutating: bool) -> None:
@@ -44,10 +51,15 @@ def _is_v1(review: Object, response: Object, uid: str, *, mutating: bool) -> Non
         raise Unusable(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     got = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
     if got != KIND.format(V1):
-        raise Unusable(f"expected webhook response of {KIND.format(V1)}, got {got if review.get('apiVersion') else '/, Kind='}")
+        raise Unusable(
+            f"expected webhook response of {KIND.format(V1)}, got "
+            f"{got if review.get('apiVersion') else '/, Kind='}"
+        )
     has = {name: bool(response.get(name)) for name in ("patch", "patchType")}
     if not mutating and any(has.values()):
-        raise Unusable(f"validating webhook may not return response.{'patch' if has['patch'] else 'patchType'}")
+        raise Unusable(
+            f"validating webhook may not return response.{'patch' if has['patch'] else 'patchType'}"
+        )
     if has["patch"] and not has["patchType"]:
         raise Unusable("webhook returned response.patch but not response.patchType")
     if has["patchType"] and not has["patch"]:
@@ -75,6 +87,13 @@ def failed(why: str) -> Refused:
 
 def denied(name: str, status: Object) -> Refused:
     """The webhook's own refusal: its words and its code, 400 where it names none."""
-    head, told = f'admission webhook "{name}" denied the request', status.get("message") or status.get("reason") or ""
-    return Refused(max(int(status.get("code") or 0), 400), str(status.get("reason") or ""), f"{head}: {told}" if told else f"{head} without explanation",
-                   status.get("details"))
+    head, told = (
+        f'admission webhook "{name}" denied the request',
+        status.get("message") or status.get("reason") or "",
+    )
+    return Refused(
+        max(int(status.get("code") or 0), 400),
+        str(status.get("reason") or ""),
+        f"{head}: {told}" if told else f"{head} without explanation",
+        status.get("details"),
+    )

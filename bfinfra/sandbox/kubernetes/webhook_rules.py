@@ -52,7 +52,9 @@ def _in_scope(scope: str, target: Target) -> bool:
     return inside is (scope == "Namespaced")
 
 
-def selected(hook: Object, cluster: Cluster, target: Target, before: Object | None, after: Object | None) -> bool:
+def selected(
+    hook: Object, cluster: Cluster, target: Target, before: Object | None, after: Object | None
+) -> bool:
     """Whether its namespaceSelector and its objectSelector take the write."""
     choose = by_selector(hook.get("objectSelector") or {})
     if not any(choose(thing) for thing in (after, before) if thing is not None):

@@ -67,19 +67,31 @@ class Webhooks:
             self._call(hook, resource, write, mutating=False)
 
     def _asked(self, plural: str, write: Write) -> Iterator[tuple[Object, Resource]]:
-        """By the names of the configurations, then in their order; each with the version of the resource that it wants to see."""
+        """By the names of the configurations, then in their order; each with the version of the resource that
+        it wants to see.
+        """
         if exempt(write.target.resource):
             return
-        versions = [write.target.resource, *(each for each in self._cluster.registry.all()
-                                             if each.key == write.target.resource.key and each.version != write.target.resource.version)]  # fmt: skip
+        versions = [
+            write.target.resource,
+            *(
+                each
+                for each in self._cluster.registry.all()
+                if each.key == write.target.resource.key and each.version != write.target.resource.version
+            ),
+        ]
         for configuration in self._cluster.all(GROUP, plural):
             for hook in configuration.get("webhooks") or []:
                 same = versions if hook.get("matchPolicy", "Equivalent") == "Equivalent" else versions[:1]
-                resource = next((each for each in same if matched(hook, each, write.target, write.operation)), None)
+                resource = next(
+                    (each for each in same if matched(hook, each, write.target, write.operation)), None
+                )
                 if resource and selected(hook, self._cluster, write.target, write.before, write.after):
                     yield hook, resource
 
-    def _mutated(self, hook: Object, resource: Resource, write: Write, normal: Callable[[Object], Object]) -> Write:
+    def _mutated(
+        self, hook: Object, resource: Resource, write: Write, normal: Callable[[Object], Object]
+    ) -> Write:
         answer = self._call(hook, resource, write, mutating=True)
         if answer is None or not answer.patch or write.after is None:
             return write
@@ -88,7 +100,9 @@ class Webhooks:
         try:
             patched = json_patch(seen, answer.patch)
         except Refused as broken:
-            raise failed(broken.details["causes"][0]["message"] if broken.details else broken.message) from broken
+            raise failed(
+                broken.details["causes"][0]["message"] if broken.details else broken.message
+            ) from broken
         metadata = {"name": name_of(write.after), **patched.get("metadata", {}), **held}
         after = self._converted({**patched, "metadata": metadata}, write.target.resource)
         return Write(write.target, write.before, normal(after), write.options)
@@ -122,7 +136,9 @@ class Webhooks:
             host = address.split("/")[2].partition(":")[0]
             raise Unusable(f"{url}: dial tcp: lookup {host}: no such host")
         try:
-            return json.loads(json.dumps(self.services.reviewed(service, config.get("caBundle", ""), copied(review))))
+            return json.loads(
+                json.dumps(self.services.reviewed(service, config.get("caBundle", ""), copied(review)))
+            )
         except Unreachable as why:
             raise Unusable(f"{url}: {why}") from why
         except TimeoutError as why:
@@ -133,37 +149,77 @@ class Webhooks:
     def _request(self, resource: Resource, write: Write, *, mutating: bool) -> Object:
         target, user = write.target, write.options.user
         thing = write.after or write.before or {}
-        name = name_of(self._seen(resource, write, thing, mutating=mutating) or {}) if write.operation == "CREATE" else name_of(thing)
+        name = (
+            name_of(self._seen(resource, write, thing, mutating=mutating) or {})
+            if write.operation == "CREATE"
+            else name_of(thing)
+        )
         asked = {"group": target.resource.group, "version": target.resource.version}
         sent = {"group": resource.group, "version": resource.version}
         return {
-            "uid": str(uuid.uuid4()), "kind": {**sent, "kind": resource.kind}, "resource": {**sent, "resource": resource.plural},
-            "requestKind": {**asked, "kind": resource.kind}, "requestResource": {**asked, "resource": resource.plural},
-            **({"subResource": target.subresource, "requestSubResource": target.subresource} if target.subresource else {}),
-            **({"name": name} if name else {}), **({"namespace": target.namespace or target.name} if resource.namespaced or resource.plural == "namespaces" else {}),
-            "operation": write.operation, "dryRun": write.options.dry_run, "userInfo": _identity(user),
-            "object": self._seen(resource, write, write.after, mutating=mutating), "oldObject": self._converted(write.before, resource) if write.before else None,
-            "options": {"kind": f"{write.operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1", "fieldManager": write.options.manager},
-        }  # fmt: skip
+            "uid": str(uuid.uuid4()),
+            "kind": {**sent, "kind": resource.kind},
+            "resource": {**sent, "resource": resource.plural},
+            "requestKind": {**asked, "kind": resource.kind},
+            "requestResource": {**asked, "resource": resource.plural},
+            **(
+                {"subResource": target.subresource, "requestSubResource": target.subresource}
+                if target.subresource
+                else {}
+            ),
+            **({"name": name} if name else {}),
+            **(
+                {"namespace": target.namespace or target.name}
+                if resource.namespaced or resource.plural == "namespaces"
+                else {}
+            ),
+            "operation": write.operation,
+            "dryRun": write.options.dry_run,
+            "userInfo": _identity(user),
+            "object": self._seen(resource, write, write.after, mutating=mutating),
+            "oldObject": self._converted(write.before, resource) if write.before else None,
+            "options": {
+                "kind": f"{write.operation.capitalize()}Options",
+                "apiVersion": "meta.k8s.io/v1",
+                "fieldManager": write.options.manager,
+            },
+        }
 
-    def _seen(self, resource: Resource, write: Write, thing: Object | None, *, mutating: bool) -> Object | None:
-        """An object as the webhook is shown it: a new one has no name made of generateName and no uid before the mutating ones are done."""
+    def _seen(
+        self, resource: Resource, write: Write, thing: Object | None, *, mutating: bool
+    ) -> Object | None:
+        """An object as the webhook is shown it: a new one has no name made of generateName and no uid before
+        the mutating ones are done.
+        """
         if thing is None:
             return None
         shown: Object = copied(self._converted(thing, resource))
         if mutating and write.before is None:
             made = ("name",) if shown["metadata"].get("generateName") else ()
-            shown["metadata"] = {key: value for key, value in shown["metadata"].items() if key not in (*LATER, *made)} | {"creationTimestamp": None}
+            shown["metadata"] = {
+                key: value for key, value in shown["metadata"].items() if key not in (*LATER, *made)
+            } | {"creationTimestamp": None}
         return shown
 
     def _converted(self, thing: Object, resource: Resource) -> Object:
         own = self._cluster.registry.of_kind(thing["apiVersion"], thing["kind"])
-        return resource.read(own.write(copied(thing))) if own and own.api_version != resource.api_version else thing
+        return (
+            resource.read(own.write(copied(thing)))
+            if own and own.api_version != resource.api_version
+            else thing
+        )
 
 
 def _address(service: Object) -> str:
-    return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port', 443)}{service.get('path') or '/'}"
+    return (
+        f"https://{service['name']}.{service['namespace']}.svc:{service.get('port', 443)}"
+        f"{service.get('path') or '/'}"
+    )
 
 
 def _identity(user: Any) -> Object:
-    return {"username": user.name, "groups": list(user.all_groups)} if user else {"username": "system:kube-controller-manager", "groups": ["system:authenticated"]}
+    return (
+        {"username": user.name, "groups": list(user.all_groups)}
+        if user
+        else {"username": "system:kube-controller-manager", "groups": ["system:authenticated"]}
+    )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.kubernetes import managed, ssa
 from bfinfra.sandbox.kubernetes.checks import check_name, validate
 from bfinfra.sandbox.kubernetes.defaults import with_defaults
-from bfinfra.sandbox.kubernetes.errors import Cause, already_exists, bad_request, conflict, forbidden, invalid, not_found
+from bfinfra.sandbox.kubernetes.errors import (
+    Cause,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    not_found,
+)
 from bfinfra.sandbox.kubernetes.fields import filled, kept, problems
 from bfinfra.sandbox.kubernetes.managed import Manager
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, random_suffix, stamp
@@ -21,12 +29,30 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
 
 NOTES_ALL = 18  # the minor version from which on writers are noted on objects that nobody applied, too
-SERVER_SET = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-WITHOUT_GENERATION = {"Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Service", "ResourceQuota", "LimitRange", "Lease"}
+SERVER_SET = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
+WITHOUT_GENERATION = {
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Service",
+    "ResourceQuota",
+    "LimitRange",
+    "Lease",
+}
 
 
 class Writer:
-    """Writes into one cluster. Answers are stored objects in the version of the target; warnings gather in `warnings`."""
+    """Writes into one cluster. Answers are stored objects in the version of the target; warnings gather in
+    `warnings`.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster, self.store = cluster, cluster.store
@@ -42,7 +68,9 @@ class Writer:
         with self.store.lock:
             if self.store.get(resource.key, target.namespace, name_of(said)):
                 raise already_exists(resource.plural, resource.group, name_of(said))
-            return self._begin(target, said, options, lambda after: self._update_managed(target, None, after, options))
+            return self._begin(
+                target, said, options, lambda after: self._update_managed(target, None, after, options)
+            )
 
     def update(self, target: Target, body: Any, options: Options) -> Object:
         """Replace an object, or its status."""
@@ -54,7 +82,9 @@ class Writer:
         """Change an object by a function of its present state."""
         with self.store.lock:
             live = self.found(target)
-            said = self._addressed(target, self._decoded(target.resource, how(target.resource.read(live)), options))
+            said = self._addressed(
+                target, self._decoded(target.resource, how(target.resource.read(live)), options)
+            )
             return self._change(target, live, said, options)
 
     def apply(self, target: Target, said: Any, options: Options) -> tuple[Object, bool]:
@@ -66,18 +96,30 @@ class Writer:
             stored = self.store.get(resource.key, target.namespace, target.name)
             if stored is None and target.subresource:
                 raise not_found(resource.plural, resource.group, target.name)
-            live = resource.read(stored) if stored else {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+            live = (
+                resource.read(stored)
+                if stored
+                else {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+            )
             _same_uid(resource, live, said)
             before = managed.bare(live)
             merged, paths = ssa.apply(resource.type, before, said)
             owners = managed.read(live) or (self._unowned(resource, before, when) if stored else {})
-            merged = ssa.without_disowned(resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me)
+            merged = ssa.without_disowned(
+                resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me
+            )
             moved = managed.moved(resource.type, before, merged, custom=resource.custom)
-            paths = frozenset(path for path in paths if path[0] != "f:status") if self._splits(target) else paths
+            paths = (
+                frozenset(path for path in paths if path[0] != "f:status") if self._splits(target) else paths
+            )
             owners = ssa.settle(owners, me, paths, moved, when, force=options.force)
             if stored is None:
-                return self._begin(target, merged, options, lambda after: managed.written(after, owners)), True
-            return self._end(target, stored, live, merged, options, lambda after: managed.written(after, owners)), False
+                return self._begin(
+                    target, merged, options, lambda after: managed.written(after, owners)
+                ), True
+            return self._end(
+                target, stored, live, merged, options, lambda after: managed.written(after, owners)
+            ), False
 
     def found(self, target: Target) -> Object:
         """The stored object. Refused (404)."""
@@ -86,11 +128,15 @@ class Writer:
             raise not_found(target.resource.plural, target.resource.group, target.name)
         return stored
 
-    def _begin(self, target: Target, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:
+    def _begin(
+        self, target: Target, said: Object, options: Options, own: Callable[[Object], Object]
+    ) -> Object:
         resource = target.resource
         self._home(target, name_of(said))
         if not name_of(said):
-            cause = Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+            cause = Cause(
+                "FieldValueRequired", "Required value: name or generateName is required", "metadata.name"
+            )
             raise invalid(resource.kind, resource.group, "", [cause])
         check_name(resource, name_of(said))
         metadata = {key: value for key, value in said["metadata"].items() if key not in SERVER_SET}
@@ -107,9 +153,24 @@ class Writer:
         if wanted and wanted != live["metadata"]["resourceVersion"]:
             raise conflict(target.resource.plural, target.resource.group, target.name)
         _same_uid(target.resource, live, said)
-        return self._end(target, stored, live, said, options, lambda after: self._update_managed(target, live, after, options))
+        return self._end(
+            target,
+            stored,
+            live,
+            said,
+            options,
+            lambda after: self._update_managed(target, live, after, options),
+        )
 
-    def _end(self, target: Target, stored: Object, live: Object, said: Object, options: Options, own: Callable[[Object], Object]) -> Object:  # noqa: PLR0913 - one decision's whole input
+    def _end(  # noqa: PLR0913 - one decision's whole input
+        self,
+        target: Target,
+        stored: Object,
+        live: Object,
+        said: Object,
+        options: Options,
+        own: Callable[[Object], Object],
+    ) -> Object:
         resource = target.resource
         after = own(self._normal(resource, self._split(target, live, said)))
         after = self._admitted(target, live, after, options)
@@ -125,16 +186,27 @@ class Writer:
         return self._stored(resource, after, options)
 
     def _ended(self, resource: Resource, thing: Object) -> bool:
-        held = thing["metadata"].get("finalizers") or dig(thing, "spec", "finalizers") or self.cluster.lingers(resource, thing)
+        held = (
+            thing["metadata"].get("finalizers")
+            or dig(thing, "spec", "finalizers")
+            or self.cluster.lingers(resource, thing)
+        )
         return bool(thing["metadata"].get("deletionTimestamp")) and not held
 
     def _split(self, target: Target, live: Object, said: Object) -> Object:
-        metadata = {key: value for key, value in said["metadata"].items() if key not in (*SERVER_SET, "managedFields")}
+        metadata = {
+            key: value for key, value in said["metadata"].items() if key not in (*SERVER_SET, "managedFields")
+        }
         metadata |= {key: live["metadata"][key] for key in SERVER_SET if key in live["metadata"]}
-        owners = said["metadata"].get("managedFields", live["metadata"].get("managedFields"))  # a writer may hand over what it owns
+        owners = said["metadata"].get(
+            "managedFields", live["metadata"].get("managedFields")
+        )  # a writer may hand over what it owns
         metadata |= {"managedFields": owners} if owners else {}
         if target.subresource == "status":
-            return {**{key: value for key, value in live.items() if key != "status"}, **({"status": said["status"]} if "status" in said else {})}
+            return {
+                **{key: value for key, value in live.items() if key != "status"},
+                **({"status": said["status"]} if "status" in said else {}),
+            }
         if not self._splits(target):
             return {**said, "metadata": metadata}
         rest = {key: value for key, value in said.items() if key != "status"}
@@ -148,11 +220,17 @@ class Writer:
 
     def _normal(self, resource: Resource, thing: Object) -> Object:
         done = filled(resource.type, kept(resource.type, thing, custom=resource.custom))
-        done = {"apiVersion": resource.api_version, "kind": resource.kind, **{key: done[key] for key in done if key not in ("apiVersion", "kind")}}
+        done = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            **{key: done[key] for key in done if key not in ("apiVersion", "kind")},
+        }
         return done if resource.custom else with_defaults(done, self.cluster.registry.minor)
 
     def _admitted(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
-        after = self.cluster.admit(Write(target, before, after, options), lambda thing: self._normal(target.resource, thing))
+        after = self.cluster.admit(
+            Write(target, before, after, options), lambda thing: self._normal(target.resource, thing)
+        )
         validate(target, before, after)
         self.cluster.check(Write(target, before, after, options))
         return after
@@ -165,8 +243,14 @@ class Writer:
         if home is None:
             raise not_found("namespaces", "", target.namespace)
         if home["metadata"].get("deletionTimestamp"):
-            why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
-            cause = Cause("NamespaceTerminating", f"namespace {target.namespace} is being terminated", "metadata.namespace")
+            why = (
+                f"unable to create new content in namespace {target.namespace} because it is being terminated"
+            )
+            cause = Cause(
+                "NamespaceTerminating",
+                f"namespace {target.namespace} is being terminated",
+                "metadata.namespace",
+            )
             raise forbidden(resource.plural, resource.group, name, why, [cause])
 
     def _stored(self, resource: Resource, after: Object, options: Options) -> Object:
@@ -175,7 +259,9 @@ class Writer:
         return resource.read(self.store.put(resource.key, resource.write(after)))
 
     def _unowned(self, resource: Resource, live: Object, when: str) -> managed.Owners:
-        """Whose the fields of an object are that nobody has applied yet, and that was made when nobody was noted."""
+        """Whose the fields of an object are that nobody has applied yet, and that was made when nobody was
+        noted.
+        """
         paths, _ = managed.moved(resource.type, None, live, custom=resource.custom)
         return {Manager("before-first-apply", "Update", resource.api_version): (paths, when)}
 
@@ -187,17 +273,29 @@ class Writer:
         changed, removed = managed.moved(resource.type, live, after, custom=resource.custom)
         if self._splits(target):
             changed = frozenset(path for path in changed if path[0] != "f:status")
-        return managed.updated(after if live else None, after, who, stamp(self.cluster.clock.now()), (changed, removed))
+        return managed.updated(
+            after if live else None, after, who, stamp(self.cluster.clock.now()), (changed, removed)
+        )
 
     def _decoded(self, resource: Resource, body: Any, options: Options) -> Object:
         if not isinstance(body, dict):
-            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): not a JSON object")
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): not a JSON object"
+            )
         version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
         if kind != resource.kind:
-            head = f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {resource.kind}: '
-            raise bad_request(f"{head}converting ({version}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion")
+            head = (
+                f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {resource.kind}: '
+            )
+            raise bad_request(
+                f"{head}converting ({version}.{kind}) to ({resource.group or 'core'}.{resource.kind}): "
+                "unknown conversion"
+            )
         if version != resource.api_version:
-            raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
+            raise bad_request(
+                f"the API version in the data ({version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
         self._strict(resource, body, options)
         return {**body, "metadata": dict(body.get("metadata") or {})}
 
@@ -208,8 +306,12 @@ class Writer:
         if wrong and not resource.custom:
             raise bad_request(head + wrong[0].decoded.replace("field ", f"field {resource.kind}."))
         if wrong:
-            raise invalid(resource.kind, resource.group, name_of(body), [
-                Cause("FieldValueTypeInvalid", each.validated, each.path) for each in wrong])  # fmt: skip
+            raise invalid(
+                resource.kind,
+                resource.group,
+                name_of(body),
+                [Cause("FieldValueTypeInvalid", each.validated, each.path) for each in wrong],
+            )
         unknown = [each.decoded for each in found if not each.wanted]
         if unknown and options.validation == "Strict":
             raise bad_request(f"{head}strict decoding error: {', '.join(unknown)}")
@@ -219,9 +321,14 @@ class Writer:
     def _addressed(self, target: Target, said: Object) -> Object:
         metadata = said["metadata"]
         if target.namespace and metadata.get("namespace", target.namespace) != target.namespace:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
         if target.name and metadata.get("name", target.name) != target.name:
-            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})")
+            raise bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL "
+                f"({target.name})"
+            )
         extra = {"namespace": target.namespace} if target.namespace else {}
         return {**said, "metadata": {**metadata, **({"name": target.name} if target.name else {}), **extra}}
 
@@ -230,7 +337,10 @@ class Writer:
         if not isinstance(said, dict) or not said.get("apiVersion") or not said.get("kind"):
             raise bad_request("invalid object type: apiVersion and kind must be set in an apply patch")
         if (said["apiVersion"], said["kind"]) != (resource.api_version, resource.kind):
-            raise bad_request(f"the API version in the data ({said['apiVersion']}) does not match the expected API version ({resource.api_version})")
+            raise bad_request(
+                f"the API version in the data ({said['apiVersion']}) does not match the expected API "
+                f"version ({resource.api_version})"
+            )
         if said.get("metadata", {}).get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
         ssa.check(resource.type, said, resource.group, resource.version)
@@ -244,5 +354,5 @@ def _body(thing: Object) -> Object:
 def _same_uid(resource: Resource, live: Object, said: Object) -> None:
     wanted, uid = said["metadata"].get("uid"), live["metadata"].get("uid", "")
     if wanted and wanted != uid:
-        why = (f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}")
+        why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
         raise conflict(resource.plural, resource.group, name_of(said), why)

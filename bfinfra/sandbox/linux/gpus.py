@@ -1,4 +1,6 @@
-"""What FlexDirect and a Bitfusion client do and say on a machine. FlexDirect's report is in the words of its guide; list_gpus has none that is published."""
+"""What FlexDirect and a Bitfusion client do and say on a machine. FlexDirect's report is in the words of its
+guide; list_gpus has none that is published.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,20 @@ SCHEDULER, PORT = "flexdirect-scheduler.service", 56001
 GRIDD, GRIDD_CONF = "nvidia-gridd.service", "/etc/nvidia/gridd.conf"
 CONF, LICENSES = "/etc/bitfusionio/servers.conf", "/etc/bitfusionio/lic"
 CHECKS = (
-    ("PASS", "Check flexdirect install"), ("PASS", "Check library dependency"), ("PASS", "Check Network Errors/Drops: found no errors or packet drops"),
-    ("PASS", "Check external connectivity to Bitfusion license server. Ignore for\n               on-premise installations."), ("PASS", "Check GPU API mismatch"),
+    ("PASS", "Check flexdirect install"),
+    ("PASS", "Check library dependency"),
+    ("PASS", "Check Network Errors/Drops: found no errors or packet drops"),
+    (
+        "PASS",
+        (
+            "Check external connectivity to Bitfusion license server. Ignore for\n               on-premise "
+            "installations."
+        ),
+    ),
+    ("PASS", "Check GPU API mismatch"),
     ("PASS", "Check ulimit -n >= 4096: 4096"),
-    ("MARGINAL", "Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K:\n                performance hit"), ("MARGINAL", "Check multinode support: RDMA not supported"),
+    ("MARGINAL", "Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K:\n                performance hit"),
+    ("MARGINAL", "Check multinode support: RDMA not supported"),
 )
 
 
@@ -47,7 +59,9 @@ def _init(machine: Machine, words: list[str], stdin: str) -> Output:
         return Output("a license is needed\n", 1)
     for folder in ("/etc/bitfusionio", LICENSES):
         machine.files.setdefault(folder, Node(None, 0o755))
-    machine.files[f"{LICENSES}/host_id"] = Node(f"{uuid.uuid5(uuid.NAMESPACE_DNS, machine.name)}\n".encode(), 0o600)
+    machine.files[f"{LICENSES}/host_id"] = Node(
+        f"{uuid.uuid5(uuid.NAMESPACE_DNS, machine.name)}\n".encode(), 0o600
+    )
     return Output("License initialized\n")
 
 
@@ -63,37 +77,67 @@ def host_id(machine: Machine) -> str:
 
 def health(machine: Machine, servers: Mapping[str, Machine]) -> Output:
     """The reports of the servers that its list names, and its own."""
-    lines = [line.partition("#")[0].strip() for line in (machine.read(CONF) or b"").decode(errors="replace").splitlines()]
-    named = [line if ":" in line else f"{line}:{PORT}" for line in lines if line] or [address for address, each in servers.items() if each.name == machine.name]
+    lines = [
+        line.partition("#")[0].strip()
+        for line in (machine.read(CONF) or b"").decode(errors="replace").splitlines()
+    ]
+    named = [line if ":" in line else f"{line}:{PORT}" for line in lines if line] or [
+        address for address, each in servers.items() if each.name == machine.name
+    ]
     reports = [_report(f"for server: {address}", servers.get(address)) for address in named]
     return Output("".join([*reports, _report("for localhost", machine), "All cuda versions are the same\n"]))
 
 
 def _report(whom: str, machine: Machine | None) -> str:
-    found = [("FATAL", "Check connection: the server does not answer")] if machine is None else [*CHECKS, _license(machine)]
-    counted = {status: sum(each == status for each, _ in found) for status in ("PASS", "MARGINAL", "FATAL", "SKIPPED")}
-    lines = [f"Health report {whom}", *(f"[{status:<8}] {text}" for status, text in found), *(f"{status}: {count}" for status, count in counted.items())]
+    found = (
+        [("FATAL", "Check connection: the server does not answer")]
+        if machine is None
+        else [*CHECKS, _license(machine)]
+    )
+    counted = {
+        status: sum(each == status for each, _ in found)
+        for status in ("PASS", "MARGINAL", "FATAL", "SKIPPED")
+    }
+    lines = [
+        f"Health report {whom}",
+        *(f"[{status:<8}] {text}" for status, text in found),
+        *(f"{status}: {count}" for status, count in counted.items()),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _license(machine: Machine) -> tuple[str, str]:
-    return ("PASS", "Check license") if initialized(machine) else ("FATAL", "Check license: run flexdirect init")
+    return (
+        ("PASS", "Check license") if initialized(machine) else ("FATAL", "Check license: run flexdirect init")
+    )
 
 
-def bitfusion(machine: Machine, words: Sequence[str], user: str, servers: Mapping[str, Sequence[int]]) -> Output:
+def bitfusion(
+    machine: Machine, words: Sequence[str], user: str, servers: Mapping[str, Sequence[int]]
+) -> Output:
     """`list_gpus`, for a user who has a token and may use it."""
     if words[:1] != ["list_gpus"]:
         return Output(f"bitfusion {' '.join(words)}: the sandbox's machines only list_gpus\n", 2)
     home = f"{machine.home(user)}/.bitfusion"
     conf = machine.read(f"{home}/servers.conf") or machine.read("/etc/bitfusion/servers.conf")
-    if machine.read(f"{home}/client.yaml") is None or conf is None or machine.read("/etc/bitfusion/tls/ca.crt") is None:
+    if (
+        machine.read(f"{home}/client.yaml") is None
+        or conf is None
+        or machine.read("/etc/bitfusion/tls/ca.crt") is None
+    ):
         return Output("Error: no client configuration for this user\n", 1)
-    addresses = [str(address) for each in (yaml.safe_load(conf) or {}).get("servers", ()) for address in each.get("addresses", ())]
+    addresses = [
+        str(address)
+        for each in (yaml.safe_load(conf) or {}).get("servers", ())
+        for address in each.get("addresses", ())
+    ]
     if not any(address in servers for address in addresses):
         return Output("Error: none of the servers responded correctly to client id claim requests.\n", 1)
     said = ""
     for number, address in enumerate(address for address in addresses if address in servers):
-        said += f" - server {number} [{address}]: running 0 tasks\n" + "".join(f"   |- GPU {n}: free memory {mib} MiB / {mib} MiB\n" for n, mib in enumerate(servers[address]))
+        said += f" - server {number} [{address}]: running 0 tasks\n" + "".join(
+            f"   |- GPU {n}: free memory {mib} MiB / {mib} MiB\n" for n, mib in enumerate(servers[address])
+        )
     return Output(said)
 
 
@@ -102,7 +146,11 @@ def nvidia_smi(machine: Machine) -> Output:
     if GRIDD not in machine.services:
         return Output("nvidia-smi: command not found\n", 127)
     said = "Licensed (Expiry: Permanent)" if licensed(machine) else "Unlicensed (Unrestricted)"
-    return Output(f"==============NVSMI LOG==============\n    vGPU Software Licensed Product\n        Product Name                      : NVIDIA Virtual Compute Server\n        License Status                    : {said}\n")
+    return Output(
+        "==============NVSMI LOG==============\n    vGPU Software Licensed Product\n        Product "
+        "Name                      : NVIDIA Virtual Compute Server\n        License Status             "
+        f"       : {said}\n"
+    )
 
 
 def licensed(machine: Machine) -> bool:

@@ -1,4 +1,6 @@
-"""Kubeadm and kubectl on the machines: files as data, and the clusters that follow them. What is asked for beyond that is refused by name."""
+"""Kubeadm and kubectl on the machines: files as data, and the clusters that follow them. What is asked for
+beyond that is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,30 @@ from bfinfra.sandbox.linux.runtimes import canonical
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
 
-ETC, ADMIN, KUBELET, AUTHORITY = "/etc/kubernetes", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"
-FLAGS = ("--kubernetes-version", "--pod-network-cidr", "--service-cidr", "--control-plane-endpoint", "--cri-socket", "--ignore-preflight-errors", "--token-ttl", "--discovery-file")
+ETC, ADMIN, KUBELET, AUTHORITY = (
+    "/etc/kubernetes",
+    "/etc/kubernetes/admin.conf",
+    "/etc/kubernetes/kubelet.conf",
+    "/etc/kubernetes/pki/ca.crt",
+)
+FLAGS = (
+    "--kubernetes-version",
+    "--pod-network-cidr",
+    "--service-cidr",
+    "--control-plane-endpoint",
+    "--cri-socket",
+    "--ignore-preflight-errors",
+    "--token-ttl",
+    "--discovery-file",
+)
 Said = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The cluster that `kubeadm init` makes on a machine. `address`: "host:port" of its API; `token`: its administrator's."""
+    """The cluster that `kubeadm init` makes on a machine. `address`: "host:port" of its API; `token`: its
+    administrator's.
+    """
 
     name: str
     address: str
@@ -33,17 +51,37 @@ class Planned:
     def config(self, token: str) -> str:
         """A kubeconfig; without a user's token where that is ""."""
         authority = base64.b64encode(self.ca_pem.encode()).decode()
-        user = {"token": token} if token else {"client-certificate": "/var/lib/kubelet/pki/kubelet-client-current.pem"}
-        return yaml.safe_dump({
-            "apiVersion": "v1", "kind": "Config", "current-context": self.name, "clusters": [{"name": self.name, "cluster": {
-                "server": f"https://{self.address}", "certificate-authority-data": authority}}],
-            "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": "user"}}], "users": [{"name": "user", "user": user}],
-        }, width=1 << 20)  # fmt: skip
+        user = (
+            {"token": token}
+            if token
+            else {"client-certificate": "/var/lib/kubelet/pki/kubelet-client-current.pem"}
+        )
+        return yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": self.name,
+                "clusters": [
+                    {
+                        "name": self.name,
+                        "cluster": {
+                            "server": f"https://{self.address}",
+                            "certificate-authority-data": authority,
+                        },
+                    }
+                ],
+                "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": "user"}}],
+                "users": [{"name": "user", "user": user}],
+            },
+            width=1 << 20,
+        )
 
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """`planned`: by machine. `cluster(name)`: what is up; `up(name, machines that joined)`, `down(name)`: the files say so now; `followed()`: after that."""
+    """`planned`: by machine. `cluster(name)`: what is up; `up(name, machines that joined)`, `down(name)`: the
+    files say so now; `followed()`: after that.
+    """
 
     planned: Mapping[str, Planned] = field(default_factory=dict)
     cluster: Callable[[str], Cluster | None] = lambda _: None
@@ -55,7 +93,11 @@ class Kubernetes:
         """What it prints and how it ends."""
         if program == "kubectl":
             return self._kubectl(machine, words)
-        acts: dict[str, Callable[[Machine, dict[str, str]], Said]] = {"init": self._init, "join": self._join, "reset": _reset}
+        acts: dict[str, Callable[[Machine, dict[str, str]], Said]] = {
+            "init": self._init,
+            "join": self._join,
+            "reset": _reset,
+        }
         if not words or words[0] not in acts:
             return f"kubeadm {' '.join(words)}: the sandbox's machines only init, join and reset\n", 2
         flags = {words[at]: words[at + 1] for at in range(1, len(words) - 1) if words[at] in FLAGS}
@@ -63,13 +105,23 @@ class Kubernetes:
 
     def listens(self, address: str, port: int) -> bool:
         """Whether the API of a cluster that is up answers there."""
-        return any(each.address == f"{address}:{port}" and self.cluster(each.name) is not None for each in self.planned.values())
+        return any(
+            each.address == f"{address}:{port}" and self.cluster(each.name) is not None
+            for each in self.planned.values()
+        )
 
     def images_on(self, node: str) -> frozenset[str]:
         """Canonical names of the images that pods on a node run."""
         clusters = filter(None, (self.cluster(each.name) for each in self.planned.values()))
-        pods = (pod for cluster in clusters for pod in cluster.all("", "pods") if pod.get("spec", {}).get("nodeName") == node)
-        return frozenset(canonical(container["image"]) for pod in pods for container in pod["spec"]["containers"])
+        pods = (
+            pod
+            for cluster in clusters
+            for pod in cluster.all("", "pods")
+            if pod.get("spec", {}).get("nodeName") == node
+        )
+        return frozenset(
+            canonical(container["image"]) for pod in pods for container in pod["spec"]["containers"]
+        )
 
     def follow(self, machines: Mapping[str, Machine]) -> None:
         """Clusters are as their machines' files say."""
@@ -77,7 +129,14 @@ class Kubernetes:
             if machines[first].read(ADMIN) is None:
                 self.down(planned.name)
             else:
-                self.up(planned.name, {name for name, each in machines.items() if f"https://{planned.address}".encode() in (each.read(KUBELET) or b"")})
+                self.up(
+                    planned.name,
+                    {
+                        name
+                        for name, each in machines.items()
+                        if f"https://{planned.address}".encode() in (each.read(KUBELET) or b"")
+                    },
+                )
         self.followed()
 
     def _init(self, machine: Machine, flags: dict[str, str]) -> Said:
@@ -88,7 +147,10 @@ class Kubernetes:
             return f"[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: {KUBELET} already exists\n", 1
         if flags.get("--kubernetes-version", planned.version) != planned.version:
             return f"this version of kubeadm only supports deploying clusters with {planned.version}\n", 1
-        _put(machine, {AUTHORITY: planned.ca_pem, ADMIN: planned.config(planned.token), KUBELET: planned.config("")})
+        _put(
+            machine,
+            {AUTHORITY: planned.ca_pem, ADMIN: planned.config(planned.token), KUBELET: planned.config("")},
+        )
         return "Your Kubernetes control-plane has initialized successfully!\n", 0
 
     def _join(self, machine: Machine, flags: dict[str, str]) -> Said:
@@ -119,14 +181,24 @@ class Kubernetes:
             case ["drain", name, *_] if node := cluster.get("", "nodes", name):
                 if not machine.trial:
                     cluster.change(node, lambda live: live.setdefault("spec", {}).update(unschedulable=True))
-                    for pod in (each for each in cluster.all("", "pods") if each.get("spec", {}).get("nodeName") == name):
+                    for pod in (
+                        each
+                        for each in cluster.all("", "pods")
+                        if each.get("spec", {}).get("nodeName") == name
+                    ):
                         cluster.remove(pod)
                 return f"node/{name} drained\n", 0
             case ["delete", "node", name] if node := cluster.get("", "nodes", name):
                 if not machine.trial:
                     cluster.remove(node)
                 return f'node "{name}" deleted\n', 0
-        return f"kubectl {' '.join(words[2:])}: the sandbox's machines only get nodes, drain them and delete them\n", 1
+        return (
+            (
+                f"kubectl {' '.join(words[2:])}: the sandbox's machines only get nodes, drain them and "
+                "delete them\n"
+            ),
+            1,
+        )
 
 
 def _reset(machine: Machine, _: dict[str, str]) -> Said:
@@ -146,8 +218,17 @@ def _put(machine: Machine, files: Mapping[str, str]) -> None:
 
 def _tokens(cluster: Cluster) -> set[str]:
     """Those of kube-system's Secrets that may authenticate."""
+
     def data(secret: Mapping[str, Any], name: str) -> str:
         return base64.b64decode((secret.get("data") or {}).get(name, "")).decode(errors="replace")
 
-    found = (each for each in cluster.all("", "secrets", "kube-system") if each.get("type") == "bootstrap.kubernetes.io/token")
-    return {f"{data(each, 'token-id')}.{data(each, 'token-secret')}" for each in found if data(each, "usage-bootstrap-authentication") == "true"}
+    found = (
+        each
+        for each in cluster.all("", "secrets", "kube-system")
+        if each.get("type") == "bootstrap.kubernetes.io/token"
+    )
+    return {
+        f"{data(each, 'token-id')}.{data(each, 'token-secret')}"
+        for each in found
+        if data(each, "usage-bootstrap-authentication") == "true"
+    }

@@ -1,4 +1,6 @@
-"""One Linux machine: its files, packages and services. Everything is data; nothing of it is run or touches this machine."""
+"""One Linux machine: its files, packages and services. Everything is data; nothing of it is run or touches
+this machine.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,24 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 TMP = "/tmp"  # noqa: S108 - a path in the world
-FOLDERS = ("/", "/etc", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd", "/etc/systemd/system", "/home", "/root", TMP, "/usr", "/usr/bin", "/usr/share", "/usr/share/doc", "/var", "/var/cache", "/var/lib")
+FOLDERS = (
+    "/",
+    "/etc",
+    "/etc/modules-load.d",
+    "/etc/sysctl.d",
+    "/etc/systemd",
+    "/etc/systemd/system",
+    "/home",
+    "/root",
+    TMP,
+    "/usr",
+    "/usr/bin",
+    "/usr/share",
+    "/usr/share/doc",
+    "/var",
+    "/var/cache",
+    "/var/lib",
+)
 PASSING = f"{TMP}/"
 UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system")
 DEBIANS = ("debian", "ubuntu")
@@ -44,7 +63,9 @@ class Package:
 
 @dataclass
 class Machine:
-    """As it stands. `os`: id and version of os-release; `groups`: user → the groups besides its own; `gpus`: MiB of each GPU."""
+    """As it stands. `os`: id and version of os-release; `groups`: user → the groups besides its own; `gpus`:
+    MiB of each GPU.
+    """
 
     name: str
     os: tuple[str, str]
@@ -58,14 +79,25 @@ class Machine:
     """A copy to try something on: what is done on it has no effect elsewhere."""
 
     @classmethod
-    def fresh(cls, name: str, os: tuple[str, str], gpus: tuple[int, ...], users: tuple[str, ...], services: tuple[str, ...] = ()) -> Machine:
+    def fresh(
+        cls,
+        name: str,
+        os: tuple[str, str],
+        gpus: tuple[int, ...],
+        users: tuple[str, ...],
+        services: tuple[str, ...] = (),
+    ) -> Machine:
         """As it is installed."""
-        made = cls(name, os, gpus, users, services={unit: Service(active=True, enabled=True) for unit in services})
+        made = cls(
+            name, os, gpus, users, services={unit: Service(active=True, enabled=True) for unit in services}
+        )
         homes = [made.home(user) for user in users]
         made.files = {path: Node(None, 0o755) for path in (*FOLDERS, *homes)}
         release = f'ID={os[0]}\nVERSION_ID="{os[1]}"\nPRETTY_NAME="{os[0].title()} {os[1]}"\n'
         made.files["/etc/os-release"] = Node(release.encode())
-        passwd = "".join(f"{user}:x:{number}:{number}::{made.home(user)}:/bin/bash\n" for number, user in _numbered(users))
+        passwd = "".join(
+            f"{user}:x:{number}:{number}::{made.home(user)}:/bin/bash\n" for number, user in _numbered(users)
+        )
         made.files["/etc/passwd"] = Node(passwd.encode())
         return made
 
@@ -116,27 +148,68 @@ class Machine:
     def copy(self) -> Machine:
         """Another one just like it, to try something on."""
         services = {name: Service(**asdict(each)) for name, each in self.services.items()}
-        return Machine(self.name, self.os, self.gpus, self.users, dict(self.files), dict(self.packages), services, dict(self.groups), trial=True)
+        return Machine(
+            self.name,
+            self.os,
+            self.gpus,
+            self.users,
+            dict(self.files),
+            dict(self.packages),
+            services,
+            dict(self.groups),
+            trial=True,
+        )
 
     def save(self) -> dict[str, Any]:
         """As JSON values."""
-        files = {path: {**asdict(node), "content": None if node.content is None else base64.b64encode(node.content).decode()} for path, node in self.files.items()}
-        return {"files": files, "packages": {name: asdict(each) for name, each in self.packages.items()},
-                "services": {name: asdict(each) for name, each in self.services.items()}, "groups": {user: list(each) for user, each in self.groups.items()}}
+        files = {
+            path: {
+                **asdict(node),
+                "content": None if node.content is None else base64.b64encode(node.content).decode(),
+            }
+            for path, node in self.files.items()
+        }
+        return {
+            "files": files,
+            "packages": {name: asdict(each) for name, each in self.packages.items()},
+            "services": {name: asdict(each) for name, each in self.services.items()},
+            "groups": {user: list(each) for user, each in self.groups.items()},
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """As it was saved."""
-        self.files = {path: Node(**{**node, "content": None if node["content"] is None else base64.b64decode(node["content"])}) for path, node in data["files"].items()}
-        self.packages = {name: Package(each["version"], tuple(each["files"])) for name, each in data["packages"].items()}
+        self.files = {
+            path: Node(
+                **{**node, "content": None if node["content"] is None else base64.b64decode(node["content"])}
+            )
+            for path, node in data["files"].items()
+        }
+        self.packages = {
+            name: Package(each["version"], tuple(each["files"])) for name, each in data["packages"].items()
+        }
         self.services = {name: Service(**each) for name, each in data["services"].items()}
         self.groups = {user: tuple(each) for user, each in data["groups"].items()}
 
     def dump(self) -> dict[str, Any]:
         """For people and comparisons; without what passes."""
-        files = {path: _shown(node.content) for path, node in sorted(self.files.items()) if not path.startswith(PASSING)}
-        modes = {path: f"{node.mode:04o} {node.owner} {node.group}" for path, node in sorted(self.files.items()) if not path.startswith(PASSING)}
+        files = {
+            path: _shown(node.content)
+            for path, node in sorted(self.files.items())
+            if not path.startswith(PASSING)
+        }
+        modes = {
+            path: f"{node.mode:04o} {node.owner} {node.group}"
+            for path, node in sorted(self.files.items())
+            if not path.startswith(PASSING)
+        }
         saved = self.save()
-        return {"files": files, "modes": modes, "packages": saved["packages"], "services": saved["services"], "groups": saved["groups"]}
+        return {
+            "files": files,
+            "modes": modes,
+            "packages": saved["packages"],
+            "services": saved["services"],
+            "groups": saved["groups"],
+        }
 
 
 def _numbered(users: tuple[str, ...]) -> Iterator[tuple[int, str]]:

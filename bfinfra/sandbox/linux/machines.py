@@ -30,11 +30,24 @@ PASSING = ("put", "folder", "clear", "chmod", "read", "refused")
 class LinuxMachines:
     """The world's `linux_machines`, by name."""
 
-    def __init__(self, written: Mapping[str, LinuxMachine], pki: Pki, faults: Faults, tally: Tally, bitfusion: Callable[[], Mapping[str, Sequence[int]]], kubernetes: Kubernetes | None = None) -> None:  # noqa: PLR0913 - the world's parts
+    def __init__(  # noqa: PLR0913 - the world's parts
+        self,
+        written: Mapping[str, LinuxMachine],
+        pki: Pki,
+        faults: Faults,
+        tally: Tally,
+        bitfusion: Callable[[], Mapping[str, Sequence[int]]],
+        kubernetes: Kubernetes | None = None,
+    ) -> None:
         self._written, self._pki, self._faults, self._tally = written, pki, faults, tally
         self._lock = threading.RLock()
         self._kubernetes = kubernetes or Kubernetes()
-        self._programs = Programs(self._serving, bitfusion, self._kubernetes, lambda: frozenset(each.address for each in written.values()))
+        self._programs = Programs(
+            self._serving,
+            bitfusion,
+            self._kubernetes,
+            lambda: frozenset(each.address for each in written.values()),
+        )
         self.all = {name: _fresh(name, each) for name, each in written.items()}
         self.ports: dict[str, int] = {}
 
@@ -47,7 +60,13 @@ class LinuxMachines:
         """Be reachable: `address:port` → the port on loopback."""
         for name, each in self._written.items():
             passwords = {user: str(each.password) for user in each.users if each.password}
-            door = Door(self._pki.ssh_key(f"host-{name}"), self._pki.ssh_public("client"), passwords, each.users, self._answering(name))
+            door = Door(
+                self._pki.ssh_key(f"host-{name}"),
+                self._pki.ssh_public("client"),
+                passwords,
+                each.users,
+                self._answering(name),
+            )
             self.ports[f"{each.address}:{each.port}"] = SshPort(door).port
 
     def reset(self) -> None:
@@ -71,7 +90,9 @@ class LinuxMachines:
             return {name: each.dump() for name, each in self.all.items()}
 
     def put(self, name: str, path: str, text: str | None) -> None:
-        """What somebody on the machine itself writes, folders and all; None takes it away. Uncounted. KeyError where there is no such machine."""
+        """What somebody on the machine itself writes, folders and all; None takes it away. Uncounted.
+        KeyError where there is no such machine.
+        """
         with self._lock:
             machine = self.all[name]
             if text is None:
@@ -110,9 +131,18 @@ class LinuxMachines:
         return done.text, done.code
 
     def _serving(self) -> dict[str, Machine]:
-        found = ((gpus.serving(machine, self._written[name].address), machine) for name, machine in self.all.items())
+        found = (
+            (gpus.serving(machine, self._written[name].address), machine)
+            for name, machine in self.all.items()
+        )
         return {address: machine for address, machine in found if address}
 
 
 def _fresh(name: str, written: LinuxMachine) -> Machine:
-    return Machine.fresh(name, (written.os, written.version), tuple(size // MIB for size in written.gpus), written.users, written.services)
+    return Machine.fresh(
+        name,
+        (written.os, written.version),
+        tuple(size // MIB for size in written.gpus),
+        written.users,
+        written.services,
+    )

@@ -1,4 +1,5 @@
-"""Ansible's modules as the machines understand them: copy, file, stat, command, systemd_service and user, with check mode. Others are refused by name.
+"""Ansible's modules as the machines understand them: copy, file, stat, command, systemd_service and user,
+with check mode. Others are refused by name.
 
 A module comes as a Python program with its arguments inside (ansible-core 2.19). It is read, never run.
 """
@@ -18,8 +19,21 @@ from bfinfra.sandbox.linux.machine import Machine, Node, Service
 from bfinfra.sandbox.linux.programs import Output, Programs
 
 _parsing = threading.Lock()
-"""CPython 3.11 counts the depth of what it parses in one place for all threads: two at once, and either ends with a SystemError."""
-IGNORED = ("content", "follow", "backup", "force", "unsafe_writes", "validate", "directory_mode", "local_follow", "checksum", "decrypt")
+"""CPython 3.11 counts the depth of what it parses in one place for all threads: two at once, and either ends
+with a SystemError.
+"""
+IGNORED = (
+    "content",
+    "follow",
+    "backup",
+    "force",
+    "unsafe_writes",
+    "validate",
+    "directory_mode",
+    "local_follow",
+    "checksum",
+    "decrypt",
+)
 """Of copy and file: what changes nothing here."""
 
 
@@ -37,13 +51,21 @@ def sent(program: bytes) -> Sent | str:
     try:
         with _parsing:
             whole = ast.parse(program)
-        calls = [node for node in ast.walk(whole) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_ansiballz_main"]
+        calls = [
+            node
+            for node in ast.walk(whole)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_ansiballz_main"
+        ]
         words = {word.arg: word.value for word in calls[0].keywords}
         name, params = ast.literal_eval(words["ansible_module"]), ast.literal_eval(words["params"])
         arguments = json.loads(params)["ANSIBLE_MODULE_ARGS"]
     except (SyntaxError, ValueError, KeyError, IndexError):
         return "the sandbox's machines run no Python; modules of ansible-core 2.19 they know by what is sent"
-    given = {key: value for key, value in arguments.items() if not key.startswith("_") and key not in IGNORED and value is not None}
+    given = {
+        key: value
+        for key, value in arguments.items()
+        if not key.startswith("_") and key not in IGNORED and value is not None
+    }
     if "_raw_params" in arguments:
         given["cmd"] = arguments["_raw_params"]
     return Sent(str(name).rpartition(".")[2], given, bool(arguments.get("_ansible_check_mode")))
@@ -53,13 +75,20 @@ def run(call: Sent, machine: Machine, programs: Programs) -> Output:
     """What it answers; in check mode it was only tried."""
     act = MODULES.get(call.name)
     if act is None:
-        return _answer({"failed": True, "msg": f"the sandbox's machines have no module {call.name}; they have {', '.join(MODULES)}"})
+        return _answer(
+            {
+                "failed": True,
+                "msg": f"the sandbox's machines have no module {call.name}; they have {', '.join(MODULES)}",
+            }
+        )
     found = act(machine.copy() if call.check else machine, call, programs)
     return _answer(found)
 
 
 def _answer(found: Mapping[str, Any]) -> Output:
-    return Output(json.dumps({"changed": False, **found, "invocation": {}}) + "\n", 1 if found.get("failed") else 0)
+    return Output(
+        json.dumps({"changed": False, **found, "invocation": {}}) + "\n", 1 if found.get("failed") else 0
+    )
 
 
 def _failed(why: str) -> dict[str, Any]:
@@ -72,10 +101,25 @@ def _stat(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
     if node is None:
         return {"stat": {"exists": False}}
     plain = node.content is not None
-    found = {"exists": True, "path": path, "isreg": plain, "isdir": not plain, "islnk": False, "mode": f"{node.mode:04o}", "pw_name": node.owner, "gr_name": node.group,
-             "size": len(node.content or b""), "uid": 0, "gid": 0, "writeable": True, "readable": True}
+    found = {
+        "exists": True,
+        "path": path,
+        "isreg": plain,
+        "isdir": not plain,
+        "islnk": False,
+        "mode": f"{node.mode:04o}",
+        "pw_name": node.owner,
+        "gr_name": node.group,
+        "size": len(node.content or b""),
+        "uid": 0,
+        "gid": 0,
+        "writeable": True,
+        "readable": True,
+    }
     if plain and call.arguments.get("get_checksum", True):
-        found["checksum"] = machine.digest(path, str(call.arguments.get("checksum_algorithm") or "sha1").replace("-", ""))
+        found["checksum"] = machine.digest(
+            path, str(call.arguments.get("checksum_algorithm") or "sha1").replace("-", "")
+        )
     return {"stat": found}
 
 
@@ -83,7 +127,12 @@ def _owned(node: Node, call: Sent) -> Node:
     """As the arguments want it."""
     mode = call.arguments.get("mode")
     wanted = node.mode if mode is None else int(str(mode), 8) if isinstance(mode, str) else int(mode)
-    return replace(node, mode=wanted, owner=str(call.arguments.get("owner", node.owner)), group=str(call.arguments.get("group", node.group)))
+    return replace(
+        node,
+        mode=wanted,
+        owner=str(call.arguments.get("owner", node.owner)),
+        group=str(call.arguments.get("group", node.group)),
+    )
 
 
 def _copy(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
@@ -94,11 +143,19 @@ def _copy(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
     wanted = _owned(replace(before or Node(b""), content=content), call)
     if why := machine.write(dest, wanted):
         return _failed(f"Destination directory {why}")
-    return {"changed": wanted != before, "dest": dest, "checksum": machine.digest(dest, "sha1"), "mode": f"{wanted.mode:04o}"}
+    return {
+        "changed": wanted != before,
+        "dest": dest,
+        "checksum": machine.digest(dest, "sha1"),
+        "mode": f"{wanted.mode:04o}",
+    }
 
 
 def _file(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
-    path, state = posixpath.normpath(call.arguments.get("path") or call.arguments["dest"]), call.arguments.get("state", "file")
+    path, state = (
+        posixpath.normpath(call.arguments.get("path") or call.arguments["dest"]),
+        call.arguments.get("state", "file"),
+    )
     before = machine.files.get(path)
     if state == "absent":
         return {"changed": machine.remove(path), "path": path, "state": "absent"}
@@ -114,21 +171,51 @@ def _file(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
         return _failed(f"file ({path}) is absent, cannot continue")
     node = machine.files[path]
     machine.files[path] = _owned(node, call)
-    return {"changed": machine.files[path] != before, "path": path, "state": state} | ({"changed": True} if state == "directory" and changed else {})
+    return {"changed": machine.files[path] != before, "path": path, "state": state} | (
+        {"changed": True} if state == "directory" and changed else {}
+    )
 
 
 def _command(machine: Machine, call: Sent, programs: Programs) -> dict[str, Any]:
     given = call.arguments
     argv = [str(word) for word in given.get("argv") or shlex.split(given.get("cmd", ""))]
     if (path := given.get("creates")) and posixpath.normpath(path) in machine.files:
-        return {"cmd": argv, "rc": 0, "stdout": f"skipped, since {path} exists", "stderr": "", "msg": "Did not run command"}
+        return {
+            "cmd": argv,
+            "rc": 0,
+            "stdout": f"skipped, since {path} exists",
+            "stderr": "",
+            "msg": "Did not run command",
+        }
     if (path := given.get("removes")) and posixpath.normpath(path) not in machine.files:
-        return {"cmd": argv, "rc": 0, "stdout": f"skipped, since {path} does not exist", "stderr": "", "msg": "Did not run command"}
+        return {
+            "cmd": argv,
+            "rc": 0,
+            "stdout": f"skipped, since {path} does not exist",
+            "stderr": "",
+            "msg": "Did not run command",
+        }
     if call.check:
-        return {"cmd": argv, "rc": 0, "stdout": "", "stderr": "", "skipped": True, "msg": "Command would have run if not in check mode"}
+        return {
+            "cmd": argv,
+            "rc": 0,
+            "stdout": "",
+            "stderr": "",
+            "skipped": True,
+            "msg": "Command would have run if not in check mode",
+        }
     done = programs.run(machine, argv, "root", str(given.get("stdin") or ""))
     text, code = done.text.rstrip("\n"), done.code
-    found = {"changed": True, "cmd": argv, "rc": code, "stdout": "" if code else text, "stderr": text if code else "", "delta": "0:00:00", "start": "", "end": ""}
+    found = {
+        "changed": True,
+        "cmd": argv,
+        "rc": code,
+        "stdout": "" if code else text,
+        "stderr": text if code else "",
+        "delta": "0:00:00",
+        "start": "",
+        "end": "",
+    }
     return found | ({"failed": True, "msg": "non-zero return code"} if code else {})
 
 
@@ -150,7 +237,12 @@ def _systemd(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
     machine.services[unit] = now
     if not (now.active or now.enabled):
         del machine.services[unit]
-    return {"changed": state == "restarted" or now != (before or Service()), "name": name, "state": state, "status": {}}
+    return {
+        "changed": state == "restarted" or now != (before or Service()),
+        "name": name,
+        "state": state,
+        "status": {},
+    }
 
 
 def _user(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
@@ -167,5 +259,11 @@ def _user(machine: Machine, call: Sent, _: Programs) -> dict[str, Any]:
 
 
 MODULES: dict[str, Callable[[Machine, Sent, Programs], dict[str, Any]]] = {
-    "stat": _stat, "copy": _copy, "file": _file, "command": _command, "systemd_service": _systemd, "systemd": _systemd, "user": _user,
+    "stat": _stat,
+    "copy": _copy,
+    "file": _file,
+    "command": _command,
+    "systemd_service": _systemd,
+    "systemd": _systemd,
+    "user": _user,
 }

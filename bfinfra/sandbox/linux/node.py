@@ -1,4 +1,6 @@
-"""A Linux machine as the node of a Kubernetes cluster: the GPUs that its containers get, and FlexDirect as they find it."""
+"""A Linux machine as the node of a Kubernetes cluster: the GPUs that its containers get, and FlexDirect as
+they find it.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,13 @@ class NodeMachine:
 
 
 def gpus_of(machine: Machine) -> Gpus:
-    """Its GPUs, whose driver comes with them; the runtimes that run and hand them to containers; whether its vGPUs have a license."""
-    docker, containerd = (machine.read(path) if (unit := machine.services.get(name)) and unit.active else None for name, path in RUNTIMES.items())
+    """Its GPUs, whose driver comes with them; the runtimes that run and hand them to containers; whether its
+    vGPUs have a license.
+    """
+    docker, containerd = (
+        machine.read(path) if (unit := machine.services.get(name)) and unit.active else None
+        for name, path in RUNTIMES.items()
+    )
     return Gpus(len(machine.gpus), hands_out(docker, containerd), gpus.licensed(machine))
 
 
@@ -77,5 +84,13 @@ def _server(machine: Machine) -> GpuServer:
     """The GPUs that its scheduler was told to give out: so many, or these."""
     unit = (machine.read(f"/etc/systemd/system/{gpus.SCHEDULER}") or b"").decode(errors="replace")
     count, chosen = re.search(r" -n (\d+)", unit), re.search(r" -d ([\d,]+)", unit)
-    numbers = [int(each) for each in chosen[1].split(",")] if chosen else range(int(count[1]) if count else len(machine.gpus))
-    return GpuServer(gpus.host_id(machine), VERSION, tuple(machine.gpus[each] for each in numbers if each < len(machine.gpus)))
+    numbers = (
+        [int(each) for each in chosen[1].split(",")]
+        if chosen
+        else range(int(count[1]) if count else len(machine.gpus))
+    )
+    return GpuServer(
+        gpus.host_id(machine),
+        VERSION,
+        tuple(machine.gpus[each] for each in numbers if each < len(machine.gpus)),
+    )

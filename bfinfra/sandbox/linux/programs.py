@@ -1,4 +1,6 @@
-"""The programs that the machines know: small ones that read, those of packages, and what FlexDirect and Bitfusion clients say."""
+"""The programs that the machines know: small ones that read, those of packages, and what FlexDirect and
+Bitfusion clients say.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Output:
 
 @dataclass(frozen=True)
 class Programs:
-    """`servers`: FlexDirect servers that answer now, "address:port" → the machine; `bitfusion`: Bitfusion servers likewise, with the MiB of their GPUs."""
+    """`servers`: FlexDirect servers that answer now, "address:port" → the machine; `bitfusion`: Bitfusion
+    servers likewise, with the MiB of their GPUs.
+    """
 
     servers: Callable[[], Mapping[str, Machine]] = dict
     bitfusion: Callable[[], Mapping[str, Sequence[int]]] = field(default=dict)
@@ -55,14 +59,26 @@ class Programs:
         return self._small(name, machine, words, user)
 
     def _knocked(self, words: list[str]) -> Output:
-        """Bash that connects: license servers are there, machines refuse where nothing listens, nobody else answers."""
+        """Bash that connects: license servers are there, machines refuse where nothing listens, nobody else
+        answers.
+        """
         found = KNOCK.fullmatch(words[3]) if len(words) == 4 and words[1:3] == ["bash", "-c"] else None
         if found is None:
             return Output("timeout: only bash that connects here\n", UNKNOWN)
         where, port = found.groups()
         if int(port) == LICENSES or self.kubernetes.listens(where, int(port)):
             return Output("")
-        return Output(f"bash: connect: Connection refused\nbash: line 1: /dev/tcp/{where}/{port}: Connection refused\n", 1) if where in self.addresses() else Output("", 124)
+        return (
+            Output(
+                (
+                    f"bash: connect: Connection refused\nbash: line 1: /dev/tcp/{where}/{port}: Connection "
+                    "refused\n"
+                ),
+                1,
+            )
+            if where in self.addresses()
+            else Output("", 124)
+        )
 
     def _small(self, name: str, machine: Machine, words: list[str], user: str) -> Output:
         if name in runtimes.UNITS:
@@ -77,7 +93,11 @@ def _cat(machine: Machine, words: list[str], _: str) -> Output:
     said, code = "", 0
     for path in words:
         content = machine.read(path)
-        said += f"cat: {path}: No such file or directory\n" if content is None else content.decode(errors="replace")
+        said += (
+            f"cat: {path}: No such file or directory\n"
+            if content is None
+            else content.decode(errors="replace")
+        )
         code |= content is None
     return Output(said, code)
 
@@ -86,12 +106,18 @@ def _id(machine: Machine, words: list[str], user: str) -> Output:
     who = words[1] if len(words) > 1 else user
     if who not in machine.users:
         return Output(f"id: '{who}': no such user\n", 1)
-    said = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(words[0] if words else "", "")
+    said = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(
+        words[0] if words else "", ""
+    )
     return Output(f"{said}\n") if said else Output("id: only -un and -Gn here\n", UNKNOWN)
 
 
 def _uname(machine: Machine, words: list[str], __: str) -> Output:
-    return Output({"-m": "x86_64\n", "-r": "5.4.0-generic\n", "-n": f"{machine.name}\n"}.get(" ".join(words), "uname: only -m, -r and -n here\n"))
+    return Output(
+        {"-m": "x86_64\n", "-r": "5.4.0-generic\n", "-n": f"{machine.name}\n"}.get(
+            " ".join(words), "uname: only -m, -r and -n here\n"
+        )
+    )
 
 
 def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
@@ -107,8 +133,12 @@ def _systemctl(machine: Machine, words: list[str], _: str) -> Output:
     if words[:1] == ["show"] and len(words) == 3 and words[1].startswith("--property="):
         unit = machine.services.get(words[2])
         known = unit is not None or machine.has_unit(words[2])
-        values = {"LoadState": "loaded" if known else "not-found", "ActiveState": "active" if unit and unit.active else "inactive",
-                  "UnitFileState": ("enabled" if unit and unit.enabled else "disabled") if known else "", "NeedDaemonReload": "no"}
+        values = {
+            "LoadState": "loaded" if known else "not-found",
+            "ActiveState": "active" if unit and unit.active else "inactive",
+            "UnitFileState": ("enabled" if unit and unit.enabled else "disabled") if known else "",
+            "NeedDaemonReload": "no",
+        }
         names = words[1].removeprefix("--property=").split(",")
         return Output("".join(f"{name}={values.get(name, '')}\n" for name in names))
     return Output(f"systemctl {' '.join(words)}: the sandbox's machines only show units\n", UNKNOWN)
@@ -118,8 +148,16 @@ def _grep(machine: Machine, words: list[str], _: str) -> Output:
     """Every line of the files below a folder whose names end so: `-rs "" FOLDER --include=*ENDING`."""
     if len(words) != 4 or words[:2] != ["-rs", ""] or not words[3].startswith("--include=*"):
         return Output("grep: only -rs '' FOLDER --include=*ENDING here\n", UNKNOWN)
-    paths = [path for path in machine.below(words[2]) if path.endswith(words[3].removeprefix("--include=*")) and machine.read(path) is not None]
-    lines = [f"{path}:{line}\n" for path in paths for line in (machine.read(path) or b"").decode(errors="replace").splitlines()]
+    paths = [
+        path
+        for path in machine.below(words[2])
+        if path.endswith(words[3].removeprefix("--include=*")) and machine.read(path) is not None
+    ]
+    lines = [
+        f"{path}:{line}\n"
+        for path in paths
+        for line in (machine.read(path) or b"").decode(errors="replace").splitlines()
+    ]
     return Output("".join(lines), 0 if lines else 1)
 
 
@@ -132,7 +170,9 @@ def _rmdir(machine: Machine, words: list[str], _: str) -> Output:
 
 def _find(machine: Machine, words: list[str], _: str) -> Output:
     match words:
-        case [top, "-depth", "(", "-path", path, "-o", "-path", same, "-empty", ")", "-delete"] if same == top:
+        case [top, "-depth", "(", "-path", path, "-o", "-path", same, "-empty", ")", "-delete"] if (
+            same == top
+        ):
             machine.remove(path)
             return _rmdir(machine, [top], "")
     return Output("find: only TOP -depth ( -path PATH -o -path TOP -empty ) -delete here\n", UNKNOWN)
@@ -161,11 +201,19 @@ def _dpkg_query(machine: Machine, words: list[str], _: str) -> Output:
     if words[:1] != ["-S"] or len(words) != 2:
         return Output("dpkg-query: only -S and --show with names here\n", UNKNOWN)
     owner = next((name for name, each in machine.packages.items() if words[1] in each.files), "")
-    return Output(f"{owner}: {words[1]}\n") if owner else Output(f"dpkg-query: no path found matching pattern {words[1]}\n", 1)
+    return (
+        Output(f"{owner}: {words[1]}\n")
+        if owner
+        else Output(f"dpkg-query: no path found matching pattern {words[1]}\n", 1)
+    )
 
 
 def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
-    verb, *rest = [word for before, word in itertools.pairwise(("", *words)) if not word.startswith("-") and before != "-o"]
+    verb, *rest = [
+        word
+        for before, word in itertools.pairwise(("", *words))
+        if not word.startswith("-") and before != "-o"
+    ]
     if verb == "purge":
         for name in rest:
             for path in reversed((machine.packages.pop(name, None) or Package("")).files):
@@ -175,17 +223,31 @@ def _apt_get(machine: Machine, words: list[str], _: str) -> Output:
     if verb != "install" or not all(word.endswith(".deb") for word in rest):
         return Output("apt-get: the sandbox's machines install .deb files only\n", 100)
     if "--simulate" in words:
-        return next((done for path in rest if (done := _install(machine.copy(), path, _contents_of_deb)).code), Output("".join(_coming(machine, path) for path in rest)))
-    return next((done for path in rest if (done := _install(machine, path, _contents_of_deb)).code), Output(""))
+        return next(
+            (done for path in rest if (done := _install(machine.copy(), path, _contents_of_deb)).code),
+            Output("".join(_coming(machine, path) for path in rest)),
+        )
+    return next(
+        (done for path in rest if (done := _install(machine, path, _contents_of_deb)).code), Output("")
+    )
 
 
 def _coming(machine: Machine, path: str) -> str:
     name, version, _ = _contents_of_deb(machine.read(path) or b"")
     there = machine.packages.get(name)
-    return "" if there and there.version == version else f"Inst {name} {f'[{there.version}] ' if there else ''}({version} local-deb [amd64])\nConf {name} ({version} local-deb [amd64])\n"
+    return (
+        ""
+        if there and there.version == version
+        else (
+            f"Inst {name} {f'[{there.version}] ' if there else ''}({version} local-deb [amd64])\nConf {name}"
+            f" ({version} local-deb [amd64])\n"
+        )
+    )
 
 
-def _install(machine: Machine, path: str, contents: Callable[[bytes], tuple[str, str, dict[str, Node]]]) -> Output:
+def _install(
+    machine: Machine, path: str, contents: Callable[[bytes], tuple[str, str, dict[str, Node]]]
+) -> Output:
     try:
         name, version, files = contents(machine.read(path) or b"")
     except (ValueError, KeyError, OSError, tarfile.TarError):
@@ -193,7 +255,10 @@ def _install(machine: Machine, path: str, contents: Callable[[bytes], tuple[str,
     made = list(machine.packages[name].files) if name in machine.packages else []
     for each, node in files.items():
         above = ("/".join(each.split("/")[: depth + 1]) for depth in range(1, each.count("/")))
-        for place, found in (*((folder, Node(None, 0o755)) for folder in above if folder not in machine.files), (each, node)):
+        for place, found in (
+            *((folder, Node(None, 0o755)) for folder in above if folder not in machine.files),
+            (each, node),
+        ):
             machine.files[place] = found
             made.append(place)
     machine.packages[name] = Package(version, tuple(dict.fromkeys(made)))
@@ -216,10 +281,24 @@ def _contents_of_deb(data: bytes) -> tuple[str, str, dict[str, Node]]:
 
 def _untar(data: bytes) -> dict[str, Node]:
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data))) as tar:
-        return {each.name.removeprefix("."): Node(tar.extractfile(each).read(), each.mode & 0o777) for each in tar.getmembers() if each.isfile()}  # type: ignore[union-attr]  # files have content
+        return {
+            each.name.removeprefix("."): Node(tar.extractfile(each).read(), each.mode & 0o777)  # type: ignore[union-attr]  # files have content
+            for each in tar.getmembers()
+            if each.isfile()
+        }
 
 
 Act = Callable[[Machine, list[str], str], Output]
-READING: dict[str, Act] = {"nvidia-smi": lambda machine, *_: gpus.nvidia_smi(machine), "cat": _cat, "id": _id, "uname": _uname, "sha256sum": _sha256sum, "systemctl": _systemctl, "grep": _grep, "rmdir": _rmdir, "find": _find,
-                           **dict.fromkeys(("modprobe", "sysctl", "swapoff", "swapon"), _kernel)}
+READING: dict[str, Act] = {
+    "nvidia-smi": lambda machine, *_: gpus.nvidia_smi(machine),
+    "cat": _cat,
+    "id": _id,
+    "uname": _uname,
+    "sha256sum": _sha256sum,
+    "systemctl": _systemctl,
+    "grep": _grep,
+    "rmdir": _rmdir,
+    "find": _find,
+    **dict.fromkeys(("modprobe", "sysctl", "swapoff", "swapon"), _kernel),
+}
 DEBIAN: dict[str, Act] = {"dpkg-query": _dpkg_query, "apt-get": _apt_get}

@@ -1,4 +1,6 @@
-"""What a command line that comes by SSH means: a list of small commands to read, and what Ansible's connection sends around its modules. All else is refused by name."""
+"""What a command line that comes by SSH means: a list of small commands to read, and what Ansible's
+connection sends around its modules. All else is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.programs import Output, Programs
 
 PIECE = re.compile(r"printf '\\036%s\\n' (\d+)\n(.*?) 2>&1 < /dev/null\nprintf '\\035%s\\n' \$\?", re.DOTALL)
-FOLDER = re.compile(r'\( umask 77 && mkdir -p "` echo (\S+) `"&& mkdir "` echo (\S+) `" && echo (\S+)="` echo \2 `" \)')
+FOLDER = re.compile(
+    r'\( umask 77 && mkdir -p "` echo (\S+) `"&& mkdir "` echo (\S+) `" && echo (\S+)="` echo \2 `" \)'
+)
 BECOME = re.compile(r"echo BECOME-SUCCESS-\w+ ; (.*)", re.DOTALL)
 HOME = re.compile(r"echo ~(\w*)")
 CHMOD = re.compile(r"chmod [ugo+rwx,=]+( \S+)+")
@@ -24,7 +28,9 @@ REFUSED = 127
 
 @dataclass(frozen=True)
 class Call:
-    """What a command line turned out to be: its name for tallies and faults, and what it does to a machine."""
+    """What a command line turned out to be: its name for tallies and faults, and what it does to a
+    machine.
+    """
 
     name: str
     act: Callable[[Machine], Output]
@@ -54,7 +60,14 @@ def _script(script: str, stdin: bytes, user: str, programs: Programs) -> Call:
         return Call("read", lambda machine: _read(machine, pieces, user, programs))
     if re.fullmatch(r"([A-Z_]+=\S* )*\S*/python3?[\d.]*", script):
         return _module(stdin, programs)
-    return next((Call(name, functools.partial(act, words=(user, *match.groups()))) for pattern, name, act in AROUND if (match := pattern.fullmatch(script))), _refused(script))
+    return next(
+        (
+            Call(name, functools.partial(act, words=(user, *match.groups())))
+            for pattern, name, act in AROUND
+            if (match := pattern.fullmatch(script))
+        ),
+        _refused(script),
+    )
 
 
 def _module(stdin: bytes, programs: Programs) -> Call:
@@ -105,5 +118,10 @@ def _put(machine: Machine, path: str, content: bytes) -> Output:
     return Output(f"{why}\n" if why else "", 1 if why else 0)
 
 
-AROUND = ((HOME, "read", _home), (FOLDER, "folder", _folder), (REMOVE, "clear", _clear), (CHMOD, "chmod", lambda *_, **__: Output("")))
+AROUND = (
+    (HOME, "read", _home),
+    (FOLDER, "folder", _folder),
+    (REMOVE, "clear", _clear),
+    (CHMOD, "chmod", lambda *_, **__: Output("")),
+)
 """What Ansible's connection sends around a module that takes a file along."""

@@ -1,4 +1,6 @@
-"""The SSH side of the machines, on asyncssh: a listening port each, and one event loop for all, begun with the first that connects."""
+"""The SSH side of the machines, on asyncssh: a listening port each, and one event loop for all, begun with
+the first that connects.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ PENDING = 64
 BECOME = re.compile(r"echo (BECOME-SUCCESS-\w+) ;")
 
 Answered = Callable[[str, bytes, str], tuple[str, int] | None]
-"""Command line, what came on its standard input, user → what it printed and its exit code; None: the connection breaks."""
+"""Command line, what came on its standard input, user → what it printed and its exit code; None: the
+connection breaks.
+"""
 
 
 @dataclass(frozen=True)
 class Door:
-    """Whom a machine lets in: its host key (OpenSSH's private form), the public keys and passwords of its users, and what answers."""
+    """Whom a machine lets in: its host key (OpenSSH's private form), the public keys and passwords of its
+    users, and what answers.
+    """
 
     host_key: str
     public_key: str
@@ -73,7 +79,10 @@ async def _serve(connection: socket.socket, door: Door) -> None:
             return True
 
         def validate_public_key(self, username: str, key: Any) -> bool:
-            return username in door.users and key.export_public_key().split()[1] == door.public_key.encode().split()[1]
+            return (
+                username in door.users
+                and key.export_public_key().split()[1] == door.public_key.encode().split()[1]
+            )
 
         def password_auth_supported(self) -> bool:
             return bool(door.passwords)
@@ -86,8 +95,15 @@ async def _serve(connection: socket.socket, door: Door) -> None:
 
     connection.setblocking(False)
     with contextlib.suppress(OSError, asyncssh.Error):
-        made = await asyncssh.run_server(connection, server_factory=Server, server_host_keys=[asyncssh.import_private_key(door.host_key)],
-                                         process_factory=session, encoding=None, line_editor=False, allow_pty=False)
+        made = await asyncssh.run_server(
+            connection,
+            server_factory=Server,
+            server_host_keys=[asyncssh.import_private_key(door.host_key)],
+            process_factory=session,
+            encoding=None,
+            line_editor=False,
+            allow_pty=False,
+        )
         await made.wait_closed()
 
 
@@ -101,7 +117,9 @@ async def _session(process: Any, answer: Answered) -> None:
         return
     if become := BECOME.search(line):
         process.stdout.write(become[1].encode() + b"\n")  # Ansible sends nothing before it has seen that
-    stdin = await process.stdin.read() if line.startswith("dd ") or "python" in line else b""  # Ansible leaves it open where nothing is sent
+    stdin = (
+        await process.stdin.read() if line.startswith("dd ") or "python" in line else b""
+    )  # Ansible leaves it open where nothing is sent
     user = process.get_extra_info("username")
     try:
         found = await asyncio.get_running_loop().run_in_executor(None, answer, line, stdin, user)

@@ -19,9 +19,16 @@ from bfinfra.sandbox.world import File, KubernetesCluster
 Maker = Callable[..., None]
 
 
-def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: Mapping[str, KubernetesCluster] = MappingProxyType({}),
-               ssh: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
-    """Make every file under the folder; `clusters`: those that a kubeconfig may lead to; `ssh`: key and known_hosts of the Linux machines. BadWorld names a file whose path, maker or options are wrong."""
+def make_files(
+    files: Mapping[str, File],
+    folder: Path,
+    ca_pem: str,
+    clusters: Mapping[str, KubernetesCluster] = MappingProxyType({}),
+    ssh: Callable[[], tuple[str, str]] = lambda: ("", ""),
+) -> None:
+    """Make every file under the folder; `clusters`: those that a kubeconfig may lead to; `ssh`: key and
+    known_hosts of the Linux machines. BadWorld names a file whose path, maker or options are wrong.
+    """
 
     def make_ca(path: Path) -> None:
         make_text(path, text=ca_pem)
@@ -40,8 +47,15 @@ def make_files(files: Mapping[str, File], folder: Path, ca_pem: str, clusters: M
         make_text(path, text=ssh()[1])
 
     makers: dict[str, Maker] = {
-        "ova": make_ova, "token": make_token, "deb": make_deb, "text": make_text, "ca": make_ca, "kubeconfig": make_access, "ssh_key": make_ssh_key,
-        "known_hosts": make_known_hosts, "image": make_image,
+        "ova": make_ova,
+        "token": make_token,
+        "deb": make_deb,
+        "text": make_text,
+        "ca": make_ca,
+        "kubeconfig": make_access,
+        "ssh_key": make_ssh_key,
+        "known_hosts": make_known_hosts,
+        "image": make_image,
     }
     for name, file in files.items():
         path = PurePosixPath(name)

@@ -12,10 +12,19 @@ from bfinfra.sandbox.makers.ova import member
 
 
 def make_image(path: Path, *, image: str, text: str = "a stand-in\n") -> None:
-    """Write an archive that `docker load` reads; the same arguments give the same bytes. `text`: what its only file holds."""
+    """Write an archive that `docker load` reads; the same arguments give the same bytes. `text`: what its
+    only file holds.
+    """
     layer = _tar({"README": text.encode()})
     digest = hashlib.sha256(layer).hexdigest()
-    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]}}).encode()
+    config = json.dumps(
+        {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+        }
+    ).encode()
     name = f"{hashlib.sha256(config).hexdigest()}.json"
     manifest = json.dumps([{"Config": name, "RepoTags": [image], "Layers": [f"{digest}/layer.tar"]}]).encode()
     path.parent.mkdir(parents=True, exist_ok=True)

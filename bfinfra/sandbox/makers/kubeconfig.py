@@ -9,11 +9,21 @@ from pathlib import Path
 
 
 def make_kubeconfig(path: Path, *, name: str, address: str, token: str, ca_pem: str) -> None:
-    """For the administrator of the cluster whose API is at `address` ("host:port"); readable by the owner only."""
+    """For the administrator of the cluster whose API is at `address` ("host:port"); readable by the owner
+    only.
+    """
     authority = base64.b64encode(ca_pem.encode()).decode()
     config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": name, "preferences": {},
-        "clusters": [{"name": name, "cluster": {"server": f"https://{address}", "certificate-authority-data": authority}}],
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "preferences": {},
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {"server": f"https://{address}", "certificate-authority-data": authority},
+            }
+        ],
         "users": [{"name": f"{name}-admin", "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": f"{name}-admin"}}],
     }

@@ -11,27 +11,58 @@ from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
 from bfinfra.sandbox.makers.vmdk import make_vmdk
 
 GIB = 2**30
-BROKEN = ("truncated", "wrong digest", "traversal", "link", "no descriptor", "entity bomb", "late descriptor", "duplicate")
-BOMB = '<!DOCTYPE b [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9)) + "]>"
+BROKEN = (
+    "truncated",
+    "wrong digest",
+    "traversal",
+    "link",
+    "no descriptor",
+    "entity bomb",
+    "late descriptor",
+    "duplicate",
+)
+BOMB = (
+    '<!DOCTYPE b [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
+    + "]>"
+)
 
 
 def make_ova(
-    path: Path, *, product: str = "VMware vSphere Bitfusion Server", version: str = "3.0.0-11", disk: int = 1 << 20, broken: str = ""
+    path: Path,
+    *,
+    product: str = "VMware vSphere Bitfusion Server",
+    version: str = "3.0.0-11",
+    disk: int = 1 << 20,
+    broken: str = "",
 ) -> None:
-    """Write an OVA; the same arguments and file name give the same bytes. `disk`: bytes of data in each of its two disks.
+    """Write an OVA; the same arguments and file name give the same bytes. `disk`: bytes of data in each of
+    its two disks.
 
     `broken`: one of BROKEN. Raises ValueError for any other word.
     """
     if broken and broken not in BROKEN:
         raise ValueError(f"broken: {broken!r} is none of {', '.join(BROKEN)}")
     name = path.stem
-    disks = {f"{name}-disk{n}.vmdk": make_vmdk(size * GIB, disk, f"{name} {version} {n}") for n, size in ((1, 50), (2, 30))}
-    described = Appliance(name, product, version, tuple(Disk(h, len(d), size * GIB) for (h, d), size in zip(disks.items(), (50, 30), strict=True)))
+    disks = {
+        f"{name}-disk{n}.vmdk": make_vmdk(size * GIB, disk, f"{name} {version} {n}")
+        for n, size in ((1, 50), (2, 30))
+    }
+    described = Appliance(
+        name,
+        product,
+        version,
+        tuple(Disk(h, len(d), size * GIB) for (h, d), size in zip(disks.items(), (50, 30), strict=True)),
+    )
     text = descriptor(described)
     if broken == "entity bomb":
-        text = text.replace("?>\n", f"?>\n{BOMB}\n", 1).replace("<Info>A virtual machine</Info>", "<Info>&j;</Info>")
+        text = text.replace("?>\n", f"?>\n{BOMB}\n", 1).replace(
+            "<Info>A virtual machine</Info>", "<Info>&j;</Info>"
+        )
     members = {f"{name}.ovf": text.encode(), **disks}
-    manifest = "".join(f"SHA256({file})= {_digest(data, broken)}\n" for file, data in members.items()).encode()
+    manifest = "".join(
+        f"SHA256({file})= {_digest(data, broken)}\n" for file, data in members.items()
+    ).encode()
     ordered = [(f"{name}.ovf", members.pop(f"{name}.ovf")), (f"{name}.mf", manifest), *members.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_tar(ordered, broken))

@@ -1,4 +1,6 @@
-"""Bitfusion client tokens as the vCenter plug-in hands them out: a tar of ca.crt, client.yaml and servers.conf."""
+"""Bitfusion client tokens as the vCenter plug-in hands them out: a tar of ca.crt, client.yaml and
+servers.conf.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,27 @@ BROKEN = ("extra file", "link", "traversal", "expired", "no blank", "missing fil
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of the curve P-256
 
 
-def make_token(path: Path, *, servers: Iterable[str] = ("172.24.210.80:56001",), name: str = "token", days: int = 3650, broken: str = "") -> None:
-    """Write a token's tar. `servers`: host:port of each; `days` that its CA lasts from the start of the year. `broken`: one of BROKEN.
+def make_token(
+    path: Path,
+    *,
+    servers: Iterable[str] = ("172.24.210.80:56001",),
+    name: str = "token",
+    days: int = 3650,
+    broken: str = "",
+) -> None:
+    """Write a token's tar. `servers`: host:port of each; `days` that its CA lasts from the start of the year.
+    `broken`: one of BROKEN.
 
     The same arguments give the same bytes for a year. Raises ValueError for an unknown `broken`.
     """
     if broken and broken not in BROKEN:
         raise ValueError(f"broken: {broken!r} is none of {', '.join(BROKEN)}")
     files = {
-        "ca.crt": b"no certificate\n" if broken == "not pem" else _ca(name, -1 if broken == "expired" else days),
-        "client.yaml": _client(name), "servers.conf": _servers(servers, broken),
+        "ca.crt": b"no certificate\n"
+        if broken == "not pem"
+        else _ca(name, -1 if broken == "expired" else days),
+        "client.yaml": _client(name),
+        "servers.conf": _servers(servers, broken),
     }
     if broken == "missing file":
         del files["client.yaml"]
@@ -70,11 +83,26 @@ def _ca(name: str, days: int) -> bytes:
     number = int.from_bytes(hashlib.sha256(f"key of {name}".encode()).digest()) % (ORDER - 1) + 1
     key = ec.derive_private_key(number, ec.SECP256R1())
     start = datetime(datetime.now(UTC).year, 1, 1, tzinfo=UTC)
-    begin, end = (start, start + timedelta(days=days)) if days > 0 else (start - timedelta(days=730), start - timedelta(days=1))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Bitfusion CA"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "VMware, Inc.")])
+    begin, end = (
+        (start, start + timedelta(days=days))
+        if days > 0
+        else (start - timedelta(days=730), start - timedelta(days=1))
+    )
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.COMMON_NAME, "Bitfusion CA"),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "VMware, Inc."),
+        ]
+    )
     certificate = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key()).serial_number(number >> 100)
-        .not_valid_before(begin).not_valid_after(end)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, hashes.SHA256(), ecdsa_deterministic=True)
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(number >> 100)
+        .not_valid_before(begin)
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256(), ecdsa_deterministic=True)
     )
     return certificate.public_bytes(serialization.Encoding.PEM)

@@ -15,11 +15,15 @@ TABLE_MARK, DIRECTORY_MARK, FOOTER_MARK = 1, 2, 3
 
 
 def make_vmdk(capacity: int, content: int, seed: str) -> bytes:
-    """A disk of `capacity` bytes with about `content` bytes of data in it, which doesn't compress; the same seed gives the same bytes."""
+    """A disk of `capacity` bytes with about `content` bytes of data in it, which doesn't compress; the same
+    seed gives the same bytes.
+    """
     sectors = capacity // SECTOR
     grains = min(max(1, content // (GRAIN * SECTOR)), sectors // GRAIN, TABLE)
     chance = random.Random(seed)  # noqa: S311 - reproducible filling, no secret
-    out = bytearray(_padded(_header(sectors, AT_END) + _descriptor(sectors, chance.getrandbits(32)), OVERHEAD))
+    out = bytearray(
+        _padded(_header(sectors, AT_END) + _descriptor(sectors, chance.getrandbits(32)), OVERHEAD)
+    )
     places = [0] * TABLE
     for number in range(grains):
         places[number] = len(out) // SECTOR
@@ -34,16 +38,32 @@ def make_vmdk(capacity: int, content: int, seed: str) -> bytes:
 
 def _header(sectors: int, directory: int) -> bytes:
     packed = struct.pack(
-        "<4sIIQQQQIQQQB4sH", b"KDMV", 3, 0x30001, sectors, GRAIN, 1, 20, TABLE, 0, directory, OVERHEAD, 0, b"\n \r\n", 1
+        "<4sIIQQQQIQQQB4sH",
+        b"KDMV",
+        3,
+        0x30001,
+        sectors,
+        GRAIN,
+        1,
+        20,
+        TABLE,
+        0,
+        directory,
+        OVERHEAD,
+        0,
+        b"\n \r\n",
+        1,
     )
     return _padded(packed)
 
 
 def _descriptor(sectors: int, identity: int) -> bytes:
     return (
-        f'# Disk DescriptorFile\nversion=1\nCID={identity:08x}\nparentCID=ffffffff\ncreateType="streamOptimized"\n\n'
+        f"# Disk DescriptorFile\nversion=1\nCID={identity:08x}"
+        '\nparentCID=ffffffff\ncreateType="streamOptimized"\n\n'
         f'# Extent description\nRW {sectors} SPARSE "call-me-stream.vmdk"\n\n'
-        '# The Disk Data Base\n#DDB\n\nddb.adapterType = "lsilogic"\nddb.geometry.heads = "255"\nddb.geometry.sectors = "63"\n'
+        '# The Disk Data Base\n#DDB\n\nddb.adapterType = "lsilogic"\nddb.geometry.heads = '
+        '"255"\nddb.geometry.sectors = "63"\n'
         f'ddb.geometry.cylinders = "{sectors // (255 * 63)}"\nddb.virtualHWVersion = "17"\n'
     ).encode()
 

@@ -64,4 +64,13 @@ def _find(call: Call, namespace: str, who: dict[str, str]) -> dict[str, Any] | N
 
 def _put(call: Call, namespace: str, who: dict[str, str], entries: list[dict[str, Any]]) -> None:
     may_configure(call, namespace)
-    change(call, namespace, lambda info: {"access_list": [*(each for each in info["access_list"] if not who.items() <= each.items()), *entries]})
+    change(
+        call,
+        namespace,
+        lambda info: {
+            "access_list": [
+                *(each for each in info["access_list"] if not who.items() <= each.items()),
+                *entries,
+            ]
+        },
+    )

@@ -17,14 +17,26 @@ if TYPE_CHECKING:
 
 BACKING = {"type": ("DATASTORE", "OTHER"), "datastore_id?": str, "storage_uri?": str}
 SUBSCRIPTION = {
-    "subscription_url": str, "authentication_method?": ("BASIC", "NONE"), "automatic_sync_enabled?": bool, "on_demand?": bool,
-    "ssl_thumbprint?": str, "ssl_certificate?": str, "user_name?": str, "password?": str,
+    "subscription_url": str,
+    "authentication_method?": ("BASIC", "NONE"),
+    "automatic_sync_enabled?": bool,
+    "on_demand?": bool,
+    "ssl_thumbprint?": str,
+    "ssl_certificate?": str,
+    "user_name?": str,
+    "password?": str,
 }
 COMMON = {"name": str, "description?": str, "storage_backings": [BACKING]}
 LOCAL = {**COMMON, "type?": ("LOCAL",), "publish_info?": dict}
 SUBSCRIBED = {**COMMON, "type?": ("SUBSCRIBED",), "subscription_info": SUBSCRIPTION}
 FIND = {"name?": str, "type?": ("LOCAL", "SUBSCRIBED"), "storage_backing?": dict}
-UPDATE = {"name?": str, "description?": str, "subscription_info?": {name if name.endswith("?") else f"{name}?": each for name, each in SUBSCRIPTION.items()}}
+UPDATE = {
+    "name?": str,
+    "description?": str,
+    "subscription_info?": {
+        name if name.endswith("?") else f"{name}?": each for name, each in SUBSCRIPTION.items()
+    },
+}
 PATHS = {"LOCAL": "local-library", "SUBSCRIBED": "subscribed-library"}
 
 
@@ -32,24 +44,49 @@ def library_of(inventory: Inventory, name: str, library: ContentLibrary) -> dict
     """The record of a world's library."""
     datastore = inventory.named(vim.Datastore, library.datastore)
     kind = "SUBSCRIBED" if library.url else "LOCAL"
-    spec: dict[str, Any] = {"name": name, "description": library.description, "storage_backings": [{"type": "DATASTORE", "datastore_id": datastore.moid if datastore else ""}]}
+    spec: dict[str, Any] = {
+        "name": name,
+        "description": library.description,
+        "storage_backings": [{"type": "DATASTORE", "datastore_id": datastore.moid if datastore else ""}],
+    }
     if library.url:
-        spec["subscription_info"] = {"subscription_url": library.url, "authentication_method": "NONE", "automatic_sync_enabled": True, "on_demand": True}
+        spec["subscription_info"] = {
+            "subscription_url": library.url,
+            "authentication_method": "NONE",
+            "automatic_sync_enabled": True,
+            "on_demand": True,
+        }
     return _record(inventory.new_uuid(f"library {name}"), kind, spec, inventory)
 
 
 def _record(identity: str, kind: str, spec: dict[str, Any], inventory: Inventory) -> dict[str, Any]:
     now = moment(inventory)
-    found = {"description": "", **spec, "id": identity, "type": kind, "creation_time": now, "last_modified_time": now, "version": "1", "server_guid": inventory.world.vcenter.instance_uuid}
+    found = {
+        "description": "",
+        **spec,
+        "id": identity,
+        "type": kind,
+        "creation_time": now,
+        "last_modified_time": now,
+        "version": "1",
+        "server_guid": inventory.world.vcenter.instance_uuid,
+    }
     if kind == "LOCAL":
-        return {**found, "publish_info": spec.get("publish_info") or {"authentication_method": "NONE", "published": False}}
+        return {
+            **found,
+            "publish_info": spec.get("publish_info") or {"authentication_method": "NONE", "published": False},
+        }
     hidden = {name: value for name, value in spec["subscription_info"].items() if name != "password"}
     return {**found, "subscription_info": hidden, "last_sync_time": now}
 
 
 def moment(inventory: Inventory) -> str:
     """Now, as the API writes it."""
-    return datetime.fromtimestamp(inventory.clock.now(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(inventory.clock.now(), UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 @route("GET", "/content/library")
@@ -75,8 +112,10 @@ def find_libraries(call: Call) -> Any:
     """Ids of those with this name or type."""
     spec = check(call.spec, FIND)
     return [
-        identity for identity, each in call.state.libraries.items()
-        if each["name"].lower() == spec.get("name", each["name"]).lower() and each["type"] == spec.get("type", each["type"])
+        identity
+        for identity, each in call.state.libraries.items()
+        if each["name"].lower() == spec.get("name", each["name"]).lower()
+        and each["type"] == spec.get("type", each["type"])
     ]
 
 
@@ -122,7 +161,11 @@ def delete(call: Call, library: str) -> None:
     call.need(f"ContentLibrary.Delete{_which(call)}Library", library)
     with call.state.lock:
         _one(call, library)
-        users = [name for name, info in call.state.namespaces.items() if library in info.get("vm_service_spec", {}).get("content_libraries", [])]
+        users = [
+            name
+            for name, info in call.state.namespaces.items()
+            if library in info.get("vm_service_spec", {}).get("content_libraries", [])
+        ]
         if users:
             raise Refused("RESOURCE_IN_USE", f"The library is used by namespace {', '.join(users)}.")
         del call.state.libraries[library]
@@ -139,12 +182,22 @@ def sync(call: Call, library: str) -> None:
 
 
 def _create(call: Call, kind: str, spec: dict[str, Any]) -> str:
-    call.need("ContentLibrary.CreateLocalLibrary" if kind == "LOCAL" else "ContentLibrary.CreateSubscribedLibrary", spec["name"])
+    call.need(
+        "ContentLibrary.CreateLocalLibrary" if kind == "LOCAL" else "ContentLibrary.CreateSubscribedLibrary",
+        spec["name"],
+    )
     with call.state.lock:
         if any(each["name"] == spec["name"] for each in call.state.libraries.values()):
             raise Refused("ALREADY_EXISTS", f"A library with the name '{spec['name']}' already exists.")
         stores = {each.moid for each in call.inventory.datastores()}
-        if any(each.get("datastore_id") not in stores for each in spec["storage_backings"] if each["type"] == "DATASTORE") or not spec["storage_backings"]:
+        if (
+            any(
+                each.get("datastore_id") not in stores
+                for each in spec["storage_backings"]
+                if each["type"] == "DATASTORE"
+            )
+            or not spec["storage_backings"]
+        ):
             raise Refused("INVALID_ARGUMENT", "spec.storage_backings: there is no such datastore")
         identity = str(uuid.uuid4())
         for store in spec["storage_backings"]:

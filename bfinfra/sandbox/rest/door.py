@@ -1,4 +1,6 @@
-"""The door of the REST API: /api, and the older /rest, which wraps bodies in `spec` and answers in `value`."""
+"""The door of the REST API: /api, and the older /rest, which wraps bodies in `spec` and answers in
+`value`.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,15 @@ def rest_door(inventory: Inventory, sessions: Sessions, state: RestState) -> Doo
     return door
 
 
-def _call(request: Request, session: Session, inventory: Inventory, state: RestState, *, old: bool) -> Response:
-    path = request.path.rstrip("/").removeprefix("/rest/com/vmware" if request.path.startswith("/rest/com/vmware/") else "/rest" if old else "/api")
-    handle, arguments = find(request.method, path, request.params.get("action", request.params.get("~action", "")))
+def _call(
+    request: Request, session: Session, inventory: Inventory, state: RestState, *, old: bool
+) -> Response:
+    path = request.path.rstrip("/").removeprefix(
+        "/rest/com/vmware" if request.path.startswith("/rest/com/vmware/") else "/rest" if old else "/api"
+    )
+    handle, arguments = find(
+        request.method, path, request.params.get("action", request.params.get("~action", ""))
+    )
     spec = _body(request)
     if old and isinstance(spec, dict) and len(spec) == 1 and next(iter(spec)).endswith("spec"):
         spec = next(iter(spec.values()))
@@ -67,13 +75,19 @@ def _open(request: Request, sessions: Sessions) -> Session:
 def _session(request: Request, sessions: Sessions, *, old: bool) -> Response:
     if request.method == "POST" and "~action" not in request.params:
         session = _login(request, sessions)
-        return as_json({"value": session.key} if old else session.key, 200 if old else 201, **{HEADER: session.key})
+        return as_json(
+            {"value": session.key} if old else session.key, 200 if old else 201, **{HEADER: session.key}
+        )
     session = _open(request, sessions)
     if request.method == "DELETE":
         sessions.end(session.key)
         return Response(200 if old else 204)
     if request.method in ("GET", "POST"):
-        info = {"user": session.user.name, "created_time": _moment(session.started), "last_accessed_time": _moment(session.used)}
+        info = {
+            "user": session.user.name,
+            "created_time": _moment(session.started),
+            "last_accessed_time": _moment(session.used),
+        }
         return as_json({"value": info} if old else info)
     raise Refused("OPERATION_NOT_FOUND", f"The sandbox does not implement {request.method} {request.path}.")
 
@@ -81,10 +95,16 @@ def _session(request: Request, sessions: Sessions, *, old: bool) -> Response:
 def _login(request: Request, sessions: Sessions) -> Session:
     scheme, _, coded = request.headers.get("authorization", "").partition(" ")
     try:
-        name, _, password = base64.b64decode(coded if scheme.lower() == "basic" else "", validate=True).decode().partition(":")
+        name, _, password = (
+            base64.b64decode(coded if scheme.lower() == "basic" else "", validate=True)
+            .decode()
+            .partition(":")
+        )
         return sessions.login(name, password, "rest", request.headers.get("user-agent", ""))
     except (BadLogin, binascii.Error, UnicodeDecodeError):
-        raise Refused("UNAUTHENTICATED", "Unable to authenticate: the user name or the password is wrong.") from None
+        raise Refused(
+            "UNAUTHENTICATED", "Unable to authenticate: the user name or the password is wrong."
+        ) from None
 
 
 def _moment(seconds: float) -> str:

@@ -22,37 +22,77 @@ RANGE = {"address": str, "count": int}
 SERVER = {"host": str, "port": int}
 ACCOUNT = {"username": str, "password": str, "certificate_authority_chain": str}
 SETTABLE = {
-    "size_hint?": ("TINY", "SMALL", "MEDIUM", "LARGE"), "master_DNS?": [str], "worker_DNS?": [str], "master_DNS_search_domains?": [str], "master_NTP_servers?": [str],
-    "workload_ntp_servers?": [str], "login_banner?": str, "default_kubernetes_service_content_library?": str, "master_storage_policy?": str,
-    "ephemeral_storage_policy?": str, "image_storage?": {"storage_policy": str}, "Master_DNS_names?": [str], "count?": int,
+    "size_hint?": ("TINY", "SMALL", "MEDIUM", "LARGE"),
+    "master_DNS?": [str],
+    "worker_DNS?": [str],
+    "master_DNS_search_domains?": [str],
+    "master_NTP_servers?": [str],
+    "workload_ntp_servers?": [str],
+    "login_banner?": str,
+    "default_kubernetes_service_content_library?": str,
+    "master_storage_policy?": str,
+    "ephemeral_storage_policy?": str,
+    "image_storage?": {"storage_policy": str},
+    "Master_DNS_names?": [str],
+    "count?": int,
 }
 NSX = {
-    "pod_cidrs": [CIDR], "ingress_cidrs": [CIDR], "egress_cidrs": [CIDR], "cluster_distributed_switch?": str, "nsx_edge_cluster?": str, "nsx_tier0_gateway?": str,
-    "namespace_subnet_prefix?": int, "routed_mode?": bool,
+    "pod_cidrs": [CIDR],
+    "ingress_cidrs": [CIDR],
+    "egress_cidrs": [CIDR],
+    "cluster_distributed_switch?": str,
+    "nsx_edge_cluster?": str,
+    "nsx_tier0_gateway?": str,
+    "namespace_subnet_prefix?": int,
+    "routed_mode?": bool,
 }
-VSPHERE = {"portgroup": str, "ip_assignment_mode?": ("STATICRANGE", "DHCP"), "address_ranges": [RANGE], "gateway": str, "subnet_mask": str}
+VSPHERE = {
+    "portgroup": str,
+    "ip_assignment_mode?": ("STATICRANGE", "DHCP"),
+    "address_ranges": [RANGE],
+    "gateway": str,
+    "subnet_mask": str,
+}
 NETWORK = {"network": str, "network_provider": ("VSPHERE_NETWORK",), "vsphere_network?": VSPHERE}
 BALANCER = {
-    "id": str, "provider": ("HA_PROXY", "AVI"), "address_ranges": [RANGE], "ha_proxy_config_create_spec?": {"servers": [SERVER], **ACCOUNT},
+    "id": str,
+    "provider": ("HA_PROXY", "AVI"),
+    "address_ranges": [RANGE],
+    "ha_proxy_config_create_spec?": {"servers": [SERVER], **ACCOUNT},
     "avi_config_create_spec?": {"server": SERVER, **ACCOUNT, "cloud_name?": str},
 }
 MANAGEMENT = {
-    "network": str, "mode": ("STATICRANGE", "DHCP"), "floating_IP?": str,
+    "network": str,
+    "mode": ("STATICRANGE", "DHCP"),
+    "floating_IP?": str,
     "address_range?": {"starting_address": str, "address_count": int, "subnet_mask": str, "gateway": str},
 }
 WANTED = ("size_hint", "master_storage_policy", "ephemeral_storage_policy", "image_storage")
 ENABLE = {
-    **{name: each for name, each in SETTABLE.items() if name.removesuffix("?") not in WANTED}, **{name: SETTABLE[f"{name}?"] for name in WANTED},
-    "service_cidr": CIDR, "network_provider": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"), "master_management_network": MANAGEMENT, "ncp_cluster_network_spec?": NSX,
-    "workload_networks_spec?": {"supervisor_primary_workload_network": NETWORK, "network_list?": [NETWORK]}, "load_balancer_config_spec?": BALANCER,
-}  # fmt: skip
+    **{name: each for name, each in SETTABLE.items() if name.removesuffix("?") not in WANTED},
+    **{name: SETTABLE[f"{name}?"] for name in WANTED},
+    "service_cidr": CIDR,
+    "network_provider": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"),
+    "master_management_network": MANAGEMENT,
+    "ncp_cluster_network_spec?": NSX,
+    "workload_networks_spec?": {"supervisor_primary_workload_network": NETWORK, "network_list?": [NETWORK]},
+    "load_balancer_config_spec?": BALANCER,
+}
 MORE = {"pod_cidrs?": [CIDR], "ingress_cidrs?": [CIDR], "egress_cidrs?": [CIDR]}
-UPDATE = {**SETTABLE, "network_provider?": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"), "ncp_cluster_network_spec?": MORE}
+UPDATE = {
+    **SETTABLE,
+    "network_provider?": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"),
+    "ncp_cluster_network_spec?": MORE,
+}
 GUESTS = 40  # addresses for guest clusters, at most
 SUPERVISOR = Configuring(
-    lambda state: state.enabled, "ConfigureSupervisor", "vcenter.wcp.systemvm.failed", lambda state, cluster: state.told_supervisor(cluster),
-    {"kubernetes_status": "READY"}, {"kubernetes_status": "ERROR"},
-)  # fmt: skip
+    lambda state: state.enabled,
+    "ConfigureSupervisor",
+    "vcenter.wcp.systemvm.failed",
+    lambda state, cluster: state.told_supervisor(cluster),
+    {"kubernetes_status": "READY"},
+    {"kubernetes_status": "ERROR"},
+)
 
 
 @route("POST", PATH + "/{cluster}", "enable")
@@ -61,7 +101,9 @@ def enable(call: Call, cluster: str) -> None:
     call.need(PRIVILEGE, cluster, cluster)
     spec = check(call.spec, ENABLE)
     with call.state.lock:
-        if cluster not in call.inventory.objects or not call.inventory.objects[cluster].is_a(vim.ClusterComputeResource):
+        if cluster not in call.inventory.objects or not call.inventory.objects[cluster].is_a(
+            vim.ClusterComputeResource
+        ):
             raise missing("The cluster", cluster)
         if cluster in call.state.supervisors():
             raise Refused("ALREADY_EXISTS", "Workload management is enabled on this cluster.")
@@ -69,7 +111,12 @@ def enable(call: Call, cluster: str) -> None:
         balancer = spec.get("load_balancer_config_spec", {})
         for secret in ("ha_proxy_config_create_spec", "avi_config_create_spec"):
             balancer.get(secret, {}).pop("password", None)
-        call.state.enabled[cluster] = {"spec": spec, "config_status": "CONFIGURING", "kubernetes_status": "WARNING", "messages": []}
+        call.state.enabled[cluster] = {
+            "spec": spec,
+            "config_status": "CONFIGURING",
+            "kubernetes_status": "WARNING",
+            "messages": [],
+        }
     resume(call.state, cluster)
 
 
@@ -96,7 +143,9 @@ def disable(call: Call, cluster: str) -> None:
         if cluster not in call.state.supervisors():
             raise missing("The Supervisor on cluster", cluster)
         if cluster not in call.state.enabled:
-            raise Refused("UNSUPPORTED", "The sandbox can't disable a Supervisor that its world file describes.")
+            raise Refused(
+                "UNSUPPORTED", "The sandbox can't disable a Supervisor that its world file describes."
+            )
         call.state.enabled[cluster]["config_status"] = "REMOVING"
     resume(call.state, cluster)
 
@@ -113,27 +162,40 @@ def resume(state: RestState, cluster: str) -> None:
 
 
 def supervisor_of(spec: Info) -> Supervisor:
-    """What the world file would say of one that somebody enabled: it is reached at the first address for services."""
+    """What the world file would say of one that somebody enabled: it is reached at the first address for
+    services.
+    """
     nsx = spec.get("ncp_cluster_network_spec")
     if nsx:
-        net = ipaddress.ip_network(f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False)
+        net = ipaddress.ip_network(
+            f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False
+        )
         first, count = net[1], net.num_addresses - 2
     else:
         first, count = _services(spec)
     last = first + max(1, min(count - 1, GUESTS))
     service = f"{spec['service_cidr']['address']}/{spec['service_cidr']['prefix']}"
-    return Supervisor(address=str(first), guests=(str(first + 1), str(last)), network_provider=spec["network_provider"], service_cidr=service)
+    return Supervisor(
+        address=str(first),
+        guests=(str(first + 1), str(last)),
+        network_provider=spec["network_provider"],
+        service_cidr=service,
+    )
 
 
 def _services(spec: Info) -> tuple[ipaddress.IPv4Address, int]:
-    """First of the load balancer's addresses, and how many: those given, or Avi's own, which we take at the end of the workload network."""
+    """First of the load balancer's addresses, and how many: those given, or Avi's own, which we take at the
+    end of the workload network.
+    """
     balancer = spec["load_balancer_config_spec"]
     if balancer["provider"] == "AVI":
         network = spec["workload_networks_spec"]["supervisor_primary_workload_network"]["vsphere_network"]
         net = ipaddress.IPv4Network(f"{network['gateway']}/{network['subnet_mask']}", strict=False)
         count = min(GUESTS + 1, net.num_addresses // 4)
         return net.broadcast_address - count, count
-    return ipaddress.IPv4Address(balancer["address_ranges"][0]["address"]), balancer["address_ranges"][0]["count"]
+    return ipaddress.IPv4Address(balancer["address_ranges"][0]["address"]), balancer["address_ranges"][0][
+        "count"
+    ]
 
 
 def _check(call: Call, spec: Info) -> None:
@@ -145,30 +207,60 @@ def _check(call: Call, spec: Info) -> None:
     networks = [spec["master_management_network"]["network"]] if "master_management_network" in spec else []
     networks += [vds["supervisor_primary_workload_network"]["vsphere_network"]["portgroup"]] if vds else []
     switches = [each.props["uuid"] for each in call.inventory.of(vim.DistributedVirtualSwitch)]
-    named = (("storage policy", policies, call.state.policies()), ("content library", [library] if library else [], call.state.libraries),
-             ("network", networks, call.inventory.objects), ("distributed switch", [nsx["cluster_distributed_switch"]] if nsx and "cluster_distributed_switch" in nsx else [], switches))
+    named = (
+        ("storage policy", policies, call.state.policies()),
+        ("content library", [library] if library else [], call.state.libraries),
+        ("network", networks, call.inventory.objects),
+        (
+            "distributed switch",
+            [nsx["cluster_distributed_switch"]] if nsx and "cluster_distributed_switch" in nsx else [],
+            switches,
+        ),
+    )
     for what, names, there in named:
         if unknown := [name for name in names if name not in there]:
             raise Refused("INVALID_ARGUMENT", f"spec: there is no {what} {', '.join(unknown)}")
     if "network_provider" in spec and bool(nsx) != (spec["network_provider"] == "NSXT_CONTAINER_PLUGIN"):
-        raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and {spec['network_provider']} is asked for")
+        raise Refused(
+            "INVALID_ARGUMENT",
+            (
+                "spec.ncp_cluster_network_spec: is for NSXT_CONTAINER_PLUGIN, and "
+                f"{spec['network_provider']} is asked for"
+            ),
+        )
     if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
-        raise Refused("INVALID_ARGUMENT", "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec")
+        raise Refused(
+            "INVALID_ARGUMENT",
+            "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec",
+        )
     balancer = spec.get("load_balancer_config_spec") or {}
     if balancer.get("provider") == "HA_PROXY" and not balancer["address_ranges"]:
-        raise Refused("INVALID_ARGUMENT", "spec.load_balancer_config_spec.address_ranges: HA_PROXY wants addresses")
+        raise Refused(
+            "INVALID_ARGUMENT", "spec.load_balancer_config_spec.address_ranges: HA_PROXY wants addresses"
+        )
 
 
 def _add_networks(state: RestState, cluster: str, provider: str | None, more: Info) -> None:
     """INVALID_ARGUMENT where one would go: networks can only be added."""
     made = state.enabled.get(cluster)
     if made is None:
-        raise Refused("UNSUPPORTED", "The sandbox can't change the networks of a Supervisor that its world file describes.")
+        raise Refused(
+            "UNSUPPORTED",
+            "The sandbox can't change the networks of a Supervisor that its world file describes.",
+        )
     now = made["spec"].get("ncp_cluster_network_spec")
     if now is None or provider != "NSXT_CONTAINER_PLUGIN":
-        raise Refused("INVALID_ARGUMENT", "spec.ncp_cluster_network_spec: is for a Supervisor with NSXT_CONTAINER_PLUGIN, and asks for network_provider")
+        raise Refused(
+            "INVALID_ARGUMENT",
+            (
+                "spec.ncp_cluster_network_spec: is for a Supervisor with NSXT_CONTAINER_PLUGIN, and asks "
+                "for network_provider"
+            ),
+        )
     if gone := [name for name, nets in more.items() if any(net not in nets for net in now[name])]:
-        raise Refused("INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec.{gone[0]}: networks can only be added")
+        raise Refused(
+            "INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec.{gone[0]}: networks can only be added"
+        )
     now.update(more)
 
 

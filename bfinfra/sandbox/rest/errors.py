@@ -7,8 +7,16 @@ from typing import Any
 from bfinfra.sandbox.door import Response, as_json
 
 STATUS = {
-    "ALREADY_EXISTS": 400, "INVALID_ARGUMENT": 400, "NOT_ALLOWED_IN_CURRENT_STATE": 400, "RESOURCE_IN_USE": 400, "UNSUPPORTED": 400,
-    "NOT_FOUND": 404, "OPERATION_NOT_FOUND": 404, "UNAUTHENTICATED": 401, "UNAUTHORIZED": 403, "INTERNAL_SERVER_ERROR": 500,
+    "ALREADY_EXISTS": 400,
+    "INVALID_ARGUMENT": 400,
+    "NOT_ALLOWED_IN_CURRENT_STATE": 400,
+    "RESOURCE_IN_USE": 400,
+    "UNSUPPORTED": 400,
+    "NOT_FOUND": 404,
+    "OPERATION_NOT_FOUND": 404,
+    "UNAUTHENTICATED": 401,
+    "UNAUTHORIZED": 403,
+    "INTERNAL_SERVER_ERROR": 500,
 }
 CHALLENGE = 'Basic realm="VAPI Login Application",SIGN realm="com.vmware.vapi.std.errors.unauthenticated"'
 
@@ -22,10 +30,19 @@ class Refused(Exception):
 
     def answer(self, *, old: bool) -> Response:
         """The answer under /api, or under /rest (`old`)."""
-        messages = [{"id": f"com.vmware.vapi.std.errors.{self.kind.lower()}", "default_message": str(self), "args": []}]
+        messages = [
+            {
+                "id": f"com.vmware.vapi.std.errors.{self.kind.lower()}",
+                "default_message": str(self),
+                "args": [],
+            }
+        ]
         body: Any = {"error_type": self.kind, "messages": messages}
         if old:
-            body = {"type": f"com.vmware.vapi.std.errors.{self.kind.lower()}", "value": {"error_type": self.kind, "messages": messages}}
+            body = {
+                "type": f"com.vmware.vapi.std.errors.{self.kind.lower()}",
+                "value": {"error_type": self.kind, "messages": messages},
+            }
         challenge = {"www-authenticate": CHALLENGE} if self.kind == "UNAUTHENTICATED" else {}
         return as_json(body, STATUS[self.kind], **challenge)
 

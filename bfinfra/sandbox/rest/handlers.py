@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from importlib import import_module
 
-MODULES = ("lookups", "storage", "items", "ovf", "vm_templates", "content", "vm_classes", "supervisors", "enabling", "registries", "access", "namespaces", "tagging")
+MODULES = (
+    "lookups",
+    "storage",
+    "items",
+    "ovf",
+    "vm_templates",
+    "content",
+    "vm_classes",
+    "supervisors",
+    "enabling",
+    "registries",
+    "access",
+    "namespaces",
+    "tagging",
+)
 
 
 def load() -> None:

@@ -1,4 +1,6 @@
-"""Items of content libraries, and the update sessions that fill them. Source: com.vmware.content.library.item."""
+"""Items of content libraries, and the update sessions that fill them. Source:
+com.vmware.content.library.item.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,18 @@ ALGORITHMS = ("SHA1", "MD5", "SHA256", "SHA512")
 FIND = {"name?": str, "library_id?": str, "type?": str, "cached?": bool, "source_id?": str}
 CREATE = {"library_id": str, "name": str, "type?": str, "description?": str}
 UPDATE = {"name?": str, "description?": str, "type?": str}
-SESSION = {"library_item_id": str, "library_item_content_version?": str, "client_progress?": int, "warning_behavior?": list}
-ADD = {"name": str, "source_type": ("PUSH",), "size?": int, "checksum_info?": {"algorithm?": ALGORITHMS, "checksum": str}}
+SESSION = {
+    "library_item_id": str,
+    "library_item_content_version?": str,
+    "client_progress?": int,
+    "warning_behavior?": list,
+}
+ADD = {
+    "name": str,
+    "source_type": ("PUSH",),
+    "size?": int,
+    "checksum_info?": {"algorithm?": ALGORITHMS, "checksum": str},
+}
 BLOCK = 1 << 20
 LONGEST_NAME = 80
 SESSIONS = "/content/library/item/update-session"
@@ -38,8 +50,13 @@ def open_session(call: Call) -> Any:
         call.need("ContentLibrary.UpdateSession", found["name"])
         identity = str(uuid.uuid4())
         call.state.sessions[identity] = {
-            "id": identity, "library_item_id": found["id"], "library_item_content_version": found["content_version"], "state": "ACTIVE",
-            "client_progress": spec.get("client_progress", 0), "expiration_time": moment(call.inventory), "files": {},
+            "id": identity,
+            "library_item_id": found["id"],
+            "library_item_content_version": found["content_version"],
+            "state": "ACTIVE",
+            "client_progress": spec.get("client_progress", 0),
+            "expiration_time": moment(call.inventory),
+            "files": {},
         }
     return identity
 
@@ -60,7 +77,9 @@ def session(call: Call, session: str) -> Any:
 @route("POST", SESSIONS + "/{session}", "keep-alive")
 def keep_alive(call: Call, session: str) -> None:
     """A sign of life."""
-    _active(call.state, session)["client_progress"] = check(call.spec or {}, {"client_progress?": int}).get("client_progress", 0)
+    _active(call.state, session)["client_progress"] = check(call.spec or {}, {"client_progress?": int}).get(
+        "client_progress", 0
+    )
 
 
 @route("POST", SESSIONS + "/{session}", "cancel")
@@ -84,27 +103,47 @@ def add_file(call: Call, session: str) -> Any:
     with call.state.lock:
         found = _active(call.state, session)
         uri = f"https://{call.request.address}/cls/data/{session}/{spec['name']}"
-        found["files"][spec["name"]] = {**spec, "status": "WAITING_FOR_TRANSFER", "bytes_transferred": 0, "upload_endpoint": {"uri": uri}}
+        found["files"][spec["name"]] = {
+            **spec,
+            "status": "WAITING_FOR_TRANSFER",
+            "bytes_transferred": 0,
+            "upload_endpoint": {"uri": uri},
+        }
         return found["files"][spec["name"]]
 
 
 @route("GET", SESSIONS + "/{session}/file")
 def session_files(call: Call, session: str) -> Any:
     """What came of each file."""
-    return [{name: value for name, value in each.items() if name not in ("digests", "text")} for each in _session(call.state, session)["files"].values()]
+    return [
+        {name: value for name, value in each.items() if name not in ("digests", "text")}
+        for each in _session(call.state, session)["files"].values()
+    ]
 
 
 @route("POST", SESSIONS + "/{session}", "complete")
 def complete(call: Call, session: str) -> None:
-    """Take what came into the item. The session ends in ERROR where a file is missing, short or another one."""
+    """Take what came into the item. The session ends in ERROR where a file is missing, short or another
+    one.
+    """
     with call.state.lock:
         found = _active(call.state, session)
-        if wrong := next(filter(None, map(_wrong, found["files"].values())), "" if found["files"] else "no file came"):
-            found["state"], found["error_message"] = "ERROR", {"id": "com.vmware.vdcs.cls-main", "default_message": wrong, "args": []}
+        if wrong := next(
+            filter(None, map(_wrong, found["files"].values())), "" if found["files"] else "no file came"
+        ):
+            found["state"], found["error_message"] = (
+                "ERROR",
+                {"id": "com.vmware.vdcs.cls-main", "default_message": wrong, "args": []},
+            )
             return
         item = _item(call.state, found["library_item_id"])
         item["files"] |= {name: {**each, "version": "1"} for name, each in found["files"].items()}
-        item |= {"content_version": str(int(item["content_version"]) + 1), "version": str(int(item["version"]) + 1), "cached": True, "size": sum(each["bytes_transferred"] for each in item["files"].values())}
+        item |= {
+            "content_version": str(int(item["content_version"]) + 1),
+            "version": str(int(item["version"]) + 1),
+            "cached": True,
+            "size": sum(each["bytes_transferred"] for each in item["files"].values()),
+        }
         found["state"] = "DONE"
 
 
@@ -121,7 +160,11 @@ def items(call: Call) -> Any:
 def find(call: Call) -> Any:
     """Ids of those that fit."""
     spec = check(call.spec, FIND)
-    return [each["id"] for each in call.state.items.values() if all(str(each.get(name)).lower() == str(value).lower() for name, value in spec.items())]
+    return [
+        each["id"]
+        for each in call.state.items.values()
+        if all(str(each.get(name)).lower() == str(value).lower() for name, value in spec.items())
+    ]
 
 
 @route("POST", "/content/library/item")
@@ -134,12 +177,25 @@ def create(call: Call) -> Any:
             raise missing("The library", spec["library_id"])
         if len(spec["name"]) > LONGEST_NAME:
             raise Refused("INVALID_ARGUMENT", f"The name has more than {LONGEST_NAME} characters.")
-        if any(each["name"] == spec["name"] and each["library_id"] == spec["library_id"] for each in call.state.items.values()):
+        if any(
+            each["name"] == spec["name"] and each["library_id"] == spec["library_id"]
+            for each in call.state.items.values()
+        ):
             raise Refused("ALREADY_EXISTS", f"An item with the name '{spec['name']}' already exists.")
         identity, now = str(uuid.uuid4()), moment(call.inventory)
         call.state.items[identity] = {
-            "description": "", "type": "", **spec, "id": identity, "creation_time": now, "last_modified_time": now, "content_version": "0", "metadata_version": "1",
-            "version": "1", "cached": False, "size": 0, "files": {},
+            "description": "",
+            "type": "",
+            **spec,
+            "id": identity,
+            "creation_time": now,
+            "last_modified_time": now,
+            "content_version": "0",
+            "metadata_version": "1",
+            "version": "1",
+            "cached": False,
+            "size": 0,
+            "files": {},
         }
     return identity
 
@@ -147,7 +203,9 @@ def create(call: Call) -> Any:
 @route("GET", "/content/library/item/{item}")
 def item(call: Call, item: str) -> Any:
     """One item, without its files."""
-    return {name: value for name, value in _item(call.state, item).items() if name not in ("files", "template")}
+    return {
+        name: value for name, value in _item(call.state, item).items() if name not in ("files", "template")
+    }
 
 
 @route("PATCH", "/content/library/item/{item}")
@@ -169,7 +227,16 @@ def delete(call: Call, item: str) -> None:
 def files(call: Call, item: str) -> Any:
     """Its files."""
     found = _item(call.state, item)["files"].values()
-    shown = ({"name": each["name"], "size": each["bytes_transferred"], "version": each["version"], "cached": True, "checksum_info": each.get("checksum_info")} for each in found)
+    shown = (
+        {
+            "name": each["name"],
+            "size": each["bytes_transferred"],
+            "version": each["version"],
+            "cached": True,
+            "checksum_info": each.get("checksum_info"),
+        }
+        for each in found
+    )
     return [{name: value for name, value in each.items() if value is not None} for each in shown]
 
 
@@ -182,7 +249,9 @@ def content_door(state: RestState, sessions: Sessions) -> Door:
             return Response(401, b"Authentication required.", {"content-type": "text/plain"})
         found = state.sessions.get(parts[3], {}).get("files", {}).get(parts[4]) if len(parts) == 5 else None
         if found is None or request.method != "PUT":
-            return Response(404, f"no file is awaited at {request.path}".encode(), {"content-type": "text/plain"})
+            return Response(
+                404, f"no file is awaited at {request.path}".encode(), {"content-type": "text/plain"}
+            )
         _take(request, found)
         return Response(200)
 
@@ -198,7 +267,12 @@ def _take(request: Request, file: Info) -> None:
         if file["name"].endswith(".ovf") and size <= KEPT_TEXT:
             text += block
     found = {name: each.hexdigest() for name, each in zip(ALGORITHMS, digests, strict=True)}
-    file |= {"bytes_transferred": size, "status": "READY", "digests": found, "text": text.decode(errors="replace")}
+    file |= {
+        "bytes_transferred": size,
+        "status": "READY",
+        "digests": found,
+        "text": text.decode(errors="replace"),
+    }
 
 
 def _wrong(file: Info) -> str:

@@ -14,38 +14,97 @@ from bfinfra.sandbox.rest.state import RestState
 
 PATH = "/vcenter/namespaces/instances"
 QUOTAS = (
-    "memory_limit", "memory_limit_default", "memory_request_default", "cpu_limit", "cpu_limit_default", "cpu_request_default", "storage_request_limit",
-    "pod_count", "service_count", "deployment_count", "daemon_set_count", "replica_set_count", "replication_controller_count", "stateful_set_count",
-    "config_map_count", "secret_count", "persistent_volume_claim_count", "job_count",
+    "memory_limit",
+    "memory_limit_default",
+    "memory_request_default",
+    "cpu_limit",
+    "cpu_limit_default",
+    "cpu_request_default",
+    "storage_request_limit",
+    "pod_count",
+    "service_count",
+    "deployment_count",
+    "daemon_set_count",
+    "replica_set_count",
+    "replication_controller_count",
+    "stateful_set_count",
+    "config_map_count",
+    "secret_count",
+    "persistent_volume_claim_count",
+    "job_count",
 )
 QUOTA = {f"{name}?": int for name in QUOTAS}
 QUOTA_UPDATE = {**QUOTA, **{f"{name}_unset?": bool for name in QUOTAS}}
-ACCESS = {"subject_type": ("USER", "GROUP"), "subject": str, "domain": str, "role": ("OWNER", "EDIT", "VIEW"), "identity_provider?": str}
-SETTABLE = {
-    "description?": str, "resource_spec?": QUOTA, "access_list?": [ACCESS], "storage_specs?": [{"policy": str, "limit?": int}],
-    "vm_service_spec?": {"content_libraries?": [str], "vm_classes?": [str]},
-    "content_libraries?": [{"content_library": str, "writable?": bool, "allow_import?": bool, "resource_naming_strategy?": str}],
+ACCESS = {
+    "subject_type": ("USER", "GROUP"),
+    "subject": str,
+    "domain": str,
+    "role": ("OWNER", "EDIT", "VIEW"),
+    "identity_provider?": str,
 }
-CREATE = {**SETTABLE, "cluster": str, "namespace": str, "networks?": [str], "creator?": {"subject": str, "domain": str}, "namespace_network?": dict}
-CREATE_V2 = {**{name: each for name, each in CREATE.items() if name not in ("cluster", "networks?")}, "supervisor": str, "network_spec?": dict}
+SETTABLE = {
+    "description?": str,
+    "resource_spec?": QUOTA,
+    "access_list?": [ACCESS],
+    "storage_specs?": [{"policy": str, "limit?": int}],
+    "vm_service_spec?": {"content_libraries?": [str], "vm_classes?": [str]},
+    "content_libraries?": [
+        {"content_library": str, "writable?": bool, "allow_import?": bool, "resource_naming_strategy?": str}
+    ],
+}
+CREATE = {
+    **SETTABLE,
+    "cluster": str,
+    "namespace": str,
+    "networks?": [str],
+    "creator?": {"subject": str, "domain": str},
+    "namespace_network?": dict,
+}
+CREATE_V2 = {
+    **{name: each for name, each in CREATE.items() if name not in ("cluster", "networks?")},
+    "supervisor": str,
+    "network_spec?": dict,
+}
 UPDATE = {**SETTABLE, "resource_spec?": QUOTA_UPDATE}
-EMPTY: dict[str, Any] = {"description": "", "resource_spec": {}, "access_list": [], "storage_specs": [], "vm_service_spec": {"content_libraries": [], "vm_classes": []}}
+EMPTY: dict[str, Any] = {
+    "description": "",
+    "resource_spec": {},
+    "access_list": [],
+    "storage_specs": [],
+    "vm_service_spec": {"content_libraries": [], "vm_classes": []},
+}
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 PRIVILEGE = "Namespaces.Configure"
-NAMESPACE = Configuring(lambda state: state.namespaces, "ConfigureNamespace", "vcenter.wcp.namespace.configure.failed", lambda state, name: state.told(name), {}, {})
+NAMESPACE = Configuring(
+    lambda state: state.namespaces,
+    "ConfigureNamespace",
+    "vcenter.wcp.namespace.configure.failed",
+    lambda state, name: state.told(name),
+    {},
+    {},
+)
 
 
 @route("GET", PATH)
 def listed(call: Call) -> Any:
     """All namespaces, in short."""
     with call.state.lock:
-        return [{"namespace": name, **{key: info[key] for key in ("cluster", "description", "config_status", "stats")}} for name, info in call.state.namespaces.items()]
+        return [
+            {
+                "namespace": name,
+                **{key: info[key] for key in ("cluster", "description", "config_status", "stats")},
+            }
+            for name, info in call.state.namespaces.items()
+        ]
 
 
 @route("GET", PATH + "/v2")
 def listed_v2(call: Call) -> Any:
     """All namespaces by supervisor, in short."""
-    return [{**{key: value for key, value in each.items() if key != "cluster"}, "supervisor": each["cluster"]} for each in listed(call)]
+    return [
+        {**{key: value for key, value in each.items() if key != "cluster"}, "supervisor": each["cluster"]}
+        for each in listed(call)
+    ]
 
 
 @route("GET", PATH + "/{namespace}")
@@ -59,7 +118,10 @@ def get(call: Call, namespace: str) -> Any:
 def get_v2(call: Call, namespace: str) -> Any:
     """One namespace, by supervisor."""
     info = get(call, namespace)
-    return {**{key: value for key, value in info.items() if key not in ("cluster", "networks")}, "supervisor": info["cluster"]}
+    return {
+        **{key: value for key, value in info.items() if key not in ("cluster", "networks")},
+        "supervisor": info["cluster"],
+    }
 
 
 @route("POST", PATH)
@@ -75,7 +137,13 @@ def create_v2(call: Call) -> None:
     """The same, by supervisor."""
     spec = check(call.spec, CREATE_V2)
     call.need(PRIVILEGE, spec["supervisor"], spec["supervisor"])
-    _create(call, {**{key: value for key, value in spec.items() if key not in ("supervisor", "network_spec")}, "cluster": spec["supervisor"]})
+    _create(
+        call,
+        {
+            **{key: value for key, value in spec.items() if key not in ("supervisor", "network_spec")},
+            "cluster": spec["supervisor"],
+        },
+    )
 
 
 @route("PUT", PATH + "/{namespace}")
@@ -91,7 +159,11 @@ def update(call: Call, namespace: str) -> None:
     """Change what is given; lists are replaced whole, limits one by one."""
     may_configure(call, namespace)
     spec = check(call.spec, UPDATE)
-    change(call, namespace, lambda info: {**spec, "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {}))})
+    change(
+        call,
+        namespace,
+        lambda info: {**spec, "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {}))},
+    )
 
 
 @route("DELETE", PATH + "/{namespace}")
@@ -113,7 +185,8 @@ def of_user(call: Call) -> Any:
     with call.state.lock:
         return [
             {"namespace": name, "master_host": supervisors[info["cluster"]][1].address}
-            for name, info in call.state.namespaces.items() if info["config_status"] == "RUNNING" and _may_use(call.session.user, info)
+            for name, info in call.state.namespaces.items()
+            if info["config_status"] == "RUNNING" and _may_use(call.session.user, info)
         ]
 
 
@@ -157,15 +230,21 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
         if name in state.namespaces:
             raise Refused("ALREADY_EXISTS", f"Namespace '{name}' already exists.")
         state.namespaces[name] = {
-            "config_status": "CONFIGURING", "messages": [], "stats": {"cpu_used": 0, "memory_used": 0, "storage_used": 0},
-            **EMPTY, "networks": [], "self_service_namespace": False,
+            "config_status": "CONFIGURING",
+            "messages": [],
+            "stats": {"cpu_used": 0, "memory_used": 0, "storage_used": 0},
+            **EMPTY,
+            "networks": [],
+            "self_service_namespace": False,
             **{key: value for key, value in spec.items() if key != "namespace_network"},
         }
     resume(state, name)
 
 
 def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Set the fields that `fields` makes of the namespace as it is. Refused where it is gone or going, or what they name isn't there."""
+    """Set the fields that `fields` makes of the namespace as it is. Refused where it is gone or going, or
+    what they name isn't there.
+    """
     with call.state.lock:
         info = one(call.state, name)
         if info["config_status"] == "REMOVING":
@@ -180,20 +259,34 @@ def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, A
 def _check_names(call: Call, spec: dict[str, Any]) -> None:
     """What the spec names must be there, and limits must make sense."""
     machines = spec.get("vm_service_spec", {})
-    subjects = [(each["subject_type"], each["subject"], each["domain"]) for each in spec.get("access_list", [])]
+    subjects = [
+        (each["subject_type"], each["subject"], each["domain"]) for each in spec.get("access_list", [])
+    ]
     named = (
-        ("storage_specs.policy", [each["policy"] for each in spec.get("storage_specs", [])], call.state.policies()),
+        (
+            "storage_specs.policy",
+            [each["policy"] for each in spec.get("storage_specs", [])],
+            call.state.policies(),
+        ),
         ("vm_service_spec.vm_classes", machines.get("vm_classes", []), call.state.vm_classes),
         ("vm_service_spec.content_libraries", machines.get("content_libraries", []), call.state.libraries),
-        ("access_list.subject", [f"{subject}@{domain}" for _, subject, domain in subjects], _identities(call.state)),
+        (
+            "access_list.subject",
+            [f"{subject}@{domain}" for _, subject, domain in subjects],
+            _identities(call.state),
+        ),
     )
     for field, names, there in named:
         if unknown := [name for name in names if name not in there]:
             raise Refused("INVALID_ARGUMENT", f"spec.{field}: there is no {', '.join(unknown)}")
     if len(set(subjects)) != len(subjects):
         raise Refused("INVALID_ARGUMENT", "spec.access_list: a subject stands in it twice")
-    if any(value < (10 if name == "cpu_limit" else 0) for name, value in spec.get("resource_spec", {}).items()):
-        raise Refused("INVALID_ARGUMENT", "spec.resource_spec: a limit is too small; cpu_limit is at least 10 MHz")
+    if any(
+        value < (10 if name == "cpu_limit" else 0) for name, value in spec.get("resource_spec", {}).items()
+    ):
+        raise Refused(
+            "INVALID_ARGUMENT", "spec.resource_spec: a limit is too small; cpu_limit is at least 10 MHz"
+        )
 
 
 def _identities(state: RestState) -> set[str]:
@@ -215,7 +308,9 @@ def may_configure(call: Call, namespace: str) -> None:
 
 def _may_use(user: Any, info: dict[str, Any]) -> bool:
     mine = {user.name, *user.groups}
-    return user.role == "admin" or any(f"{each['subject']}@{each['domain']}" in mine for each in info["access_list"])
+    return user.role == "admin" or any(
+        f"{each['subject']}@{each['domain']}" in mine for each in info["access_list"]
+    )
 
 
 def _removed(state: RestState, name: str) -> None:

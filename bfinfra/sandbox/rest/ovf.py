@@ -11,19 +11,34 @@ from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.soap import dispatch, ovf_hardware, ovf_manager, ovf_properties, vm_create, vm_rights
 from bfinfra.sandbox.soap.ovf_descriptor import parse
 
-EXTRA = {"@class": ("com.vmware.vcenter.ovf.extra_config_params",), "type?": str, "extra_configs?": [{"key?": str, "value?": str, "virtual_system_id?": str}]}
+EXTRA = {
+    "@class": ("com.vmware.vcenter.ovf.extra_config_params",),
+    "type?": str,
+    "extra_configs?": [{"key?": str, "value?": str, "virtual_system_id?": str}],
+}
 DEPLOYMENT = {
-    "name?": str, "annotation?": str, "accept_all_EULA": bool, "network_mappings?": dict, "storage_provisioning?": ("thin", "thick", "eagerZeroedThick"),
-    "default_datastore_id?": str, "locale?": str, "additional_parameters?": [EXTRA],
+    "name?": str,
+    "annotation?": str,
+    "accept_all_EULA": bool,
+    "network_mappings?": dict,
+    "storage_provisioning?": ("thin", "thick", "eagerZeroedThick"),
+    "default_datastore_id?": str,
+    "locale?": str,
+    "additional_parameters?": [EXTRA],
 }
 TARGET = {"resource_pool_id": str, "host_id?": str, "folder_id?": str}
 
 
 @route("POST", "/vcenter/ovf/library-item/{item}", "deploy")
 def deploy(call: Call, item: str) -> Any:
-    """A machine, or why there is none. NOT_FOUND for no such item; INVALID_ARGUMENT for what can't be understood."""
+    """A machine, or why there is none. NOT_FOUND for no such item; INVALID_ARGUMENT for what can't be
+    understood.
+    """
     body = check(call.spec, {"target": dict, "deployment_spec": dict})
-    target, spec = check(body["target"], TARGET, "target"), check(body["deployment_spec"], DEPLOYMENT, "deployment_spec")
+    target, spec = (
+        check(body["target"], TARGET, "target"),
+        check(body["deployment_spec"], DEPLOYMENT, "deployment_spec"),
+    )
     text = _text(call, item)
     try:
         with call.inventory.lock:
@@ -43,12 +58,39 @@ def summary(call: Call, item: str) -> Any:
         _object(call, moid)
     found = parse(_text(call, item))
     properties = [
-        {"class_id": each.class_id, "id": each.key, "instance_id": each.instance_id, "category": each.category, "ui_optional": False, "label": each.label,
-         "description": each.description, "type": "password" if each.password else each.type, "value": "" if each.password else each.value}
-        for each in found.properties if each.user_configurable
+        {
+            "class_id": each.class_id,
+            "id": each.key,
+            "instance_id": each.instance_id,
+            "category": each.category,
+            "ui_optional": False,
+            "label": each.label,
+            "description": each.description,
+            "type": "password" if each.password else each.type,
+            "value": "" if each.password else each.value,
+        }
+        for each in found.properties
+        if each.user_configurable
     ]
-    params = [{"@class": "com.vmware.vcenter.ovf.property_params", "type": "PropertyParams", "properties": properties}] if properties else []
-    return {"name": found.name, "annotation": found.annotation, "EULAs": list(found.eulas), "networks": list(found.networks), "storage_groups": [], "additional_params": params}
+    params = (
+        [
+            {
+                "@class": "com.vmware.vcenter.ovf.property_params",
+                "type": "PropertyParams",
+                "properties": properties,
+            }
+        ]
+        if properties
+        else []
+    )
+    return {
+        "name": found.name,
+        "annotation": found.annotation,
+        "EULAs": list(found.eulas),
+        "networks": list(found.networks),
+        "storage_groups": [],
+        "additional_params": params,
+    }
 
 
 def _text(call: Call, item: str) -> str:
@@ -66,16 +108,35 @@ def _made(call: Call, text: str, target: dict[str, Any], spec: dict[str, Any]) -
     inventory, descriptor = call.inventory, parse(text)
     pool, folder = (_object(call, target[name]) for name in ("resource_pool_id", "folder_id"))
     host = _object(call, target["host_id"]) if "host_id" in target else None
-    store, names = _object(call, spec["default_datastore_id"]), {name: _object(call, moid).name for name, moid in spec.get("network_mappings", {}).items()}
+    store, names = (
+        _object(call, spec["default_datastore_id"]),
+        {name: _object(call, moid).name for name, moid in spec.get("network_mappings", {}).items()},
+    )
     if "network_mappings" not in spec:  # "the server will choose"
-        names = dict.fromkeys(descriptor.networks, next(each.name for each in inventory.networks() if each.kind == "Network"))
+        names = dict.fromkeys(
+            descriptor.networks, next(each.name for each in inventory.networks() if each.kind == "Network")
+        )
     if set(descriptor.networks) - set(names):
-        raise vim.fault.OvfUnsupportedElementValue(lineNumber=1, name="Network", value=", ".join(descriptor.networks), msg="A network of the OVF is not mapped.")
+        raise vim.fault.OvfUnsupportedElementValue(
+            lineNumber=1,
+            name="Network",
+            value=", ".join(descriptor.networks),
+            msg="A network of the OVF is not mapped.",
+        )
     config = ovf_manager.config_spec(descriptor, spec.get("name") or descriptor.name, store, {})
-    config.deviceChange = ovf_hardware.device_changes(descriptor, names, thin=spec.get("storage_provisioning") == "thin")
-    config.vAppConfig = ovf_properties.vapp_spec(descriptor, {}) if descriptor.products or descriptor.eulas else None
-    notes = [each for params in spec.get("additional_parameters", []) for each in params.get("extra_configs", [])]
-    config.extraConfig = [*(config.extraConfig or []), *(vim.option.OptionValue(key=each["key"], value=each["value"]) for each in notes)]
+    config.deviceChange = ovf_hardware.device_changes(
+        descriptor, names, thin=spec.get("storage_provisioning") == "thin"
+    )
+    config.vAppConfig = (
+        ovf_properties.vapp_spec(descriptor, {}) if descriptor.products or descriptor.eulas else None
+    )
+    notes = [
+        each for params in spec.get("additional_parameters", []) for each in params.get("extra_configs", [])
+    ]
+    config.extraConfig = [
+        *(config.extraConfig or []),
+        *(vim.option.OptionValue(key=each["key"], value=each["value"]) for each in notes),
+    ]
     caller: Any = dispatch.Call(inventory, None, call.session, "", "deploy")  # type: ignore[arg-type]  # it opens no sessions
     caller.need("VApp.Import", pool, folder)
     vm_rights.may_create(caller, folder, pool.ref, config)
@@ -90,5 +151,12 @@ def _object(call: Call, moid: str) -> Any:
 
 
 def _said(error: Any) -> dict[str, Any]:
-    words = {"id": f"com.vmware.ovf.{type(error).__name__}", "default_message": str(error.msg or type(error).__name__), "args": []}
-    return {"category": "SERVER", "error": {"@class": "com.vmware.vapi.std.errors.error", "error_type": "ERROR", "messages": [words]}}
+    words = {
+        "id": f"com.vmware.ovf.{type(error).__name__}",
+        "default_message": str(error.msg or type(error).__name__),
+        "args": [],
+    }
+    return {
+        "category": "SERVER",
+        "error": {"@class": "com.vmware.vapi.std.errors.error", "error_type": "ERROR", "messages": [words]},
+    }

@@ -24,7 +24,15 @@ WEEKLY = {"type": "WEEKLY", "day_of_week": "SATURDAY", "hour": 2, "minute": 0}
 @route("GET", PATH)
 def registries(call: Call) -> Any:
     """All of them."""
-    return [{"cluster": each["cluster"], "registry": identity, "version": each["version"], "ui_access_url": each["ui_access_url"]} for identity, each in call.state.registries.items()]
+    return [
+        {
+            "cluster": each["cluster"],
+            "registry": identity,
+            "version": each["version"],
+            "ui_access_url": each["ui_access_url"],
+        }
+        for identity, each in call.state.registries.items()
+    ]
 
 
 @route("GET", PATH + "/{registry}")
@@ -55,13 +63,25 @@ def create(call: Call) -> str:
             raise Refused("UNSUPPORTED", "The embedded registry needs NSX.")
         if any(each["cluster"] == cluster for each in call.state.registries.values()):
             raise Refused("ALREADY_EXISTS", "The cluster has a registry.")
-        if unknown := [each["policy"] for each in spec["storage"] if each["policy"] not in call.state.policies()]:
-            raise Refused("INVALID_ARGUMENT", f"spec.storage: there is no storage policy {', '.join(unknown)}")
+        if unknown := [
+            each["policy"] for each in spec["storage"] if each["policy"] not in call.state.policies()
+        ]:
+            raise Refused(
+                "INVALID_ARGUMENT", f"spec.storage: there is no storage policy {', '.join(unknown)}"
+            )
         identity, address = str(uuid.uuid4()), found[1].registry or found[1].guest_addresses()[-1]
         call.state.registries[identity] = {
-            "cluster": cluster, "version": "1.10.6", "creation_time": moment(call.inventory), "ui_access_url": f"https://{address}", "cert_chain": [call.state.pki.ca_pem],
-            "garbage_collection": spec.get("garbage_collection", WEEKLY), "health": {"status": "STARTING"},
-            "storage": [{"policy": each["policy"], "capacity": each.get("limit", ROOM), "used": 0} for each in spec["storage"]],
+            "cluster": cluster,
+            "version": "1.10.6",
+            "creation_time": moment(call.inventory),
+            "ui_access_url": f"https://{address}",
+            "cert_chain": [call.state.pki.ca_pem],
+            "garbage_collection": spec.get("garbage_collection", WEEKLY),
+            "health": {"status": "STARTING"},
+            "storage": [
+                {"policy": each["policy"], "capacity": each.get("limit", ROOM), "used": 0}
+                for each in spec["storage"]
+            ],
         }
     resume(call.state, identity)
     return identity

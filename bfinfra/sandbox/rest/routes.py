@@ -31,11 +31,16 @@ class Call:
     state: RestState
 
     def need(self, privilege: str, what: str, entity: str = "") -> None:
-        """Refused (UNAUTHORIZED) where the caller lacks a privilege on an entity, by its id; on the root where none is given."""
+        """Refused (UNAUTHORIZED) where the caller lacks a privilege on an entity, by its id; on the root
+        where none is given.
+        """
         from bfinfra.sandbox.inventory.permissions import holds  # noqa: PLC0415 - SOAP's types load when the first call comes
 
         if not holds(self.inventory, self.session.user, privilege, self.inventory.objects.get(entity)):
-            raise Refused("UNAUTHORIZED", f"User {self.session.user.name} does not have the privilege {privilege} on {what}.")
+            raise Refused(
+                "UNAUTHORIZED",
+                f"User {self.session.user.name} does not have the privilege {privilege} on {what}.",
+            )
 
     @cached_property
     def query(self) -> dict[str, list[str]]:
@@ -72,10 +77,20 @@ def route(method: str, path: str, action: str = "") -> Callable[[Handler], Handl
 
 
 def find(method: str, path: str, action: str) -> tuple[Handler, dict[str, str]]:
-    """The handler and its arguments; /rest writes ids as "id:…". Refused (OPERATION_NOT_FOUND) names what is not there."""
-    fit = [(each, matched) for each in ROUTES if each.method == method and each.action == action and (matched := each.pattern.fullmatch(path))]
+    """The handler and its arguments; /rest writes ids as "id:…". Refused (OPERATION_NOT_FOUND) names what is
+    not there.
+    """
+    fit = [
+        (each, matched)
+        for each in ROUTES
+        if each.method == method and each.action == action and (matched := each.pattern.fullmatch(path))
+    ]
     if fit:
-        each, matched = min(fit, key=lambda found: found[0].pattern.groups)  # a word that is written out comes before any name
-        return each.handle, {name: unquote(value).removeprefix("id:") for name, value in matched.groupdict().items()}
+        each, matched = min(
+            fit, key=lambda found: found[0].pattern.groups
+        )  # a word that is written out comes before any name
+        return each.handle, {
+            name: unquote(value).removeprefix("id:") for name, value in matched.groupdict().items()
+        }
     asked = f"{method} /api{path}" + (f"?action={action}" if action else "")
     raise Refused("OPERATION_NOT_FOUND", f"The sandbox does not implement {asked}.")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Configuring:
-    """How one sort of records settles: where they are, by what name faults strike, what a failure is called, what an end says besides, who is told."""
+    """How one sort of records settles: where they are, by what name faults strike, what a failure is called,
+    what an end says besides, who is told.
+    """
 
     records: Callable[[RestState], dict[str, Info]]
     operation: str
@@ -26,15 +28,24 @@ class Configuring:
 
 
 def configured(state: RestState, name: str, how: Configuring) -> None:
-    """End the work on a record that is CONFIGURING; another is left as it is. Whoever wants to know is told once it runs."""
+    """End the work on a record that is CONFIGURING; another is left as it is. Whoever wants to know is told
+    once it runs.
+    """
     with suppress(Interrupted), state.faults.around("rest", how.operation, name) as effect, state.lock:
         records = how.records(state)
         info = records.get(name)
         if info is None or info["config_status"] != "CONFIGURING":
             return
         details = {"id": how.failure, "default_message": effect.message, "args": []}
-        failed = {"config_status": "ERROR", "messages": [{"severity": "ERROR", "details": details}], **how.broken}
-        records[name] = {**info, **(failed if effect.message else {"config_status": "RUNNING", **how.running})}
+        failed = {
+            "config_status": "ERROR",
+            "messages": [{"severity": "ERROR", "details": details}],
+            **how.broken,
+        }
+        records[name] = {
+            **info,
+            **(failed if effect.message else {"config_status": "RUNNING", **how.running}),
+        }
     with state.lock:
         settled = how.records(state).get(name, {}).get("config_status") == "RUNNING"
     if settled:

@@ -17,19 +17,34 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import Supervisor, World
 
 Info = dict[str, Any]
-KEPT = ("namespaces", "vm_classes", "libraries", "items", "categories", "tags", "attached", "profiles", "enabled", "settings", "registries")
+KEPT = (
+    "namespaces",
+    "vm_classes",
+    "libraries",
+    "items",
+    "categories",
+    "tags",
+    "attached",
+    "profiles",
+    "enabled",
+    "settings",
+    "registries",
+)
 
 
 class RestState:
     """Records by id, as the API's Info structures. Hold `lock` while changing any.
 
-    `on_namespace(name, info)` is called when a namespace is RUNNING or was changed, with None when it is gone.
+    `on_namespace(name, info)` is called when a namespace is RUNNING or was changed, with None when it is
+    gone.
     """
 
     def __init__(self, world: World, inventory: Inventory, clock: Clock, pki: Pki, faults: Faults) -> None:
         self.world, self.inventory, self.clock, self.pki, self.faults = world, inventory, clock, pki, faults
         self.lock = threading.RLock()
-        self._telling = threading.RLock()  # the hooks hear of changes in their order; `lock` is free meanwhile
+        self._telling = (
+            threading.RLock()
+        )  # the hooks hear of changes in their order; `lock` is free meanwhile
         self.namespaces: dict[str, Info] = {}
         self.vm_classes: dict[str, Info] = {}
         self.libraries: dict[str, Info] = {}
@@ -42,7 +57,9 @@ class RestState:
         self.profiles: dict[str, Info] = {}
         """Storage policies that somebody made, by id; `constraints` as XML."""
         self.enabled: dict[str, Info] = {}
-        """Supervisors that somebody enabled, by the id of their cluster; those of the world file are not among them."""
+        """Supervisors that somebody enabled, by the id of their cluster; those of the world file are not
+        among them.
+        """
         self.settings: dict[str, Info] = {}
         """What somebody changed of a supervisor, by the id of its cluster."""
         self.registries: dict[str, Info] = {}
@@ -64,17 +81,36 @@ class RestState:
         self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
-        """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter of tags."""
-        made = {identity: (each["name"], StoragePolicy(description=each["description"])) for identity, each in self.profiles.items()}
-        return {self.inventory.new_uuid(f"policy {name}"): (name, each) for name, each in self.world.storage_policies.items()} | made
+        """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter
+        of tags.
+        """
+        made = {
+            identity: (each["name"], StoragePolicy(description=each["description"]))
+            for identity, each in self.profiles.items()
+        }
+        return {
+            self.inventory.new_uuid(f"policy {name}"): (name, each)
+            for name, each in self.world.storage_policies.items()
+        } | made
 
     def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
         """Supervisors by the id of their cluster, whether they run or not yet."""
         from bfinfra.sandbox.rest.enabling import supervisor_of  # noqa: PLC0415 - it knows how its records look
 
-        found = {cluster.moid: (cluster, self.world.clusters[cluster.name].supervisor) for cluster in self.inventory.clusters() if cluster.name in self.world.clusters}
-        made = {moid: (self.inventory.objects[moid], supervisor_of(each["spec"])) for moid, each in self.enabled.items()}
-        return {moid: (cluster, supervisor) for moid, (cluster, supervisor) in {**found, **made}.items() if supervisor is not None}
+        found = {
+            cluster.moid: (cluster, self.world.clusters[cluster.name].supervisor)
+            for cluster in self.inventory.clusters()
+            if cluster.name in self.world.clusters
+        }
+        made = {
+            moid: (self.inventory.objects[moid], supervisor_of(each["spec"]))
+            for moid, each in self.enabled.items()
+        }
+        return {
+            moid: (cluster, supervisor)
+            for moid, (cluster, supervisor) in {**found, **made}.items()
+            if supervisor is not None
+        }
 
     def told(self, name: str) -> None:
         """Tell the hooks of a namespace as it is."""
@@ -136,7 +172,15 @@ class RestState:
             names |= {identity: each["name"] for identity, each in self.libraries.items()}
             libraries = {each["name"]: each for each in self.libraries.values()}
             items = {each["name"]: {**each, "files": sorted(each["files"])} for each in self.items.values()}
-            found = {"namespaces": self.namespaces, "vm_classes": self.vm_classes, "libraries": libraries, "items": items, **self._tagging(), **self._profiles(), **self._enabling()}
+            found = {
+                "namespaces": self.namespaces,
+                "vm_classes": self.vm_classes,
+                "libraries": libraries,
+                "items": items,
+                **self._tagging(),
+                **self._profiles(),
+                **self._enabling(),
+            }
             return {name: _named(each, names) for name, each in found.items()}
 
     def _profiles(self) -> Info:
@@ -144,24 +188,53 @@ class RestState:
         return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
 
     def _enabling(self) -> Info:
-        """Supervisors that somebody enabled or changed, and registries by cluster; nothing where there are none."""
+        """Supervisors that somebody enabled or changed, and registries by cluster; nothing where there are
+        none.
+        """
         registries = {each["cluster"]: each for each in self.registries.values()}
-        return {name: found for name, found in (("enabled", self.enabled), ("settings", self.settings), ("registries", registries)) if found}
+        return {
+            name: found
+            for name, found in (
+                ("enabled", self.enabled),
+                ("settings", self.settings),
+                ("registries", registries),
+            )
+            if found
+        }
 
     def _tagging(self) -> Info:
         """Categories, their tags and what bears them, by name; nothing where there are none."""
         names = {identity: each["name"] for identity, each in self.categories.items()}
         found = {name: {**self.categories[identity], "tags": {}} for identity, name in names.items()}
         for identity, tag in self.tags.items():
-            bearers = [self.inventory.objects[each["id"]].name for each in self.attached.get(identity, []) if each["id"] in self.inventory.objects]
-            found[names[tag["category_id"]]]["tags"][tag["name"]] = {"description": tag["description"], "on": sorted(bearers)}
+            bearers = [
+                self.inventory.objects[each["id"]].name
+                for each in self.attached.get(identity, [])
+                if each["id"] in self.inventory.objects
+            ]
+            found[names[tag["category_id"]]]["tags"][tag["name"]] = {
+                "description": tag["description"],
+                "on": sorted(bearers),
+            }
         return {"categories": found} if found else {}
 
 
 def _named(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        hidden = {"creation_time", "last_modified_time", "last_sync_time", "datastore_id", "id", "library_id", "template"}
-        return {names.get(key, key): _named(each, names) for key, each in sorted(value.items()) if key not in hidden}
+        hidden = {
+            "creation_time",
+            "last_modified_time",
+            "last_sync_time",
+            "datastore_id",
+            "id",
+            "library_id",
+            "template",
+        }
+        return {
+            names.get(key, key): _named(each, names)
+            for key, each in sorted(value.items())
+            if key not in hidden
+        }
     if isinstance(value, list):
         return [_named(each, names) for each in value]
     return names.get(value, value) if isinstance(value, str) else value

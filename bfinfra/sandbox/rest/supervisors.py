@@ -39,32 +39,65 @@ def cluster(call: Call, cluster: str) -> Any:
 def software(call: Call) -> Any:
     """The version of each supervisor."""
     return [
-        {"cluster": moid, "cluster_name": cluster.name, "available_versions": [], "current_version": supervisor.version, "desired_version": supervisor.version,
-         "state": "READY", "last_upgraded_date": "2021-06-01T00:00:00.000Z"}
+        {
+            "cluster": moid,
+            "cluster_name": cluster.name,
+            "available_versions": [],
+            "current_version": supervisor.version,
+            "desired_version": supervisor.version,
+            "state": "READY",
+            "last_upgraded_date": "2021-06-01T00:00:00.000Z",
+        }
         for moid, (cluster, supervisor) in call.state.supervisors().items()
-    ]  # fmt: skip
+    ]
 
 
 def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any]:
     policy = next(iter(call.state.policies()), None)
     certificate = call.state.pki.certificate(supervisor.address)
-    content = [identity for identity, each in call.state.libraries.items() if each["name"] in call.inventory.world.clusters[cluster.name].content]
+    content = [
+        identity
+        for identity, each in call.state.libraries.items()
+        if each["name"] in call.inventory.world.clusters[cluster.name].content
+    ]
     info = {
-        "size_hint": "SMALL", "stat_summary": _stats(call, cluster), **_status(call, cluster.moid), "messages": [], "conditions": [],
-        "kubernetes_status_messages": [], "api_server_management_endpoint": supervisor.address,
-        "api_server_cluster_endpoint": supervisor.address, "api_servers": [supervisor.address], "tls_endpoint_certificate": certificate,
-        "tls_management_endpoint_certificate": certificate, "network_provider": supervisor.network_provider,
-        "service_cidr": _cidr(supervisor.service_cidr), "login_banner": "", "master_management_network": _management(call, supervisor), "Master_DNS_names": [], "master_DNS": [], "worker_DNS": [], "master_NTP_servers": [],
+        "size_hint": "SMALL",
+        "stat_summary": _stats(call, cluster),
+        **_status(call, cluster.moid),
+        "messages": [],
+        "conditions": [],
+        "kubernetes_status_messages": [],
+        "api_server_management_endpoint": supervisor.address,
+        "api_server_cluster_endpoint": supervisor.address,
+        "api_servers": [supervisor.address],
+        "tls_endpoint_certificate": certificate,
+        "tls_management_endpoint_certificate": certificate,
+        "network_provider": supervisor.network_provider,
+        "service_cidr": _cidr(supervisor.service_cidr),
+        "login_banner": "",
+        "master_management_network": _management(call, supervisor),
+        "Master_DNS_names": [],
+        "master_DNS": [],
+        "worker_DNS": [],
+        "master_NTP_servers": [],
     }
     if supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
         info["ncp_cluster_network_info"] = {
-            "pod_cidrs": [_cidr(supervisor.pod_cidr)], "ingress_cidrs": [], "egress_cidrs": [], "cluster_distributed_switch": "dvs-12",
-            "nsx_edge_cluster": call.inventory.new_uuid("edge"), "default_ingress_tls_certificate": "",
+            "pod_cidrs": [_cidr(supervisor.pod_cidr)],
+            "ingress_cidrs": [],
+            "egress_cidrs": [],
+            "cluster_distributed_switch": "dvs-12",
+            "nsx_edge_cluster": call.inventory.new_uuid("edge"),
+            "default_ingress_tls_certificate": "",
         }
     else:
         info |= _vds(call, supervisor)
     if policy:
-        info |= {"master_storage_policy": policy, "ephemeral_storage_policy": policy, "image_storage": {"storage_policy": policy}}
+        info |= {
+            "master_storage_policy": policy,
+            "ephemeral_storage_policy": policy,
+            "image_storage": {"storage_policy": policy},
+        }
     if content:
         info["default_kubernetes_service_content_library"] = content[0]
     made, settings = call.state.enabled.get(cluster.moid), call.state.settings.get(cluster.moid, {})
@@ -74,8 +107,18 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
 def _management(call: Call, supervisor: Supervisor) -> dict[str, Any]:
     """The control plane's network: five addresses from the supervisor's own on."""
     network = _subnet(supervisor)
-    addresses = {"starting_address": supervisor.address, "address_count": 5, "subnet_mask": str(network.netmask), "gateway": str(network[1])}
-    return {"mode": "STATICRANGE", "network": call.inventory.networks()[0].moid, "floating_IP": supervisor.address, "address_range": addresses}
+    addresses = {
+        "starting_address": supervisor.address,
+        "address_count": 5,
+        "subnet_mask": str(network.netmask),
+        "gateway": str(network[1]),
+    }
+    return {
+        "mode": "STATICRANGE",
+        "network": call.inventory.networks()[0].moid,
+        "floating_IP": supervisor.address,
+        "address_range": addresses,
+    }
 
 
 def _vds(call: Call, supervisor: Supervisor) -> dict[str, Any]:
@@ -84,15 +127,28 @@ def _vds(call: Call, supervisor: Supervisor) -> dict[str, Any]:
     count = int(ipaddress.ip_address(supervisor.guests[1])) - int(first) + 1
     ranges = [{"address": str(first), "count": count}]
     machines = {
-        "portgroup": call.inventory.networks()[0].moid, "ip_assignment_mode": "STATICRANGE", "address_ranges": [{"address": str(network[100]), "count": 50}],
-        "gateway": str(network[1]), "subnet_mask": str(network.netmask),
-    }  # fmt: skip
-    primary = {"network": "primary", "network_provider": supervisor.network_provider, "vsphere_network": machines}
-    account = {"servers": [{"host": str(network[9]), "port": 5556}], "username": "admin", "certificate_authority_chain": call.state.pki.certificate(supervisor.address)}
+        "portgroup": call.inventory.networks()[0].moid,
+        "ip_assignment_mode": "STATICRANGE",
+        "address_ranges": [{"address": str(network[100]), "count": 50}],
+        "gateway": str(network[1]),
+        "subnet_mask": str(network.netmask),
+    }
+    primary = {
+        "network": "primary",
+        "network_provider": supervisor.network_provider,
+        "vsphere_network": machines,
+    }
+    account = {
+        "servers": [{"host": str(network[9]), "port": 5556}],
+        "username": "admin",
+        "certificate_authority_chain": call.state.pki.certificate(supervisor.address),
+    }
     return {
         "workload_networks": {"supervisor_primary_workload_network": primary, "network_list": [primary]},
-        "load_balancers": [{"id": "haproxy", "provider": "HA_PROXY", "address_ranges": ranges, "ha_proxy_info": account}],
-    }  # fmt: skip
+        "load_balancers": [
+            {"id": "haproxy", "provider": "HA_PROXY", "address_ranges": ranges, "ha_proxy_info": account}
+        ],
+    }
 
 
 def _subnet(supervisor: Supervisor) -> Any:
@@ -102,19 +158,48 @@ def _subnet(supervisor: Supervisor) -> Any:
 def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervisor) -> dict[str, Any]:
     """Of one that somebody enabled: what he said, and its addresses once it runs."""
     spec = made["spec"]
-    info |= {name: value for name, value in spec.items() if not name.endswith("_spec")} | {"messages": made["messages"]}
+    info |= {name: value for name, value in spec.items() if not name.endswith("_spec")} | {
+        "messages": made["messages"]
+    }
     if made["config_status"] == "CONFIGURING":
         info |= {"api_server_management_endpoint": "", "api_server_cluster_endpoint": "", "api_servers": []}
     if nsx := spec.get("ncp_cluster_network_spec"):
-        info["ncp_cluster_network_info"] |= {name: nsx[name] for name in ("pod_cidrs", "ingress_cidrs", "egress_cidrs", "cluster_distributed_switch", "nsx_edge_cluster") if name in nsx}
+        info["ncp_cluster_network_info"] |= {
+            name: nsx[name]
+            for name in (
+                "pod_cidrs",
+                "ingress_cidrs",
+                "egress_cidrs",
+                "cluster_distributed_switch",
+                "nsx_edge_cluster",
+            )
+            if name in nsx
+        }
     if vds := spec.get("workload_networks_spec"):
         primary = vds["supervisor_primary_workload_network"]
-        network = {name: value for name, value in primary.items() if name in ("network", "network_provider", "vsphere_network")}
-        info["workload_networks"] = {"supervisor_primary_workload_network": {**network, "network_provider": supervisor.network_provider}}
+        network = {
+            name: value
+            for name, value in primary.items()
+            if name in ("network", "network_provider", "vsphere_network")
+        }
+        info["workload_networks"] = {
+            "supervisor_primary_workload_network": {
+                **network,
+                "network_provider": supervisor.network_provider,
+            }
+        }
     if balancer := spec.get("load_balancer_config_spec"):
-        account = {f"{sort}_info": value for sort in ("ha_proxy", "avi") if (value := balancer.get(f"{sort}_config_create_spec"))}
-        ranges = [] if balancer["provider"] == "AVI" else balancer["address_ranges"]  # Avi's own, whatever was given
-        info["load_balancers"] = [{"id": balancer["id"], "provider": balancer["provider"], "address_ranges": ranges, **account}]
+        account = {
+            f"{sort}_info": value
+            for sort in ("ha_proxy", "avi")
+            if (value := balancer.get(f"{sort}_config_create_spec"))
+        }
+        ranges = (
+            [] if balancer["provider"] == "AVI" else balancer["address_ranges"]
+        )  # Avi's own, whatever was given
+        info["load_balancers"] = [
+            {"id": balancer["id"], "provider": balancer["provider"], "address_ranges": ranges, **account}
+        ]
     return info
 
 
@@ -125,10 +210,18 @@ def _status(call: Call, cluster: str) -> dict[str, str]:
 
 def _stats(call: Call, cluster: Managed) -> dict[str, int]:
     hosts = call.inventory.world.clusters[cluster.name].hosts.values()
-    stores = [each for name, each in call.inventory.world.datastores.items() if cluster.name in each.clusters or not (each.clusters or each.hosts)]
+    stores = [
+        each
+        for name, each in call.inventory.world.datastores.items()
+        if cluster.name in each.clusters or not (each.clusters or each.hosts)
+    ]
     return {
-        "cpu_used": 0, "cpu_capacity": sum(host.cores * host.mhz for host in hosts), "memory_used": 0, "memory_capacity": sum(host.memory for host in hosts) // MIB,
-        "storage_used": 0, "storage_capacity": sum(store.capacity for store in stores) // MIB,
+        "cpu_used": 0,
+        "cpu_capacity": sum(host.cores * host.mhz for host in hosts),
+        "memory_used": 0,
+        "memory_capacity": sum(host.memory for host in hosts) // MIB,
+        "storage_used": 0,
+        "storage_capacity": sum(store.capacity for store in stores) // MIB,
     }
 
 

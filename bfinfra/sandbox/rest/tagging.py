@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 CATEGORY, TAG, ASSOCIATION = "/cis/tagging/category", "/cis/tagging/tag", "/cis/tagging/tag-association"
 CARDINALITY = ("SINGLE", "MULTIPLE")
-NEW_CATEGORY = {"name": str, "description": str, "cardinality": CARDINALITY, "associable_types": [str], "category_id?": str}
+NEW_CATEGORY = {
+    "name": str,
+    "description": str,
+    "cardinality": CARDINALITY,
+    "associable_types": [str],
+    "category_id?": str,
+}
 CATEGORY_CHANGE = {"name?": str, "description?": str, "cardinality?": CARDINALITY, "associable_types?": [str]}
 NEW_TAG = {"name": str, "description": str, "category_id": str, "tag_id?": str}
 TAG_CHANGE = {"name?": str, "description?": str}
@@ -33,7 +39,9 @@ def categories(call: Call) -> list[str]:
 @route("POST", CATEGORY)
 def create_category(call: Call) -> str:
     """A new category; its id."""
-    return _made(call, call.state.categories, "Category", NEW_CATEGORY, lambda _: call.state.categories.values())
+    return _made(
+        call, call.state.categories, "Category", NEW_CATEGORY, lambda _: call.state.categories.values()
+    )
 
 
 @route("GET", CATEGORY + "/{category}")
@@ -50,7 +58,11 @@ def update_category(call: Call, category: str) -> None:
     with call.state.lock:
         found = _found(call.state.categories, "The category", category)
         _free(spec.get("name", ""), (each for each in call.state.categories.values() if each is not found))
-        fewer = "associable_types" in spec and found["associable_types"] and set(found["associable_types"]) - set(spec["associable_types"] or found["associable_types"])
+        fewer = (
+            "associable_types" in spec
+            and found["associable_types"]
+            and set(found["associable_types"]) - set(spec["associable_types"] or found["associable_types"])
+        )
         if fewer or (found["cardinality"], spec.get("cardinality")) == ("MULTIPLE", "SINGLE"):
             raise Refused("INVALID_ARGUMENT", "A category can only come to allow more.")
         found.update(spec)
@@ -63,7 +75,9 @@ def delete_category(call: Call, category: str) -> None:
     with call.state.lock:
         _found(call.state.categories, "The category", category)
         del call.state.categories[category]
-        for tag in [identity for identity, each in call.state.tags.items() if each["category_id"] == category]:
+        for tag in [
+            identity for identity, each in call.state.tags.items() if each["category_id"] == category
+        ]:
             _drop(call, tag)
 
 
@@ -111,7 +125,14 @@ def update_tag(call: Call, tag: str) -> None:
     spec = check(call.spec, TAG_CHANGE)
     with call.state.lock:
         found = _found(call.state.tags, "The tag", tag)
-        _free(spec.get("name", ""), (each for each in call.state.tags.values() if each is not found and each["category_id"] == found["category_id"]))
+        _free(
+            spec.get("name", ""),
+            (
+                each
+                for each in call.state.tags.values()
+                if each is not found and each["category_id"] == found["category_id"]
+            ),
+        )
         found.update(spec)
 
 
@@ -152,19 +173,27 @@ def tags_on(call: Call) -> list[str]:
 @route("POST", ASSOCIATION, "list-attached-objects-on-tags")
 def objects_of_each(call: Call) -> list[Info]:
     """Several tags' objects."""
-    return [{"tag_id": each, "object_ids": objects_with(call, each)} for each in check(call.spec, {"tag_ids": [str]})["tag_ids"]]
+    return [
+        {"tag_id": each, "object_ids": objects_with(call, each)}
+        for each in check(call.spec, {"tag_ids": [str]})["tag_ids"]
+    ]
 
 
 @route("POST", ASSOCIATION, "list-attached-tags-on-objects")
 def tags_of_each(call: Call) -> list[Info]:
     """Several objects' tags."""
-    return [{"object_id": each, "tag_ids": _tags_on(call, each)} for each in check(call.spec, {"object_ids": [OBJECT]})["object_ids"]]
+    return [
+        {"object_id": each, "tag_ids": _tags_on(call, each)}
+        for each in check(call.spec, {"object_ids": [OBJECT]})["object_ids"]
+    ]
 
 
 @route("POST", ASSOCIATION + "/{tag}", "attach-tag-to-multiple-objects")
 def attach_to_each(call: Call, tag: str) -> Info:
     """One tag to several objects."""
-    return _each(_attach, call, [(tag, each) for each in check(call.spec, {"object_ids": [OBJECT]})["object_ids"]])
+    return _each(
+        _attach, call, [(tag, each) for each in check(call.spec, {"object_ids": [OBJECT]})["object_ids"]]
+    )
 
 
 @route("POST", ASSOCIATION, "attach-multiple-tags-to-object")
@@ -187,10 +216,24 @@ def tagged(inventory: Inventory) -> tuple[dict[str, Info], dict[str, Info], dict
     tags: dict[str, Info] = {}
     attached: dict[str, list[Info]] = {}
     for category, found in inventory.world.tags.items():
-        home = _add(categories, "Category", "", {"name": category, "description": "", "cardinality": "MULTIPLE", "associable_types": ["Datastore"]})
+        home = _add(
+            categories,
+            "Category",
+            "",
+            {
+                "name": category,
+                "description": "",
+                "cardinality": "MULTIPLE",
+                "associable_types": ["Datastore"],
+            },
+        )
         for tag, names in found.items():
             made = _add(tags, "Tag", "", {"name": tag, "description": "", "category_id": home})
-            attached[made] = [{"id": each.moid, "type": "Datastore"} for each in inventory.datastores() if each.name in names]
+            attached[made] = [
+                {"id": each.moid, "type": "Datastore"}
+                for each in inventory.datastores()
+                if each.name in names
+            ]
     return categories, tags, attached
 
 
@@ -200,10 +243,18 @@ def _attach(call: Call, tag: str, thing: Info) -> None:
         found = _found(call.state.tags, "The tag", tag)
         of = call.state.categories[found["category_id"]]
         if of["associable_types"] and _object(call, thing)["type"] not in of["associable_types"]:
-            raise Refused("INVALID_ARGUMENT", f"The category {of['name']} is not for objects of type {thing['type']}.")
-        others = [each for each in _tags_on(call, thing) if each != tag and call.state.tags[each]["category_id"] == found["category_id"]]
+            raise Refused(
+                "INVALID_ARGUMENT", f"The category {of['name']} is not for objects of type {thing['type']}."
+            )
+        others = [
+            each
+            for each in _tags_on(call, thing)
+            if each != tag and call.state.tags[each]["category_id"] == found["category_id"]
+        ]
         if others and of["cardinality"] == "SINGLE":
-            raise Refused("INVALID_ARGUMENT", f"The object has a tag of the category {of['name']}, which allows one.")
+            raise Refused(
+                "INVALID_ARGUMENT", f"The object has a tag of the category {of['name']}, which allows one."
+            )
         held = call.state.attached.setdefault(tag, [])
         if _object(call, thing) not in held:
             held.append(thing)
@@ -223,7 +274,13 @@ def _each(what: Callable[[Call, str, Info], None], call: Call, pairs: list[tuple
         try:
             what(call, tag, thing)
         except Refused as error:
-            wrong.append({"id": f"com.vmware.vapi.std.errors.{error.kind.lower()}", "default_message": str(error), "args": [tag]})
+            wrong.append(
+                {
+                    "id": f"com.vmware.vapi.std.errors.{error.kind.lower()}",
+                    "default_message": str(error),
+                    "args": [tag],
+                }
+            )
     return {"success": not wrong, "error_messages": wrong}
 
 
@@ -237,7 +294,9 @@ def _object(call: Call, thing: Info) -> Info:
     return thing
 
 
-def _made(call: Call, kept: dict[str, Info], what: str, shape: Shape, rivals: Callable[[Info], Iterable[Info]]) -> str:
+def _made(
+    call: Call, kept: dict[str, Info], what: str, shape: Shape, rivals: Callable[[Info], Iterable[Info]]
+) -> str:
     """The id of a new one, whose name none of its rivals has."""
     call.need(f"{RIGHT}.Create{what}", what)
     spec = check(call.spec, shape)

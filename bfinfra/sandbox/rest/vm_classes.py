@@ -18,8 +18,14 @@ DEVICES = {
     "dynamic_direct_path_IO_devices?": [{"vendor_id": int, "device_id": int, "custom_label?": str}],
 }
 UPDATE = {
-    "cpu_count?": int, "cpu_reservation?": int, "memory_MB?": int, "memory_reservation?": int, "description?": str, "devices?": DEVICES,
-    "instance_storage?": {"policy": str, "volumes": [{"size": int}]}, "config_spec?": dict,
+    "cpu_count?": int,
+    "cpu_reservation?": int,
+    "memory_MB?": int,
+    "memory_reservation?": int,
+    "description?": str,
+    "devices?": DEVICES,
+    "instance_storage?": {"policy": str, "volumes": [{"size": int}]},
+    "config_spec?": dict,
 }
 CREATE = {**UPDATE, "id": str, "cpu_count": int, "memory_MB": int}
 CREATE = {name: each for name, each in CREATE.items() if name not in ("cpu_count?", "memory_MB?")}
@@ -30,7 +36,12 @@ Fields = dict[str, Any]
 
 def class_of(name: str, given: VmClass) -> Fields:
     """The record of a world's class."""
-    spec: Fields = {"id": name, "cpu_count": given.cpus, "memory_MB": given.memory // MIB, "description": given.description}
+    spec: Fields = {
+        "id": name,
+        "cpu_count": given.cpus,
+        "memory_MB": given.memory // MIB,
+        "description": given.description,
+    }
     if given.cpu_reservation is not None:
         spec["cpu_reservation"] = given.cpu_reservation
     if given.memory_reservation is not None:
@@ -47,14 +58,25 @@ def new(call: Call) -> bool:
 
 def backings(devices: Fields) -> list[Fields]:
     """The backing of each device, in vSphere's JSON."""
-    vgpus = [{"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": each["profile_name"]} for each in devices.get("vgpu_devices") or ()]
+    vgpus = [
+        {"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": each["profile_name"]}
+        for each in devices.get("vgpu_devices") or ()
+    ]
     cards = [
         {
-            "_typeName": f"{PCI}DynamicBackingInfo", "deviceName": "", "customLabel": each.get("custom_label", ""),
-            "allowedDevice": [{"_typeName": f"{PCI}AllowedDevice", "vendorId": each["vendor_id"], "deviceId": each["device_id"]}],
+            "_typeName": f"{PCI}DynamicBackingInfo",
+            "deviceName": "",
+            "customLabel": each.get("custom_label", ""),
+            "allowedDevice": [
+                {
+                    "_typeName": f"{PCI}AllowedDevice",
+                    "vendorId": each["vendor_id"],
+                    "deviceId": each["device_id"],
+                }
+            ],
         }
         for each in devices.get("dynamic_direct_path_IO_devices") or ()
-    ]  # fmt: skip
+    ]
     return vgpus + cards
 
 
@@ -63,9 +85,15 @@ def mirrored(spec: Fields) -> Fields:
     if spec.get("devices") is None:
         return spec
     config = spec.get("config_spec") or {"_typeName": "VirtualMachineConfigSpec"}
-    others = [each for each in config.get("deviceChange", []) if each.get("device", {}).get("_typeName") != PCI]
+    others = [
+        each for each in config.get("deviceChange", []) if each.get("device", {}).get("_typeName") != PCI
+    ]
     added = [
-        {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": {"_typeName": PCI, "key": -20000 - index, "backing": backing}}
+        {
+            "_typeName": "VirtualDeviceConfigSpec",
+            "operation": "add",
+            "device": {"_typeName": PCI, "key": -20000 - index, "backing": backing},
+        }
         for index, backing in enumerate(backings(spec["devices"]))
     ]
     return {**spec, "devices": None, "config_spec": {**config, "deviceChange": [*others, *added]}}
@@ -92,7 +120,9 @@ def create(call: Call) -> None:
         raise Refused("INVALID_ARGUMENT", f"spec.id: {spec['id'][:80]!r} is no DNS label")
     with call.state.lock:
         if spec["id"] in call.state.vm_classes:
-            raise Refused("ALREADY_EXISTS", f"A virtual machine class with the name '{spec['id']}' already exists.")
+            raise Refused(
+                "ALREADY_EXISTS", f"A virtual machine class with the name '{spec['id']}' already exists."
+            )
         call.state.vm_classes[spec["id"]] = _sound(_kept(call, {"description": "", **spec}))
     call.state.told_class(spec["id"])
 
@@ -114,7 +144,9 @@ def delete(call: Call, vm_class: str) -> None:
     with call.state.lock:
         _one(call, vm_class)
         if users := _users(call, vm_class):
-            raise Refused("RESOURCE_IN_USE", f"The virtual machine class is used by namespace {', '.join(users)}.")
+            raise Refused(
+                "RESOURCE_IN_USE", f"The virtual machine class is used by namespace {', '.join(users)}."
+            )
         del call.state.vm_classes[vm_class]
     call.state.told_class(vm_class)
 
@@ -127,10 +159,14 @@ def _sound(spec: Fields) -> Fields:
     if spec["cpu_count"] < 1 or spec["memory_MB"] < 512:
         raise Refused("INVALID_ARGUMENT", "spec: at least 1 CPU and 512 MB of memory")
     has = any((spec.get("devices") or {}).values()) or any(
-        each.get("device", {}).get("_typeName") == PCI for each in (spec.get("config_spec") or {}).get("deviceChange", [])
+        each.get("device", {}).get("_typeName") == PCI
+        for each in (spec.get("config_spec") or {}).get("deviceChange", [])
     )
     if has and spec.get("memory_reservation") != 100:
-        raise Refused("INVALID_ARGUMENT", "spec.memory_reservation: must be 100 for a class with vGPU or dynamic DirectPath devices")
+        raise Refused(
+            "INVALID_ARGUMENT",
+            "spec.memory_reservation: must be 100 for a class with vGPU or dynamic DirectPath devices",
+        )
     return spec
 
 
@@ -151,7 +187,11 @@ def _one(call: Call, name: str) -> Fields:
 
 
 def _users(call: Call, name: str) -> list[str]:
-    return sorted(each for each, info in call.state.namespaces.items() if name in info.get("vm_service_spec", {}).get("vm_classes", []))
+    return sorted(
+        each
+        for each, info in call.state.namespaces.items()
+        if name in info.get("vm_service_spec", {}).get("vm_classes", [])
+    )
 
 
 def _info(call: Call, name: str) -> Fields:
@@ -159,4 +199,10 @@ def _info(call: Call, name: str) -> Fields:
         found = _one(call, name)
         if new(call):
             found = {"instance_storage": None, "devices": None, **mirrored(found)}
-        return {**found, "namespaces": _users(call, name), "vms": [], "config_status": "READY", "messages": []}
+        return {
+            **found,
+            "namespaces": _users(call, name),
+            "vms": [],
+            "config_status": "READY",
+            "messages": [],
+        }

@@ -21,9 +21,25 @@ if TYPE_CHECKING:
 PATH = "/vcenter/vm-template/library-items"
 PLACEMENT = {"folder?": str, "resource_pool?": str, "host?": str, "cluster?": str}
 STORAGE = {"datastore?": str, "storage_policy?": dict}
-CREATE = {"source_vm": str, "name": str, "description?": str, "library": str, "vm_home_storage?": STORAGE, "disk_storage?": STORAGE, "placement?": PLACEMENT}
+CREATE = {
+    "source_vm": str,
+    "name": str,
+    "description?": str,
+    "library": str,
+    "vm_home_storage?": STORAGE,
+    "disk_storage?": STORAGE,
+    "placement?": PLACEMENT,
+}
 SIZES = {"cpu_update?": {"num_cpus?": int, "num_cores_per_socket?": int}, "memory_update?": {"memory?": int}}
-DEPLOY = {"name": str, "description?": str, "vm_home_storage?": STORAGE, "disk_storage?": STORAGE, "placement?": PLACEMENT, "powered_on?": bool, "hardware_customization?": SIZES}
+DEPLOY = {
+    "name": str,
+    "description?": str,
+    "vm_home_storage?": STORAGE,
+    "disk_storage?": STORAGE,
+    "placement?": PLACEMENT,
+    "powered_on?": bool,
+    "hardware_customization?": SIZES,
+}
 CARD = vim.vm.device.VirtualEthernetCard
 
 
@@ -37,10 +53,20 @@ def info(call: Call, item: str) -> Any:
     devices = config.hardware.device
     disks = [each for each in devices if isinstance(each, vim.vm.device.VirtualDisk)]
     return {
-        "guest_OS": re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "_", config.guestId.removesuffix("Guest")).upper(), "vm_template": template.moid,
-        "cpu": {"count": config.hardware.numCPU, "cores_per_socket": config.hardware.numCoresPerSocket or 1}, "memory": {"size_MiB": config.hardware.memoryMB},
-        "vm_home_storage": {"datastore": store}, "disks": {str(each.key): {"capacity": each.capacityInBytes, "disk_storage": {"datastore": store}} for each in disks},
-        "nics": {str(each.key): {"backing_type": "STANDARD_PORTGROUP", "mac_type": "ASSIGNED"} for each in devices if isinstance(each, CARD)},
+        "guest_OS": re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "_", config.guestId.removesuffix("Guest")).upper(),
+        "vm_template": template.moid,
+        "cpu": {"count": config.hardware.numCPU, "cores_per_socket": config.hardware.numCoresPerSocket or 1},
+        "memory": {"size_MiB": config.hardware.memoryMB},
+        "vm_home_storage": {"datastore": store},
+        "disks": {
+            str(each.key): {"capacity": each.capacityInBytes, "disk_storage": {"datastore": store}}
+            for each in disks
+        },
+        "nics": {
+            str(each.key): {"backing_type": "STANDARD_PORTGROUP", "mac_type": "ASSIGNED"}
+            for each in devices
+            if isinstance(each, CARD)
+        },
     }
 
 
@@ -52,11 +78,27 @@ def create(call: Call) -> Any:
     with call.state.lock:
         if spec["library"] not in call.state.libraries:
             raise missing("The library", spec["library"])
-        template, identity, now = _cloned(call, spec["source_vm"], spec, vim.vm.CloneSpec(template=True)), str(uuid.uuid4()), moment(call.inventory)
+        template, identity, now = (
+            _cloned(call, spec["source_vm"], spec, vim.vm.CloneSpec(template=True)),
+            str(uuid.uuid4()),
+            moment(call.inventory),
+        )
         template["resourcePool"] = None
         call.state.items[identity] = {
-            "description": spec.get("description", ""), "type": "vm-template", "library_id": spec["library"], "name": spec["name"], "id": identity, "creation_time": now,
-            "last_modified_time": now, "content_version": "1", "metadata_version": "1", "version": "1", "cached": True, "size": 0, "files": {}, "template": template.moid,
+            "description": spec.get("description", ""),
+            "type": "vm-template",
+            "library_id": spec["library"],
+            "name": spec["name"],
+            "id": identity,
+            "creation_time": now,
+            "last_modified_time": now,
+            "content_version": "1",
+            "metadata_version": "1",
+            "version": "1",
+            "cached": True,
+            "size": 0,
+            "files": {},
+            "template": template.moid,
         }
     return identity
 
@@ -69,18 +111,30 @@ def deploy(call: Call, item: str) -> Any:
     if template is None:
         raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", "The library item holds no virtual machine template.")
     sizes = spec.get("hardware_customization", {})
-    config = vim.vm.ConfigSpec(numCPUs=sizes.get("cpu_update", {}).get("num_cpus"), memoryMB=sizes.get("memory_update", {}).get("memory"), annotation=spec.get("description"))
-    return _cloned(call, template.moid, spec, vim.vm.CloneSpec(config=config, powerOn=spec.get("powered_on", False))).moid
+    config = vim.vm.ConfigSpec(
+        numCPUs=sizes.get("cpu_update", {}).get("num_cpus"),
+        memoryMB=sizes.get("memory_update", {}).get("memory"),
+        annotation=spec.get("description"),
+    )
+    return _cloned(
+        call, template.moid, spec, vim.vm.CloneSpec(config=config, powerOn=spec.get("powered_on", False))
+    ).moid
 
 
 def _cloned(call: Call, source: str, spec: dict[str, Any], how: Any) -> Managed:
     placement, inventory = spec.get("placement", {}), call.inventory
     home = spec.get("vm_home_storage", {}).get("datastore")
     origin = _object(call, source)
-    pool = placement.get("resource_pool") or (_object(call, placement["cluster"])["resourcePool"]._moId if "cluster" in placement else None)  # noqa: SLF001 - as above
-    how.location = vim.vm.RelocateSpec(**{
-        name: _object(call, moid).ref for name, moid in (("pool", pool), ("host", placement.get("host")), ("datastore", home)) if moid
-    })
+    pool = placement.get("resource_pool") or (
+        _object(call, placement["cluster"])["resourcePool"]._moId if "cluster" in placement else None  # noqa: SLF001 - as above
+    )
+    how.location = vim.vm.RelocateSpec(
+        **{
+            name: _object(call, moid).ref
+            for name, moid in (("pool", pool), ("host", placement.get("host")), ("datastore", home))
+            if moid
+        }
+    )
     caller: Any = dispatch.Call(inventory, None, call.session, "", "deploy")  # type: ignore[arg-type]  # it opens no sessions
     folder = _object(call, placement["folder"]) if "folder" in placement else inventory.get(origin.parent)
     try:

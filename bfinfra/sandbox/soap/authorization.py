@@ -17,21 +17,99 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 KIND = "vim.AuthorizationManager"
-KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.ResourcePool, vim.Datastore, vim.Network, vim.CustomFieldsManager,
-         vim.OvfManager, vim.AuthorizationManager, vim.SessionManager, vim.host.PciPassthruSystem, vim.host.NetworkSystem, vim.host.FirewallSystem, vim.host.GraphicsManager, vim.host.ImageConfigManager,
-         vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)  # fmt: skip
-CHECKED = (  # what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
-    *(f"ContentLibrary.{part}" for part in ("CreateLocalLibrary", "CreateSubscribedLibrary", "UpdateLibrary", "UpdateLocalLibrary", "UpdateSubscribedLibrary", "DeleteLibrary", "DeleteLocalLibrary",
-                                            "DeleteSubscribedLibrary", "SyncLibrary", "ManageClusterRegistryResource", "UpdateSession", "AddLibraryItem",
-                                            "UpdateLibraryItem", "DeleteLibraryItem")),
-    *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")), "DVPortgroup.Modify", "DVPortgroup.Delete", "Host.Config.Network", "Host.Config.AdvancedConfig",
-    *(f"InventoryService.Tagging.{what}" for what in ("AttachTag", "CreateCategory", "CreateTag", "DeleteCategory", "DeleteTag", "EditCategory", "EditTag")),
-    "Namespaces.Configure", "Namespaces.Manage", "Network.Assign", "Resource.AssignVMToPool", "StorageProfile.View", "StorageProfile.Update", "VApp.ApplicationConfig",
-    *(f"VirtualMachine.Provisioning.{part}" for part in ("Clone", "DeployTemplate")), "VirtualMachine.Inventory.CreateFromExisting",
-    "VirtualMachine.Inventory.Create", "VirtualMachine.Inventory.Delete", "VirtualMachine.Inventory.Move", "VirtualMachineClasses.Manage",
-    *(f"VirtualMachine.Config.{part}" for part in ("AddNewDisk", "AddExistingDisk", "RemoveDisk", "DiskExtend", "AddRemoveDevice", "EditDevice", "AdvancedConfig", "Annotation",
-                                                   "CPUCount", "Memory", "Resource", "Rename", "Settings", "ManagedBy", "RawDevice")),
-)  # fmt: skip
+KINDS = (
+    vim.Folder,
+    vim.Datacenter,
+    vim.ClusterComputeResource,
+    vim.HostSystem,
+    vim.VirtualMachine,
+    vim.ResourcePool,
+    vim.Datastore,
+    vim.Network,
+    vim.CustomFieldsManager,
+    vim.OvfManager,
+    vim.AuthorizationManager,
+    vim.SessionManager,
+    vim.host.PciPassthruSystem,
+    vim.host.NetworkSystem,
+    vim.host.FirewallSystem,
+    vim.host.GraphicsManager,
+    vim.host.ImageConfigManager,
+    vim.DistributedVirtualSwitch,
+    vim.dvs.DistributedVirtualPortgroup,
+)
+# what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
+CHECKED = (
+    *(
+        f"ContentLibrary.{part}"
+        for part in (
+            "CreateLocalLibrary",
+            "CreateSubscribedLibrary",
+            "UpdateLibrary",
+            "UpdateLocalLibrary",
+            "UpdateSubscribedLibrary",
+            "DeleteLibrary",
+            "DeleteLocalLibrary",
+            "DeleteSubscribedLibrary",
+            "SyncLibrary",
+            "ManageClusterRegistryResource",
+            "UpdateSession",
+            "AddLibraryItem",
+            "UpdateLibraryItem",
+            "DeleteLibraryItem",
+        )
+    ),
+    *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")),
+    "DVPortgroup.Modify",
+    "DVPortgroup.Delete",
+    "Host.Config.Network",
+    "Host.Config.AdvancedConfig",
+    *(
+        f"InventoryService.Tagging.{what}"
+        for what in (
+            "AttachTag",
+            "CreateCategory",
+            "CreateTag",
+            "DeleteCategory",
+            "DeleteTag",
+            "EditCategory",
+            "EditTag",
+        )
+    ),
+    "Namespaces.Configure",
+    "Namespaces.Manage",
+    "Network.Assign",
+    "Resource.AssignVMToPool",
+    "StorageProfile.View",
+    "StorageProfile.Update",
+    "VApp.ApplicationConfig",
+    *(f"VirtualMachine.Provisioning.{part}" for part in ("Clone", "DeployTemplate")),
+    "VirtualMachine.Inventory.CreateFromExisting",
+    "VirtualMachine.Inventory.Create",
+    "VirtualMachine.Inventory.Delete",
+    "VirtualMachine.Inventory.Move",
+    "VirtualMachineClasses.Manage",
+    *(
+        f"VirtualMachine.Config.{part}"
+        for part in (
+            "AddNewDisk",
+            "AddExistingDisk",
+            "RemoveDisk",
+            "DiskExtend",
+            "AddRemoveDevice",
+            "EditDevice",
+            "AdvancedConfig",
+            "Annotation",
+            "CPUCount",
+            "Memory",
+            "Resource",
+            "Rename",
+            "Settings",
+            "ManagedBy",
+            "RawDevice",
+        )
+    ),
+)
 
 
 @functools.cache
@@ -46,14 +124,25 @@ def privilege_ids() -> tuple[str, ...]:
 
 def privileges_of(inventory: Inventory, number: int) -> list[str]:
     """A role's."""
-    return list({ADMIN: privilege_ids(), READ_ONLY: READ}.get(number) or rights.roles(inventory)[str(number)]["privileges"])
+    return list(
+        {ADMIN: privilege_ids(), READ_ONLY: READ}.get(number)
+        or rights.roles(inventory)[str(number)]["privileges"]
+    )
 
 
 @computed(KIND, "roleList")
 def _roles(inventory: Inventory, _: Managed) -> Any:
-    known = {ADMIN: "Admin", READ_ONLY: "ReadOnly"} | {int(number): each["name"] for number, each in rights.roles(inventory).items()}
+    known = {ADMIN: "Admin", READ_ONLY: "ReadOnly"} | {
+        int(number): each["name"] for number, each in rights.roles(inventory).items()
+    }
     return [
-        vim.AuthorizationManager.Role(roleId=number, system=number < 0, name=name, info=vim.Description(label=name, summary=name), privilege=privileges_of(inventory, number))
+        vim.AuthorizationManager.Role(
+            roleId=number,
+            system=number < 0,
+            name=name,
+            info=vim.Description(label=name, summary=name),
+            privilege=privileges_of(inventory, number),
+        )
         for number, name in known.items()
     ]
 
@@ -61,30 +150,46 @@ def _roles(inventory: Inventory, _: Managed) -> Any:
 @computed(KIND, "privilegeList")
 def _privileges(_: Inventory, __: Managed) -> Any:
     return [
-        vim.AuthorizationManager.Privilege(privId=each, onParent=False, name=each.rpartition(".")[2], privGroupName=each.rpartition(".")[0]) for each in privilege_ids()
+        vim.AuthorizationManager.Privilege(
+            privId=each, onParent=False, name=each.rpartition(".")[2], privGroupName=each.rpartition(".")[0]
+        )
+        for each in privilege_ids()
     ]
 
 
 @computed(KIND, "description")
 def _description(_: Inventory, __: Managed) -> Any:
     def described(keys: Iterable[str]) -> list[Any]:
-        return [vim.ElementDescription(key=key, label=key.rpartition(".")[2], summary=key) for key in sorted(keys)]
+        return [
+            vim.ElementDescription(key=key, label=key.rpartition(".")[2], summary=key) for key in sorted(keys)
+        ]
 
     privileges = privilege_ids()
-    return vim.AuthorizationDescription(privilege=described(privileges), privilegeGroup=described({each.rpartition(".")[0] for each in privileges}))
+    return vim.AuthorizationDescription(
+        privilege=described(privileges),
+        privilegeGroup=described({each.rpartition(".")[0] for each in privileges}),
+    )
 
 
 def shown(inventory: Inventory, each: rights.Permission) -> Any:
     """A permission as the API has it."""
     return vim.AuthorizationManager.Permission(
-        entity=inventory.objects[each["entity"]].ref, principal=shown_name(each["principal"]), group=each["group"], roleId=each["role"], propagate=each["propagate"],
+        entity=inventory.objects[each["entity"]].ref,
+        principal=shown_name(each["principal"]),
+        group=each["group"],
+        roleId=each["role"],
+        propagate=each["propagate"],
     )
 
 
 @method(KIND, "RetrieveAllPermissions", writes=False)
 def all_permissions(call: Call, _: Managed, __: Any) -> Any:
     """Every permission."""
-    return [shown(call.inventory, each) for each in rights.permissions(call.inventory) if each["entity"] in call.inventory.objects]
+    return [
+        shown(call.inventory, each)
+        for each in rights.permissions(call.inventory)
+        if each["entity"] in call.inventory.objects
+    ]
 
 
 @method(KIND, "RetrieveEntityPermissions", writes=False)
@@ -92,16 +197,24 @@ def entity_permissions(call: Call, _: Managed, args: Any) -> Any:
     """An entity's permissions; inherited ones where asked for."""
     above = [each.moid for each in call.inventory.ancestors(call.inventory.get(args.entity))]
     places = {above[0]} | (set(above[1:]) if args.inherited else set())
-    found = [each for each in rights.permissions(call.inventory) if each["entity"] in places and (each["entity"] == above[0] or each["propagate"])]
+    found = [
+        each
+        for each in rights.permissions(call.inventory)
+        if each["entity"] in places and (each["entity"] == above[0] or each["propagate"])
+    ]
     return [shown(call.inventory, each) for each in found]
 
 
 @method(KIND, "AddAuthorizationRole")
 def add_role(call: Call, this: Managed, args: Any) -> Any:
-    """A new role; what every role has is added. AlreadyExists, InvalidArgument for a privilege that there isn't."""
+    """A new role; what every role has is added. AlreadyExists, InvalidArgument for a privilege that there
+    isn't.
+    """
     known = rights.roles(call.inventory)
     if args.name in ("Admin", "ReadOnly", *(each["name"] for each in known.values())):
-        raise vim.fault.AlreadyExists(name=args.name, msg=f"The specified key, name, or identifier '{args.name}' already exists.")
+        raise vim.fault.AlreadyExists(
+            name=args.name, msg=f"The specified key, name, or identifier '{args.name}' already exists."
+        )
     number = max([FIRST_OWN, *map(int, known)]) + 1
     known[str(number)] = {"name": args.name, "privileges": checked(args.privIds)}
     call.inventory.touch(this)
@@ -129,13 +242,21 @@ def remove_role(call: Call, this: Managed, args: Any) -> None:
 
 @method(KIND, "SetEntityPermissions")
 def set_permissions(call: Call, this: Managed, args: Any) -> None:
-    """Give permissions on an entity; a principal's earlier one there is replaced. UserNotFound, NotFound for a role that there isn't."""
+    """Give permissions on an entity; a principal's earlier one there is replaced. UserNotFound, NotFound for
+    a role that there isn't.
+    """
     for each in args.permission or []:
         if each.roleId not in (ADMIN, READ_ONLY):
             own_role(call, each.roleId)
         name = principal(call, each.principal, group=each.group)
-        made = rights.permission(moid(args.entity), name, each.roleId, group=each.group, propagate=each.propagate)
-        others = [old for old in this.hidden["permissions"] if (old["entity"], old["principal"], old["group"]) != (made["entity"], name, each.group)]
+        made = rights.permission(
+            moid(args.entity), name, each.roleId, group=each.group, propagate=each.propagate
+        )
+        others = [
+            old
+            for old in this.hidden["permissions"]
+            if (old["entity"], old["principal"], old["group"]) != (made["entity"], name, each.group)
+        ]
         this.hidden["permissions"] = [*others, made]
     call.inventory.touch(this)
 
@@ -144,7 +265,11 @@ def set_permissions(call: Call, this: Managed, args: Any) -> None:
 def remove_permission(call: Call, this: Managed, args: Any) -> None:
     """Take a principal's permission on an entity away. NotFound."""
     name, held = principal(call, args.user, group=args.isGroup), this.hidden["permissions"]
-    kept = [old for old in held if (old["entity"], old["principal"], old["group"]) != (moid(args.entity), name, args.isGroup)]
+    kept = [
+        old
+        for old in held
+        if (old["entity"], old["principal"], old["group"]) != (moid(args.entity), name, args.isGroup)
+    ]
     if len(kept) == len(held):
         raise vim.fault.NotFound(msg=f"'{args.user}' has no permission there.")
     this.hidden["permissions"] = kept
@@ -155,7 +280,9 @@ def checked(privileges: Any) -> list[str]:
     """With what every role has. InvalidArgument."""
     unknown = sorted(set(privileges or []) - set(privilege_ids()))
     if unknown:
-        raise vim.fault.InvalidName(name=unknown[0], msg=f"A specified parameter was not correct: privIds ({unknown[0]})")
+        raise vim.fault.InvalidName(
+            name=unknown[0], msg=f"A specified parameter was not correct: privIds ({unknown[0]})"
+        )
     return sorted({*READ, *(privileges or [])})
 
 
@@ -173,7 +300,9 @@ def principal(call: Call, name: str, *, group: bool) -> str:
     for each in known:
         if name.lower() in (each.lower(), shown_name(each).lower()):
             return str(each)
-    raise vim.fault.UserNotFound(principal=name, unresolved=True, msg=f"The user or group '{name}' was not found.")
+    raise vim.fault.UserNotFound(
+        principal=name, unresolved=True, msg=f"The user or group '{name}' was not found."
+    )
 
 
 def user_named(call: Call, name: str) -> Any:
@@ -188,8 +317,12 @@ def has_user(call: Call, _: Managed, args: Any) -> Any:
     user, availability = user_named(call, args.userName), vim.AuthorizationManager.PrivilegeAvailability
     return [
         vim.AuthorizationManager.EntityPrivilege(
-            entity=ref, privAvailability=[
-                availability(privId=each, isGranted=rights.holds(call.inventory, user, each, call.inventory.get(ref))) for each in args.privId
+            entity=ref,
+            privAvailability=[
+                availability(
+                    privId=each, isGranted=rights.holds(call.inventory, user, each, call.inventory.get(ref))
+                )
+                for each in args.privId
             ],
         )
         for ref in args.entities
@@ -220,6 +353,11 @@ def fetch_user(call: Call, _: Managed, args: Any) -> Any:
 
     def all_of(ref: Any) -> Any:
         numbers = rights.effective(inventory, user, inventory.get(ref))
-        return support.GetVmodlType("string[]")(sorted({each for number in numbers for each in privileges_of(inventory, number)}))
+        return support.GetVmodlType("string[]")(
+            sorted({each for number in numbers for each in privileges_of(inventory, number)})
+        )
 
-    return [vim.AuthorizationManager.UserPrivilegeResult(entity=ref, privileges=all_of(ref)) for ref in args.entities]
+    return [
+        vim.AuthorizationManager.UserPrivilegeResult(entity=ref, privileges=all_of(ref))
+        for ref in args.entities
+    ]

@@ -32,7 +32,9 @@ def proceed(call: Call, _: Managed, args: Any) -> str:
     """The next page. InvalidArgument for a token that isn't open."""
     rest = call.session.held.pop(f"page {args.token}", None) if call.session else None
     if rest is None:
-        raise vmodl.fault.InvalidArgument(invalidProperty="token", msg=f"no retrieval is open under the token {args.token!r}")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="token", msg=f"no retrieval is open under the token {args.token!r}"
+        )
     return page(call, rest[1], rest[0])
 
 
@@ -71,7 +73,9 @@ def create(call: Call, _: Managed, __: Any) -> Any:
 def own(call: Call, kind: Any, **props: Any) -> Managed:
     """A new object that belongs to the caller's session."""
     if call.session is None:
-        raise vim.fault.NotAuthenticated(object=call.inventory.objects["SessionManager"].ref, privilegeId="System.View")
+        raise vim.fault.NotAuthenticated(
+            object=call.inventory.objects["SessionManager"].ref, privilegeId="System.View"
+        )
     drop_orphans(call)
     moid = call.inventory.new_id(f"session[{call.session.key}]{support.GetWsdlName(kind)}-")
     return call.inventory.add(kind, moid, {"session": call.session.key}, **props)
@@ -80,7 +84,11 @@ def own(call: Call, kind: Any, **props: Any) -> Managed:
 def drop_orphans(call: Call) -> None:
     """Forget what belonged to sessions that are over."""
     living = {each.key for each in call.sessions.all()}
-    for each in [managed for managed in call.inventory.objects.values() if "session" in managed.hidden and managed.hidden["session"] not in living]:
+    for each in [
+        managed
+        for managed in call.inventory.objects.values()
+        if "session" in managed.hidden and managed.hidden["session"] not in living
+    ]:
         call.inventory.objects.pop(each.moid, None)
 
 

@@ -15,12 +15,23 @@ MANAGER = "vim.CustomFieldsManager"
 
 @method(MANAGER, "AddCustomFieldDef")
 def add(call: Call, this: Managed, args: Any) -> Any:
-    """A new attribute for a type of entity, or for all. DuplicateName where it overlaps one of the same name."""
+    """A new attribute for a type of entity, or for all. DuplicateName where it overlaps one of the same
+    name.
+    """
     for each in this["field"]:
-        if each.name == args.name and (each.managedObjectType is None or args.moType is None or each.managedObjectType == args.moType):
-            raise vim.fault.DuplicateName(name=args.name, object=this.ref, msg=f"The name '{args.name}' already exists.")
+        if each.name == args.name and (
+            each.managedObjectType is None or args.moType is None or each.managedObjectType == args.moType
+        ):
+            raise vim.fault.DuplicateName(
+                name=args.name, object=this.ref, msg=f"The name '{args.name}' already exists."
+            )
     made = vim.CustomFieldsManager.FieldDef(
-        key=int(call.inventory.new_id("", 101)), name=args.name, type=str, managedObjectType=args.moType, fieldDefPrivileges=args.fieldDefPolicy, fieldInstancePrivileges=args.fieldPolicy,
+        key=int(call.inventory.new_id("", 101)),
+        name=args.name,
+        type=str,
+        managedObjectType=args.moType,
+        fieldDefPrivileges=args.fieldDefPolicy,
+        fieldInstancePrivileges=args.fieldPolicy,
     )
     this["field"] = [*this["field"], made]
     call.inventory.touch(this)
@@ -32,7 +43,10 @@ def definition(this: Managed, key: int) -> Any:
     for each in this["field"]:
         if each.key == key:
             return each
-    raise vmodl.fault.InvalidArgument(invalidProperty="key", msg=f"A specified parameter was not correct: there is no custom attribute {key}")
+    raise vmodl.fault.InvalidArgument(
+        invalidProperty="key",
+        msg=f"A specified parameter was not correct: there is no custom attribute {key}",
+    )
 
 
 @method(MANAGER, "SetField")
@@ -41,7 +55,10 @@ def set_field(call: Call, this: Managed, args: Any) -> None:
     entity, found = call.inventory.get(args.entity), definition(this, args.key)
     kind = found.managedObjectType
     if kind is not None and not issubclass(type(entity.ref), kind):
-        raise vmodl.fault.InvalidArgument(invalidProperty="entity", msg=f"A specified parameter was not correct: '{found.name}' is no attribute of a {entity.kind}")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="entity",
+            msg=f"A specified parameter was not correct: '{found.name}' is no attribute of a {entity.kind}",
+        )
     others = [each for each in entity.props.get("value") or [] if each.key != args.key]
     entity["value"] = [*others, vim.CustomFieldsManager.StringValue(key=args.key, value=args.value)]
     call.inventory.touch(entity)
@@ -56,7 +73,10 @@ def set_custom_value(call: Call, this: Managed, args: Any) -> None:
             args.entity, args.key = this.ref, each.key
             set_field(call, manager, args)
             return
-    raise vmodl.fault.InvalidArgument(invalidProperty="key", msg=f"A specified parameter was not correct: there is no custom attribute '{args.key}'")
+    raise vmodl.fault.InvalidArgument(
+        invalidProperty="key",
+        msg=f"A specified parameter was not correct: there is no custom attribute '{args.key}'",
+    )
 
 
 @method(MANAGER, "RenameCustomFieldDef")

@@ -1,4 +1,6 @@
-"""Which function answers which method: handlers register by type and wire name; rights come from the API's own metadata."""
+"""Which function answers which method: handlers register by type and wire name; rights come from the API's
+own metadata.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,12 @@ METHODS: dict[tuple[str, str], Method] = {}
 CALLING: ContextVar[Call] = ContextVar("calling")  # for properties that differ by caller
 
 
-def method(kind: str, name: str, *, writes: bool = True, locked: bool = True, raw: bool = False) -> Callable[[Handler], Handler]:
-    """Register `handler(call, this, args)`, the arguments as attributes; `locked` runs it under the inventory's lock."""
+def method(
+    kind: str, name: str, *, writes: bool = True, locked: bool = True, raw: bool = False
+) -> Callable[[Handler], Handler]:
+    """Register `handler(call, this, args)`, the arguments as attributes; `locked` runs it under the
+    inventory's lock.
+    """
 
     def register(handle: Handler) -> Handler:
         METHODS[kind, name] = Method(handle, writes, locked, raw)
@@ -48,7 +54,9 @@ def lookup(this: Managed, name: str) -> Method:
         found = METHODS.get((getattr(kind, "__name__", ""), name))
         if found:
             return found
-    raise vmodl.fault.MethodNotFound(receiver=this.ref, method=name, msg=f"The sandbox does not implement {this.kind}.{name}")
+    raise vmodl.fault.MethodNotFound(
+        receiver=this.ref, method=name, msg=f"The sandbox does not implement {this.kind}.{name}"
+    )
 
 
 @dataclass
@@ -61,7 +69,9 @@ class Call:
     version: str
     method: str
     agent: str = ""
-    local: bool = False  # the caller reached the server by a loopback name: upload addresses must lead back to it
+    local: bool = (
+        False  # the caller reached the server by a loopback name: upload addresses must lead back to it
+    )
     task_fault: Any = None  # a fault rule's: the task that this call starts ends with it
     cookie: str | None = None  # set where the answer must carry a new session cookie
 
@@ -75,12 +85,19 @@ class Call:
         if privilege in (None, "System.Anonymous"):
             return
         if self.session is None:
-            raise vim.fault.NotAuthenticated(privilegeId=privilege, object=entities[0].ref, msg="The session is not authenticated.")
+            raise vim.fault.NotAuthenticated(
+                privilegeId=privilege, object=entities[0].ref, msg="The session is not authenticated."
+            )
         for entity in entities:
             if not holds(self.inventory, self.session.user, str(privilege), entity):
                 entity = anchor(self.inventory, entity)  # noqa: PLW2901 - the fault names what the right is wanted on
                 raise vim.fault.NoPermission(
-                    object=entity.ref, privilegeId=privilege, msg=f"Permission to perform this operation was denied: {privilege} on {entity.name or entity.moid}",
+                    object=entity.ref,
+                    privilegeId=privilege,
+                    msg=(
+                        f"Permission to perform this operation was denied: {privilege} on "
+                        f"{entity.name or entity.moid}"
+                    ),
                 )
 
 
@@ -95,11 +112,15 @@ def info_of(name: str, this: Managed) -> Any:
     try:
         return support.GetWsdlMethod("urn:vim25", name).info
     except KeyError:
-        raise vmodl.fault.MethodNotFound(receiver=this.ref, method=name, msg=f"vSphere has no method {this.kind}.{name}") from None
+        raise vmodl.fault.MethodNotFound(
+            receiver=this.ref, method=name, msg=f"vSphere has no method {this.kind}.{name}"
+        ) from None
 
 
 def check_rights(call: Call, this: Managed, info: Any, arguments: dict[str, Any]) -> None:
-    """The privileges that the API's metadata asks for: on the object, and on the objects among the arguments."""
+    """The privileges that the API's metadata asks for: on the object, and on the objects among the
+    arguments.
+    """
     call.need(info.privId, this)
     for param in info.params:
         given = arguments.get(param.name)

@@ -23,7 +23,21 @@ if TYPE_CHECKING:
 
 XML = {"content-type": "text/xml; charset=utf-8"}
 COOKIE = "vmware_soap_session"
-VERSIONS = ("9.1.0.0", "9.0.0.0", "8.0.3.0", "8.0.2.0", "8.0.1.0", "8.0.0.0", "7.0.3.0", "7.0.2.0", "7.0.1.0", "7.0.0.0", "6.7", "6.5", "6.0")
+VERSIONS = (
+    "9.1.0.0",
+    "9.0.0.0",
+    "8.0.3.0",
+    "8.0.2.0",
+    "8.0.1.0",
+    "8.0.0.0",
+    "7.0.3.0",
+    "7.0.2.0",
+    "7.0.1.0",
+    "7.0.0.0",
+    "6.7",
+    "6.5",
+    "6.0",
+)
 
 
 def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Door:  # noqa: ARG001 - the form that all doors have
@@ -34,9 +48,14 @@ def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any,
     def door(request: Request) -> Response:
         if request.path.rstrip("/") == "/sdk" and request.method == "POST":
             return shop.post(request)
-        if request.path in ("/sdk/vimServiceVersions.xml", "/sdk/vimService.wsdl", "/sdk/vimService") and request.method == "GET":
+        if (
+            request.path in ("/sdk/vimServiceVersions.xml", "/sdk/vimService.wsdl", "/sdk/vimService")
+            and request.method == "GET"
+        ):
             return Response(200, service_versions(inventory.world.vcenter.version), XML)
-        return Response(404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"})
+        return Response(
+            404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
+        )
 
     return door
 
@@ -44,7 +63,11 @@ def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any,
 def service_versions(version: str) -> bytes:
     """The API versions that the server speaks, its own first."""
     mine = support.versionMap[f"vim25/{version}"]
-    older = [each for each in VERSIONS if each != version and support.IsChildVersion(mine, support.versionMap[f"vim25/{each}"])]
+    older = [
+        each
+        for each in VERSIONS
+        if each != version and support.IsChildVersion(mine, support.versionMap[f"vim25/{each}"])
+    ]
     prior = "".join(f"<version>{each}</version>" for each in older)
     return (
         '<?xml version="1.0" encoding="UTF-8" ?><namespaces version="1.0"><namespace><name>urn:vim25</name>'
@@ -67,7 +90,15 @@ class _Shop:
             spoken = wire.parse(wire.envelope(request.body.read()), version)
         except wire.Malformed as error:
             return Response(500, wire.fault(vmodl.fault.InvalidRequest(msg=str(error)), version), XML)
-        call = Call(self.inventory, self.sessions, self.sessions.find(cookie(request)), version, spoken.method, request.headers.get("user-agent", ""), loopback(request))
+        call = Call(
+            self.inventory,
+            self.sessions,
+            self.sessions.find(cookie(request)),
+            version,
+            spoken.method,
+            request.headers.get("user-agent", ""),
+            loopback(request),
+        )
         CALLING.set(call)
         try:
             content = self.invoke(call, spoken)
@@ -75,8 +106,21 @@ class _Shop:
             return Response(500, wire.fault(error, version), XML)
         except Exception as error:  # noqa: BLE001 - a defect of the sandbox must reach the client as a fault, and the log in full
             traceback.print_exc()
-            return Response(500, wire.fault(vmodl.fault.SystemError(reason=repr(error)[:300], msg=f"{spoken.method}: {error!r}"[:300]), version), XML)
-        headers = {**XML, "set-cookie": f'{COOKIE}="{call.cookie}"; Path=/; HttpOnly; Secure;'} if call.cookie else XML
+            return Response(
+                500,
+                wire.fault(
+                    vmodl.fault.SystemError(
+                        reason=repr(error)[:300], msg=f"{spoken.method}: {error!r}"[:300]
+                    ),
+                    version,
+                ),
+                XML,
+            )
+        headers = (
+            {**XML, "set-cookie": f'{COOKIE}="{call.cookie}"; Path=/; HttpOnly; Secure;'}
+            if call.cookie
+            else XML
+        )
         return Response(200, wire.answer(spoken.method, content), headers)
 
     def version(self, action: str) -> str:
@@ -98,13 +142,23 @@ class _Shop:
             this = self.inventory.get(spoken.this)
             info = info_of(spoken.method, this)
             if info.privId != "System.Anonymous" and call.session is None:
-                raise vim.fault.NotAuthenticated(object=this.ref, privilegeId=info.privId or "System.View", msg="The session is not authenticated.")
+                raise vim.fault.NotAuthenticated(
+                    object=this.ref,
+                    privilegeId=info.privId or "System.View",
+                    msg="The session is not authenticated.",
+                )
             found = lookup(this, spoken.method)
             arguments = wire.arguments(spoken, info.params)
             check_rights(call, this, info, arguments)
         with self.faulting.around(call, this, arguments, writes=found.writes):
             result = self.run(found, call, this, arguments)
-        return str(result) if found.raw else wire.written("returnval", result, info.result, call.version, info.resultFlags) if result is not None else ""
+        return (
+            str(result)
+            if found.raw
+            else wire.written("returnval", result, info.result, call.version, info.resultFlags)
+            if result is not None
+            else ""
+        )
 
     def run(self, found: Method, call: Call, this: Managed, arguments: dict[str, Any]) -> Any:
         """The handler, under the lock where it wants it."""

@@ -27,7 +27,9 @@ def hosts_of(call: Call, this: Managed, host: Any) -> list[Managed]:
 
 @method(BROWSER, "QueryConfigTarget", writes=False)
 def target(call: Call, this: Managed, args: Any) -> Any:
-    """Datastores, networks and devices. Passthrough devices are listed while they are active, those with SR-IOV by themselves."""
+    """Datastores, networks and devices. Passthrough devices are listed while they are active, those with
+    SR-IOV by themselves.
+    """
     hosts, inventory = hosts_of(call, this, args.host), call.inventory
     if not hosts:
         return None
@@ -36,10 +38,24 @@ def target(call: Call, this: Managed, args: Any) -> Any:
     plain = [(host, device) for host, device in passed if device.id not in host.hidden["sriov"]]
     virtual = [(host, device) for host, device in passed if device.id in host.hidden["sriov"]]
     return vim.vm.ConfigTarget(
-        numCpus=cores * 2, numCpuCores=cores, numNumaNodes=2, maxCpusPerHost=cores * 2, maxMemMBOptimalPerf=max(each["hardware"].memorySize for each in hosts) // MIB,
-        supportedMaxMemMB=max(each["hardware"].memorySize for each in hosts) // MIB, maxSimultaneousThreads=2, network=[network_info(inventory, ref) for ref in hosts[0]["network"]],
-        pciPassthrough=[vim.vm.PciPassthroughInfo(name="", pciDevice=device, systemId=system_id(inventory, host)) for host, device in plain],
-        sriov=[vim.vm.SriovInfo(name="", pciDevice=device, systemId=system_id(inventory, host), virtualFunction=False) for host, device in virtual],
+        numCpus=cores * 2,
+        numCpuCores=cores,
+        numNumaNodes=2,
+        maxCpusPerHost=cores * 2,
+        maxMemMBOptimalPerf=max(each["hardware"].memorySize for each in hosts) // MIB,
+        supportedMaxMemMB=max(each["hardware"].memorySize for each in hosts) // MIB,
+        maxSimultaneousThreads=2,
+        network=[network_info(inventory, ref) for ref in hosts[0]["network"]],
+        pciPassthrough=[
+            vim.vm.PciPassthroughInfo(name="", pciDevice=device, systemId=system_id(inventory, host))
+            for host, device in plain
+        ],
+        sriov=[
+            vim.vm.SriovInfo(
+                name="", pciDevice=device, systemId=system_id(inventory, host), virtualFunction=False
+            )
+            for host, device in virtual
+        ],
         dynamicPassthrough=dynamic(plain),
     )
 
@@ -48,7 +64,8 @@ def network_info(inventory: Inventory, ref: Any) -> Any:
     """A network as a target."""
     network = inventory.get(ref)
     return vim.vm.NetworkInfo(
-        name=network.name, network=vim.Network.Summary(network=ref, name=network.name, accessible=True, ipPoolName=""),
+        name=network.name,
+        network=vim.Network.Summary(network=ref, name=network.name, accessible=True, ipPoolName=""),
     )
 
 
@@ -56,7 +73,14 @@ def dynamic(passed: list[tuple[Managed, Any]]) -> list[Any]:
     """Kinds of devices for dynamic passthrough, each once."""
     kinds = {(unsigned(device.vendorId), unsigned(device.deviceId)): device for _, device in passed}
     return [
-        vim.vm.DynamicPassthroughInfo(name=device.deviceName, vendorName=device.vendorName, deviceName=device.deviceName, vendorId=vendor, deviceId=number, customLabel="")
+        vim.vm.DynamicPassthroughInfo(
+            name=device.deviceName,
+            vendorName=device.vendorName,
+            deviceName=device.deviceName,
+            vendorId=vendor,
+            deviceId=number,
+            customLabel="",
+        )
         for (vendor, number), device in kinds.items()
     ]
 
@@ -67,7 +91,13 @@ def descriptors(call: Call, this: Managed, _: Any) -> Any:
     hosts = [each.ref for each in hosts_of(call, this, None)]
     return [
         vim.vm.ConfigOptionDescriptor(
-            key=each, description=f"Hardware version {each}", host=hosts, createSupported=True, defaultConfigOption=each == VERSIONS[-1], runSupported=True, upgradeSupported=True,
+            key=each,
+            description=f"Hardware version {each}",
+            host=hosts,
+            createSupported=True,
+            defaultConfigOption=each == VERSIONS[-1],
+            runSupported=True,
+            upgradeSupported=True,
         )
         for each in VERSIONS
     ]

@@ -18,11 +18,30 @@ if TYPE_CHECKING:
 MANAGER, COLLECTOR = "vim.event.EventManager", "vim.event.EventHistoryCollector"
 DETAILS = [
     vim.event.EventDescription.EventDetail(
-        key=getattr(vim.event, each), description=each, category="user" if "Session" in each else "info", formatOnDatacenter="", formatOnComputeResource="", formatOnHost="", formatOnVm="", fullFormat="",
+        key=getattr(vim.event, each),
+        description=each,
+        category="user" if "Session" in each else "info",
+        formatOnDatacenter="",
+        formatOnComputeResource="",
+        formatOnHost="",
+        formatOnVm="",
+        fullFormat="",
     )
     for each in (
-        "VmCreatedEvent", "VmBeingDeployedEvent", "VmDeployedEvent", "VmReconfiguredEvent", "VmPoweredOnEvent", "VmPoweredOffEvent", "VmRemovedEvent", "EventEx",
-        "EnteredMaintenanceModeEvent", "ExitMaintenanceModeEvent", "HostConnectionLostEvent", "UserLoginSessionEvent", "BadUsernameSessionEvent", "GeneralUserEvent",
+        "VmCreatedEvent",
+        "VmBeingDeployedEvent",
+        "VmDeployedEvent",
+        "VmReconfiguredEvent",
+        "VmPoweredOnEvent",
+        "VmPoweredOffEvent",
+        "VmRemovedEvent",
+        "EventEx",
+        "EnteredMaintenanceModeEvent",
+        "ExitMaintenanceModeEvent",
+        "HostConnectionLostEvent",
+        "UserLoginSessionEvent",
+        "BadUsernameSessionEvent",
+        "GeneralUserEvent",
     )
 ]
 UNSTABLE.update({"latestEvent", "latestPage"})
@@ -38,14 +57,21 @@ def matching(call: Call, wanted: Any) -> list[Any]:
     """Events by entity, time, user and type."""
     entities = entity_ids(call.inventory, wanted.entity) if wanted.entity else None
     users = {each.lower() for each in wanted.userName.userList} if wanted.userName else None
-    types = {*(wanted.eventTypeId or []), *((wanted.type and [support.GetWsdlName(each) for each in wanted.type]) or [])}
+    types = {
+        *(wanted.eventTypeId or []),
+        *((wanted.type and [support.GetWsdlName(each) for each in wanted.type]) or []),
+    }
     begin, end = (wanted.time.beginTime, wanted.time.endTime) if wanted.time else (None, None)
     found = [
-        event for event in call.inventory.events
-        if (entities is None or concerned(event) & entities) and (users is None or event.userName.lower() in users)
-        and (not types or type_ids(event) & types) and (begin is None or event.createdTime >= begin) and (end is None or event.createdTime <= end)
+        event
+        for event in call.inventory.events
+        if (entities is None or concerned(event) & entities)
+        and (users is None or event.userName.lower() in users)
+        and (not types or type_ids(event) & types)
+        and (begin is None or event.createdTime >= begin)
+        and (end is None or event.createdTime <= end)
     ]
-    return found[-wanted.maxCount:] if wanted.maxCount else found
+    return found[-wanted.maxCount :] if wanted.maxCount else found
 
 
 def type_ids(event: Any) -> set[str]:
@@ -63,7 +89,11 @@ def entity_ids(inventory: Inventory, wanted: Any) -> set[str]:
 
 def concerned(event: Any) -> set[str]:
     """Ids of the entities that an event names."""
-    return {moid(getattr(getattr(event, name), reference)) for _, name, _, reference in ARGUMENTS if has(event, name) and getattr(event, name) is not None}
+    return {
+        moid(getattr(getattr(event, name), reference))
+        for _, name, _, reference in ARGUMENTS
+        if has(event, name) and getattr(event, name) is not None
+    }
 
 
 @method(MANAGER, "CreateCollectorForEvents", writes=False)
@@ -82,7 +112,7 @@ def _latest_page(inventory: Inventory, this: Managed) -> Any:
 def read_next(call: Call, this: Managed, args: Any) -> Any:
     """The next events, oldest first."""
     at = this.hidden.get("at", 0)
-    found = matching(call, this["filter"])[at:at + args.maxCount]
+    found = matching(call, this["filter"])[at : at + args.maxCount]
     this.hidden["at"] = at + len(found)
     return found
 
@@ -132,7 +162,13 @@ def _limit(_: Inventory, __: Managed) -> int:
 
 @computed(MANAGER, "description")
 def _description(_: Inventory, __: Managed) -> Any:
-    return vim.event.EventDescription(category=[vim.ElementDescription(key=each, label=each, summary=each) for each in ("info", "warning", "error", "user")], eventInfo=DETAILS)
+    return vim.event.EventDescription(
+        category=[
+            vim.ElementDescription(key=each, label=each, summary=each)
+            for each in ("info", "warning", "error", "user")
+        ],
+        eventInfo=DETAILS,
+    )
 
 
 @method(MANAGER, "LogUserEvent")

@@ -23,7 +23,9 @@ class Faulting:
 
     @contextmanager
     def around(self, call: Call, this: Managed, arguments: dict[str, Any], *, writes: bool) -> Iterator[None]:
-        """Count the call and apply the rules that match it: a SOAP fault is raised here, a task's waits for the task."""
+        """Count the call and apply the rules that match it: a SOAP fault is raised here, a task's waits for
+        the task.
+        """
         if self.tally is not None:
             self.tally.count(DOOR, call.method, writes=writes)
         if self.faults is None:
@@ -37,7 +39,9 @@ class Faulting:
 
 
 def names(call: Call, this: Managed, arguments: dict[str, Any]) -> list[str]:
-    """All that a rule's `object` may mean: id, name and path of the object, and the name that a specification gives to a new one."""
+    """All that a rule's `object` may mean: id, name and path of the object, and the name that a specification
+    gives to a new one.
+    """
     found = [this.moid]
     if this.name:
         found += [this.name, call.inventory.path(this)]

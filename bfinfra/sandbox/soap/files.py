@@ -32,7 +32,10 @@ def listing(inventory: Inventory, store: Managed) -> dict[str, dict[str, Any]]:
     """All files of a datastore by path: what was made there, and what machines consist of."""
     found = dict(store.hidden["files"])
     for vm in inventory.vms():
-        for path, size in [(vm["config"].files.vmPathName, 3000), *((each.backing.fileName, each.capacityInBytes or 0) for each in disks(vm))]:
+        for path, size in [
+            (vm["config"].files.vmPathName, 3000),
+            *((each.backing.fileName, each.capacityInBytes or 0) for each in disks(vm)),
+        ]:
             name, _, rest = (path or "").removeprefix("[").partition("] ")
             if name == store.name and rest:
                 found[rest] = {"size": size}
@@ -60,7 +63,9 @@ def make_directory(call: Call, _: Managed, args: Any) -> None:
         raise vim.fault.FileAlreadyExists(file=args.name, msg=f"The file {args.name} already exists.")
     parent = path.rpartition("/")[0]
     if parent and parent not in there and not args.createParentDirectories:
-        raise vim.fault.FileNotFound(file=f"[{store.name}] {parent}", msg=f"File [{store.name}] {parent} was not found")
+        raise vim.fault.FileNotFound(
+            file=f"[{store.name}] {parent}", msg=f"File [{store.name}] {parent} was not found"
+        )
     parts = path.split("/")
     for depth in range(1, len(parts) + 1):
         store.hidden["files"].setdefault("/".join(parts[:depth]), {"folder": True})
@@ -77,7 +82,9 @@ def delete(call: Call, this: Managed, args: Any) -> Any:
         if not hit:
             raise vim.fault.FileNotFound(file=args.name, msg=f"File {args.name} was not found")
         if any(each not in store.hidden["files"] for each in hit):
-            raise vim.fault.FileLocked(file=args.name, msg=f"The file {args.name} belongs to a virtual machine.")
+            raise vim.fault.FileLocked(
+                file=args.name, msg=f"The file {args.name} belongs to a virtual machine."
+            )
         for each in hit:
             del store.hidden["files"][each]
         call.inventory.touch(store)
@@ -89,7 +96,9 @@ def delete(call: Call, this: Managed, args: Any) -> Any:
 def search(call: Call, this: Managed, args: Any) -> Any:
     """What lies directly in a folder."""
     store, path = located(call.inventory, args.datastorePath)
-    return tasks.start(call, this, "HostDatastoreBrowser.search", lambda: found_in(call, store, path, args), lock=False)
+    return tasks.start(
+        call, this, "HostDatastoreBrowser.search", lambda: found_in(call, store, path, args), lock=False
+    )
 
 
 def found_in(call: Call, store: Managed, path: str, args: Any) -> Any:
@@ -99,14 +108,21 @@ def found_in(call: Call, store: Managed, path: str, args: Any) -> Any:
         raise vim.fault.FileNotFound(file=args.datastorePath, msg=f"File {args.datastorePath} was not found")
     patterns = (args.searchSpec and args.searchSpec.matchPattern) or ["*"]
     files = [
-        vim.host.DatastoreBrowser.FolderInfo(path=name.rpartition("/")[2]) if each.get("folder") else vim.host.DatastoreBrowser.FileInfo(path=name.rpartition("/")[2], fileSize=each["size"])
+        vim.host.DatastoreBrowser.FolderInfo(path=name.rpartition("/")[2])
+        if each.get("folder")
+        else vim.host.DatastoreBrowser.FileInfo(path=name.rpartition("/")[2], fileSize=each["size"])
         for name, each in sorted(there.items())
-        if name.rpartition("/")[0] == path and any(fnmatch.fnmatch(name.rpartition("/")[2], pattern) for pattern in patterns)
+        if name.rpartition("/")[0] == path
+        and any(fnmatch.fnmatch(name.rpartition("/")[2], pattern) for pattern in patterns)
     ]
-    return vim.host.DatastoreBrowser.SearchResults(datastore=store.ref, folderPath=f"[{store.name}] {path}", file=files)
+    return vim.host.DatastoreBrowser.SearchResults(
+        datastore=store.ref, folderPath=f"[{store.name}] {path}", file=files
+    )
 
 
 @method("vim.Datastore", "DestroyDatastore")
 def refuse_destroy(_: Call, this: Managed, __: Any) -> None:
     """Datastores stand in the world file and stay."""
-    raise vmodl.fault.NotSupported(msg=f"The sandbox's datastores come from the world file: {this.name} stays.")
+    raise vmodl.fault.NotSupported(
+        msg=f"The sandbox's datastores come from the world file: {this.name} stays."
+    )

@@ -15,12 +15,20 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
 FOLDER = "vim.Folder"
-PREFIXES = {"VirtualMachine": "group-v", "ComputeResource": "group-h", "Datastore": "group-s", "Network": "group-n", "Datacenter": "group-d"}
+PREFIXES = {
+    "VirtualMachine": "group-v",
+    "ComputeResource": "group-h",
+    "Datastore": "group-s",
+    "Network": "group-n",
+    "Datacenter": "group-d",
+}
 
 
 def child_types(folder: Managed) -> list[str]:
     """The wire names of what the folder may hold."""
-    return [each if isinstance(each, str) else each.__name__.rpartition(".")[2] for each in folder["childType"]]
+    return [
+        each if isinstance(each, str) else each.__name__.rpartition(".")[2] for each in folder["childType"]
+    ]
 
 
 @method(FOLDER, "CreateFolder")
@@ -28,7 +36,15 @@ def create(call: Call, this: Managed, args: Any) -> Any:
     """A folder for the same things. DuplicateName where a child has the name."""
     check_name(call.inventory, this, args.name)
     prefix = next((PREFIXES[each] for each in child_types(this) if each in PREFIXES), "group-d")
-    made = call.inventory.add(vim.Folder, call.inventory.new_id(prefix, 100), name=args.name, parent=this.ref, childType=this["childType"], value=[], **GREEN)
+    made = call.inventory.add(
+        vim.Folder,
+        call.inventory.new_id(prefix, 100),
+        name=args.name,
+        parent=this.ref,
+        childType=this["childType"],
+        value=[],
+        **GREEN,
+    )
     call.inventory.touch(this)
     return made.ref
 
@@ -58,7 +74,9 @@ def check_fits(call: Call, folder: Managed, entity: Managed) -> None:
     if not any(issubclass(type(entity.ref), getattr(vim, each)) for each in child_types(folder)):
         raise vmodl.fault.NotSupported(msg=f"The folder {folder.name} can't hold a {entity.kind}.")
     if folder in call.inventory.ancestors(folder)[1:] or entity in call.inventory.ancestors(folder):
-        raise vmodl.fault.InvalidArgument(invalidProperty="list", msg=f"{entity.name} can't be moved into itself")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="list", msg=f"{entity.name} can't be moved into itself"
+        )
     check_name(call.inventory, folder, entity.name, entity)
 
 

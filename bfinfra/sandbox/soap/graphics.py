@@ -29,6 +29,9 @@ def update(call: Call, this: Managed, args: Any) -> None:
     call.need("Host.Config.Settings", host)
     need_connected(host)
     if args.config.hostDefaultGraphicsType not in TYPES:
-        raise vmodl.fault.InvalidArgument(invalidProperty="config.hostDefaultGraphicsType", msg="A specified parameter was not correct: config.hostDefaultGraphicsType")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="config.hostDefaultGraphicsType",
+            msg="A specified parameter was not correct: config.hostDefaultGraphicsType",
+        )
     host["config"].graphicsConfig = args.config
     call.inventory.touch(host, this)

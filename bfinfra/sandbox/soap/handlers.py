@@ -5,8 +5,34 @@ from __future__ import annotations
 import importlib
 
 MODULES = (
-    "service", "session_manager", "collector", "updates", "views", "search", "tasks", "folders", "switches", "pools", "hosts", "host_network", "graphics", "images", "passthrough", "environment",
-    "vm_create", "vm_reconfigure", "vm_power", "vm_life", "ovf_manager", "lease", "custom_fields", "authorization", "user_directory", "events", "options", "files",
+    "service",
+    "session_manager",
+    "collector",
+    "updates",
+    "views",
+    "search",
+    "tasks",
+    "folders",
+    "switches",
+    "pools",
+    "hosts",
+    "host_network",
+    "graphics",
+    "images",
+    "passthrough",
+    "environment",
+    "vm_create",
+    "vm_reconfigure",
+    "vm_power",
+    "vm_life",
+    "ovf_manager",
+    "lease",
+    "custom_fields",
+    "authorization",
+    "user_directory",
+    "events",
+    "options",
+    "files",
 )
 
 

@@ -33,12 +33,16 @@ def _firewall(inventory: Inventory, system: Managed) -> Any:
 
 @method(NETWORK, "AddVirtualNic")
 def add(call: Call, this: Managed, args: Any) -> str:
-    """An adapter with the next free number. NotFound for a port group that isn't there, HostConfigFault where its switch isn't on the host, AlreadyExists for an address twice."""
+    """An adapter with the next free number. NotFound for a port group that isn't there, HostConfigFault where
+    its switch isn't on the host, AlreadyExists for an address twice.
+    """
     host = writable(call, this)
     check(call, host, args.nic)
     taken = {nic.device for nic in host["config"].network.vnic}
     device = next(name for number in range(256) if (name := f"vmk{number}") not in taken)
-    made = vim.host.VirtualNic(device=device, key=f"key-vim.host.VirtualNic-{device}", portgroup=args.portgroup or "", spec=args.nic)
+    made = vim.host.VirtualNic(
+        device=device, key=f"key-vim.host.VirtualNic-{device}", portgroup=args.portgroup or "", spec=args.nic
+    )
     made.spec.mac = f"00:50:56:6{len(device) % 10}:00:{int(device[3:]):02x}"
     made.spec.mtu = made.spec.mtu or 1500
     host["config"].network.vnic = [*host["config"].network.vnic, made]
@@ -80,20 +84,37 @@ def adapter(host: Managed, device: str) -> Any:
     for nic in host["config"].network.vnic:
         if nic.device == device:
             return nic
-    raise vim.fault.NotFound(msg=f"The object or item referred to could not be found: {host.name} has no {device}.")
+    raise vim.fault.NotFound(
+        msg=f"The object or item referred to could not be found: {host.name} has no {device}."
+    )
 
 
 def check(call: Call, host: Managed, nic: Any, itself: Any = None) -> None:
     """Whether a host can have such an adapter."""
     port = nic.distributedVirtualPort
-    group = next((each for each in call.inventory.of(vim.dvs.DistributedVirtualPortgroup) if port and each["key"] == port.portgroupKey), None)
+    group = next(
+        (
+            each
+            for each in call.inventory.of(vim.dvs.DistributedVirtualPortgroup)
+            if port and each["key"] == port.portgroupKey
+        ),
+        None,
+    )
     if port and group is None:
-        raise vim.fault.NotFound(msg=f"The object or item referred to could not be found: port group {port.portgroupKey}.")
+        raise vim.fault.NotFound(
+            msg=f"The object or item referred to could not be found: port group {port.portgroupKey}."
+        )
     if group is not None and group.ref not in host["network"]:
         raise vim.fault.HostConfigFault(msg=f"{host.name} is not on the switch of {group.name}.")
     address = nic.ip.ipAddress if nic.ip else None
-    if address and any(each.spec.ip and each.spec.ip.ipAddress == address for each in host["config"].network.vnic if each is not itself):
-        raise vim.fault.AlreadyExists(name=address, msg=f"The specified key, name, or identifier '{address}' already exists.")
+    if address and any(
+        each.spec.ip and each.spec.ip.ipAddress == address
+        for each in host["config"].network.vnic
+        if each is not itself
+    ):
+        raise vim.fault.AlreadyExists(
+            name=address, msg=f"The specified key, name, or identifier '{address}' already exists."
+        )
 
 
 @method(FIREWALL, "EnableRuleset")
@@ -118,7 +139,9 @@ def switch(call: Call, system: Managed, key: str, *, on: bool) -> None:
             each.enabled = on
             call.inventory.touch(host, system)
             return
-    raise vim.fault.NotFound(msg=f"The object or item referred to could not be found: {host.name} has no rule set {key}.")
+    raise vim.fault.NotFound(
+        msg=f"The object or item referred to could not be found: {host.name} has no rule set {key}."
+    )
 
 
 @method(FIREWALL, "RefreshFirewall", writes=False)

@@ -24,13 +24,19 @@ LOOK = 0.05  # seconds between two looks at what still runs; real ones, or a pac
 
 @method(HOST, "EnterMaintenanceMode_Task")
 def enter(call: Call, this: Managed, args: Any) -> Any:
-    """Machines that can move go to other hosts of the cluster; the task waits for the rest until `timeout` seconds (0: without end)."""
+    """Machines that can move go to other hosts of the cluster; the task waits for the rest until `timeout`
+    seconds (0: without end).
+    """
     if this["runtime"].inMaintenanceMode:
-        raise vim.fault.InvalidState(msg=f"The operation is not allowed in the current state: {this.name} is in maintenance mode.")
+        raise vim.fault.InvalidState(
+            msg=f"The operation is not allowed in the current state: {this.name} is in maintenance mode."
+        )
     need_connected(this)
     task = tasks.begin(call, this, "HostSystem.enterMaintenanceMode")
     deadline = time.monotonic() + args.timeout if args.timeout > 0 else None
-    call.inventory.clock.after(tasks.duration_of(call.inventory), lambda: evacuate(call, this, task, deadline))
+    call.inventory.clock.after(
+        tasks.duration_of(call.inventory), lambda: evacuate(call, this, task, deadline)
+    )
     return task.ref
 
 
@@ -46,7 +52,14 @@ def evacuate(call: Call, host: Managed, task: Managed, deadline: float | None) -
             tasks.finish(inventory, task, lambda: in_maintenance(call, host), call.task_fault)
         elif deadline is not None and time.monotonic() >= deadline:
             names = ", ".join(vm.name for vm in left)
-            tasks.finish(inventory, task, lambda: None, vim.fault.Timedout(msg=f"The operation timed out: {names} still runs on {host.name} and can't be moved."))
+            tasks.finish(
+                inventory,
+                task,
+                lambda: None,
+                vim.fault.Timedout(
+                    msg=f"The operation timed out: {names} still runs on {host.name} and can't be moved."
+                ),
+            )
         else:
             again = threading.Timer(LOOK, evacuate, (call, host, task, deadline))
             again.daemon = True
@@ -55,12 +68,22 @@ def evacuate(call: Call, host: Managed, task: Managed, deadline: float | None) -
 
 def running(inventory: Inventory, host: Managed) -> list[Managed]:
     """The host's machines that aren't off."""
-    return [vm for vm in inventory.vms() if vm["runtime"].host == host.ref and vm["runtime"].powerState != "poweredOff"]
+    return [
+        vm
+        for vm in inventory.vms()
+        if vm["runtime"].host == host.ref and vm["runtime"].powerState != "poweredOff"
+    ]
 
 
 def moved(inventory: Inventory, vm: Managed, host: Managed) -> bool:
-    """Move a machine to another host of the cluster; False where passthrough devices hold it or no host has its datastore."""
-    others = [each for each in inventory.children(inventory.get(host.parent)) if each.is_a(vim.HostSystem) and each is not host and usable(each)]
+    """Move a machine to another host of the cluster; False where passthrough devices hold it or no host has
+    its datastore.
+    """
+    others = [
+        each
+        for each in inventory.children(inventory.get(host.parent))
+        if each.is_a(vim.HostSystem) and each is not host and usable(each)
+    ]
     fitting = [each for each in others if all(store in each["datastore"] for store in vm["datastore"])]
     if passthroughs(vm) or not fitting:
         return False
@@ -73,20 +96,26 @@ def in_maintenance(call: Call, host: Managed) -> None:
     """The host takes no machines from now on."""
     host["runtime"].inMaintenanceMode = True
     call.inventory.touch(host)
-    record(call, vim.event.EnteredMaintenanceModeEvent, host, f"Host {host.name} has entered maintenance mode")
+    record(
+        call, vim.event.EnteredMaintenanceModeEvent, host, f"Host {host.name} has entered maintenance mode"
+    )
 
 
 @method(HOST, "ExitMaintenanceMode_Task")
 def leave(call: Call, this: Managed, _: Any) -> Any:
     """Machines may come back. InvalidState where the host isn't in maintenance mode."""
     if not this["runtime"].inMaintenanceMode:
-        raise vim.fault.InvalidState(msg=f"The operation is not allowed in the current state: {this.name} is not in maintenance mode.")
+        raise vim.fault.InvalidState(
+            msg=f"The operation is not allowed in the current state: {this.name} is not in maintenance mode."
+        )
     need_connected(this)
 
     def out() -> None:
         this["runtime"].inMaintenanceMode = False
         call.inventory.touch(this)
-        record(call, vim.event.ExitMaintenanceModeEvent, this, f"Host {this.name} has exited maintenance mode")
+        record(
+            call, vim.event.ExitMaintenanceModeEvent, this, f"Host {this.name} has exited maintenance mode"
+        )
 
     return tasks.start(call, this, "HostSystem.exitMaintenanceMode", out)
 
@@ -94,15 +123,21 @@ def leave(call: Call, this: Managed, _: Any) -> Any:
 def need_connected(host: Managed) -> None:
     """HostNotConnected where vCenter can't reach the host."""
     if host["runtime"].connectionState != "connected":
-        raise vmodl.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
+        raise vmodl.fault.HostNotConnected(
+            msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected."
+        )
 
 
 @method(HOST, "RebootHost_Task")
 def reboot(call: Call, this: Managed, args: Any) -> Any:
-    """The host goes and comes back after the world's `reboot` seconds, with the passthrough that was asked for. InvalidState unless in maintenance or forced."""
+    """The host goes and comes back after the world's `reboot` seconds, with the passthrough that was asked
+    for. InvalidState unless in maintenance or forced.
+    """
     need_connected(this)
     if not args.force and not this["runtime"].inMaintenanceMode:
-        raise vim.fault.InvalidState(msg=f"The operation is not allowed in the current state: {this.name} is not in maintenance mode.")
+        raise vim.fault.InvalidState(
+            msg=f"The operation is not allowed in the current state: {this.name} is not in maintenance mode."
+        )
     return tasks.start(call, this, "HostSystem.reboot", lambda: go_down(call, this))
 
 
@@ -113,7 +148,11 @@ def go_down(call: Call, host: Managed) -> None:
     inventory = call.inventory
     for vm in running(inventory, host):
         stop(call, vm)
-    host["runtime"].connectionState, host["runtime"].powerState, host["runtime"].bootTime = "notResponding", "unknown", None
+    host["runtime"].connectionState, host["runtime"].powerState, host["runtime"].bootTime = (
+        "notResponding",
+        "unknown",
+        None,
+    )
     inventory.touch(host)
     record(call, vim.event.HostConnectionLostEvent, host, f"Host {host.name} is not responding")
     inventory.clock.after(tasks.duration_of(inventory, "reboot", 20), lambda: come_back(inventory, host))
@@ -122,7 +161,9 @@ def go_down(call: Call, host: Managed) -> None:
 @method(HOST, "DisconnectHost_Task")
 def disconnect(call: Call, this: Managed, _: Any) -> Any:
     """VCenter stops speaking to the host."""
-    return tasks.start(call, this, "HostSystem.disconnect", lambda: set_connection(call, this, "disconnected"))
+    return tasks.start(
+        call, this, "HostSystem.disconnect", lambda: set_connection(call, this, "disconnected")
+    )
 
 
 @method(HOST, "ReconnectHost_Task")

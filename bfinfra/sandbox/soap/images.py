@@ -20,9 +20,25 @@ def packages(call: Call, this: Managed, _: Any) -> Any:
     need_connected(host)
     return [
         vim.host.SoftwarePackage(
-            name=name, version=version, type="bootbank", vendor="VMW", acceptanceLevel="vmware_certified", summary=name, description=name, referenceURL=[], depends=[], conflicts=[],
-            replaces=[], provides=[], maintenanceModeRequired=True, hardwarePlatformsRequired=[],
-            capability=vim.host.SoftwarePackage.Capability(liveInstallAllowed=False, liveRemoveAllowed=False, statelessReady=True, overlay=False), tag=[], payload=[],
+            name=name,
+            version=version,
+            type="bootbank",
+            vendor="VMW",
+            acceptanceLevel="vmware_certified",
+            summary=name,
+            description=name,
+            referenceURL=[],
+            depends=[],
+            conflicts=[],
+            replaces=[],
+            provides=[],
+            maintenanceModeRequired=True,
+            hardwarePlatformsRequired=[],
+            capability=vim.host.SoftwarePackage.Capability(
+                liveInstallAllowed=False, liveRemoveAllowed=False, statelessReady=True, overlay=False
+            ),
+            tag=[],
+            payload=[],
         )
         for name, version in this.hidden["vibs"].items()
     ]

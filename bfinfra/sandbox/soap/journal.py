@@ -27,11 +27,20 @@ def record(call: Call, kind: Any, entity: Managed | None, text: str, **fields: A
     note(call.inventory, call.user, kind, entity, text, **fields)
 
 
-def note(inventory: Inventory, user: str, kind: Any, entity: Managed | None, text: str, **fields: Any) -> None:
+def note(
+    inventory: Inventory, user: str, kind: Any, entity: Managed | None, text: str, **fields: Any
+) -> None:
     """Note an event; the entity's host, cluster and datacenter come with it."""
     with inventory.lock:
         key = int(inventory.new_id("", 1))
-        event = kind(key=key, chainId=key, createdTime=now(inventory), userName=user, fullFormattedMessage=text, **fields)
+        event = kind(
+            key=key,
+            chainId=key,
+            createdTime=now(inventory),
+            userName=user,
+            fullFormattedMessage=text,
+            **fields,
+        )
         for each in around(inventory, entity) if entity else ():
             for type_, name, argument, reference in ARGUMENTS:
                 if each.is_a(type_) and has(event, name) and getattr(event, name) is None:

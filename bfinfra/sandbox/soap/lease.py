@@ -1,4 +1,6 @@
-"""ResourcePool.ImportVApp and its HttpNfcLease: initializing, ready, done or error; a lease nobody renews ends, and its machine with it."""
+"""ResourcePool.ImportVApp and its HttpNfcLease: initializing, ready, done or error; a lease nobody renews
+ends, and its machine with it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ TIMEOUT = 300.0
 
 @method("vim.ResourcePool", "ImportVApp")
 def import_vapp(call: Call, this: Managed, args: Any) -> Any:
-    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification breaks comes at once.
+    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification
+    breaks comes at once.
 
     DuplicateName where a sibling has the name: then an empty folder is left on the datastore.
     """
@@ -44,11 +47,19 @@ def import_vapp(call: Call, this: Managed, args: Any) -> Any:
         vm = make(call, folder, (this, host, None), spec)
     except vim.fault.DuplicateName:
         home = host_for(inventory, this, host, spec)
-        leave_folder(inventory, datastore_for(inventory, home, spec.files and spec.files.vmPathName), spec.name)
+        leave_folder(
+            inventory, datastore_for(inventory, home, spec.files and spec.files.vmPathName), spec.name
+        )
         raise
     lease = inventory.add(
-        vim.HttpNfcLease, f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}", {"vm": vm.moid, "files": {}, "local": call.local},
-        state="initializing", initializeProgress=0, transferProgress=0, mode="pushOrGet", capabilities=vim.HttpNfcLease.Capabilities(pullModeSupported=False, corsSupported=False),
+        vim.HttpNfcLease,
+        f"session[{call.session.key if call.session else ''}]{inventory.new_id('lease-')}",
+        {"vm": vm.moid, "files": {}, "local": call.local},
+        state="initializing",
+        initializeProgress=0,
+        transferProgress=0,
+        mode="pushOrGet",
+        capabilities=vim.HttpNfcLease.Capabilities(pullModeSupported=False, corsSupported=False),
     )
     task = import_task(call, vm, lease)
     lease.hidden["task"] = vm.hidden["import_task"] = task.moid
@@ -71,7 +82,14 @@ def import_task(call: Call, vm: Managed, lease: Managed) -> Managed:
     task = tasks.begin(call, vm, "ResourcePool.ImportVAppLRO")
     task.hidden["lease"] = lease.moid
     tasks.run(call.inventory, task)
-    record(call, vim.event.VmBeingDeployedEvent, vm, f"Importing {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
+    record(
+        call,
+        vim.event.VmBeingDeployedEvent,
+        vm,
+        f"Importing {vm.name}",
+        template=False,
+        srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name),
+    )
     return task
 
 
@@ -86,8 +104,12 @@ def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
         vm = inventory.objects[lease.hidden["vm"]]
         disks = [each for each in vm["config"].hardware.device if isinstance(each, DEVICE.VirtualDisk)]
         lease["info"] = vim.HttpNfcLease.Info(
-            lease=lease.ref, entity=vm.ref, totalDiskCapacityInKB=sum(each.capacityInKB for each in disks), leaseTimeout=int(timeout(inventory)) or 1,
-            deviceUrl=[device_url(inventory, lease, vm, disk, index) for index, disk in enumerate(disks)], hostMap=[],
+            lease=lease.ref,
+            entity=vm.ref,
+            totalDiskCapacityInKB=sum(each.capacityInKB for each in disks),
+            leaseTimeout=int(timeout(inventory)) or 1,
+            deviceUrl=[device_url(inventory, lease, vm, disk, index) for index, disk in enumerate(disks)],
+            hostMap=[],
         )
         lease["state"], lease["initializeProgress"] = "ready", 100
         renew(inventory, lease)
@@ -95,14 +117,22 @@ def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
 
 
 def device_url(inventory: Inventory, lease: Managed, vm: Managed, disk: Any, index: int) -> Any:
-    """Where a disk is uploaded to: the machine's host; "*", the server itself, for a client that reached vCenter by a loopback address."""
+    """Where a disk is uploaded to: the machine's host; "*", the server itself, for a client that reached
+    vCenter by a loopback address.
+    """
     host = inventory.get(vm["runtime"].host)
     controller = next((each for each in vm["config"].hardware.device if each.key == disk.controllerKey), None)
     address, name = disk_address(disk, controller), f"disk-{index}.vmdk"
     where = "*" if lease.hidden["local"] else host.name
     return vim.HttpNfcLease.DeviceUrl(
-        key=f"/{vm.moid}/{address}", importKey=f"/{vm.name}/{address}", url=f"https://{where}/nfc/{public_id(lease)}/{name}",
-        sslThumbprint="" if lease.hidden["local"] else thumbprint(inventory, host), disk=True, targetId=name, datastoreKey=moid(disk.backing.datastore), fileSize=0,
+        key=f"/{vm.moid}/{address}",
+        importKey=f"/{vm.name}/{address}",
+        url=f"https://{where}/nfc/{public_id(lease)}/{name}",
+        sslThumbprint="" if lease.hidden["local"] else thumbprint(inventory, host),
+        disk=True,
+        targetId=name,
+        datastoreKey=moid(disk.backing.datastore),
+        fileSize=0,
     )
 
 
@@ -110,8 +140,12 @@ def thumbprint(inventory: Inventory, host: Managed) -> str:
     """SHA-1 of the host's certificate: "AB:CD:…"; "" where hosts have none."""
     if inventory.certificate is None:
         return ""
-    digest = hashlib.sha1(ssl.PEM_cert_to_DER_cert(inventory.certificate(host.name)), usedforsecurity=False).hexdigest().upper()
-    return ":".join(digest[at:at + 2] for at in range(0, len(digest), 2))
+    digest = (
+        hashlib.sha1(ssl.PEM_cert_to_DER_cert(inventory.certificate(host.name)), usedforsecurity=False)
+        .hexdigest()
+        .upper()
+    )
+    return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
 
 
 def public_id(lease: Managed) -> str:
@@ -139,10 +173,17 @@ def watch(inventory: Inventory, lease: Managed) -> None:
     def check() -> None:
         with inventory.lock:
             lease.hidden["watched"] = False
-            if lease["state"] not in ("initializing", "ready") or inventory.objects.get(lease.moid) is not lease:
+            if (
+                lease["state"] not in ("initializing", "ready")
+                or inventory.objects.get(lease.moid) is not lease
+            ):
                 return
             if time.monotonic() >= lease.hidden["deadline"]:
-                fail(inventory, lease, vim.fault.Timedout(msg="The lease timed out: no progress was reported in time."))
+                fail(
+                    inventory,
+                    lease,
+                    vim.fault.Timedout(msg="The lease timed out: no progress was reported in time."),
+                )
             else:
                 watch(inventory, lease)
 
@@ -166,7 +207,11 @@ def end_task(inventory: Inventory, lease: Managed, error: Any, result: Any = Non
     task = inventory.objects.get(lease.hidden["task"])
     if task is not None:
         info = task["info"]
-        info.state, info.completeTime, info.cancelable = "error" if error else "success", now(inventory), False
+        info.state, info.completeTime, info.cancelable = (
+            "error" if error else "success",
+            now(inventory),
+            False,
+        )
         info.error, info.result, info.progress = error, result, None
         inventory.touch(task)
 
@@ -176,7 +221,9 @@ def need(lease: Managed, *states: str) -> None:
     if isinstance(lease.props.get("error"), vim.fault.Timedout):
         raise vim.fault.Timedout(msg="The lease timed out.")
     if lease["state"] not in states:
-        raise vim.fault.InvalidState(msg=f"The lease is in the state '{lease['state']}', which doesn't allow this.")
+        raise vim.fault.InvalidState(
+            msg=f"The lease is in the state '{lease['state']}', which doesn't allow this."
+        )
 
 
 @method(LEASE, "HttpNfcLeaseProgress")
@@ -184,7 +231,9 @@ def progress(call: Call, this: Managed, args: Any) -> None:
     """Per cent done: keeps the lease alive."""
     need(this, "initializing", "ready")
     if not 0 <= args.percent <= 100:
-        raise vmodl.fault.InvalidArgument(invalidProperty="percent", msg=f"A specified parameter was not correct: percent {args.percent}")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="percent", msg=f"A specified parameter was not correct: percent {args.percent}"
+        )
     this["transferProgress"] = args.percent
     task = call.inventory.get(vim.Task(this.hidden["task"]))
     task["info"].progress = args.percent
@@ -198,19 +247,36 @@ def complete(call: Call, this: Managed, _: Any) -> None:
     need(this, "ready")
     files = this.hidden["files"]
     expected = call.inventory.objects["OvfManager"].hidden.get("expected", {})
-    missing = [url.targetId for url in this["info"].deviceUrl if not came(files.get(url.targetId), expected.get(url.importKey), begun=bool(files))]
+    missing = [
+        url.targetId
+        for url in this["info"].deviceUrl
+        if not came(files.get(url.targetId), expected.get(url.importKey), begun=bool(files))
+    ]
     if missing:
-        raise vim.fault.InvalidState(msg=f"The lease can't be completed: {', '.join(missing)} did not come whole.")
+        raise vim.fault.InvalidState(
+            msg=f"The lease can't be completed: {', '.join(missing)} did not come whole."
+        )
     this["state"], this["transferProgress"] = "done", 100
     vm = call.inventory.get(this["info"].entity)
-    vm.hidden["uploaded"] = {name: {"size": each["size"], "sha256": each["sha256"]} for name, each in files.items()}
+    vm.hidden["uploaded"] = {
+        name: {"size": each["size"], "sha256": each["sha256"]} for name, each in files.items()
+    }
     end_task(call.inventory, this, None, vm.ref)
     call.inventory.touch(this, vm)
-    record(call, vim.event.VmDeployedEvent, vm, f"Imported {vm.name}", template=False, srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name))
+    record(
+        call,
+        vim.event.VmDeployedEvent,
+        vm,
+        f"Imported {vm.name}",
+        template=False,
+        srcTemplate=vim.event.VmEventArgument(vm=vm.ref, name=vm.name),
+    )
 
 
 def came(file: dict[str, Any] | None, size: int | None, *, begun: bool) -> bool:
-    """Whether a disk is as it should be: whole, and of the size that the descriptor told (0: not told; None: the descriptor has no file for it)."""
+    """Whether a disk is as it should be: whole, and of the size that the descriptor told (0: not told; None:
+    the descriptor has no file for it).
+    """
     if file is None:
         return size is None and begun
     return bool(file["whole"]) and size in (None, 0, file["size"])
@@ -230,9 +296,17 @@ def manifest(_: Call, this: Managed, __: Any) -> Any:
     info = this["info"]
     return [
         vim.HttpNfcLease.ManifestEntry(
-            key=url.key, sha1=found["sha1"], checksum=found["sha256"], checksumType="sha256", size=found["size"], disk=True, capacity=0, populatedSize=found["size"],
+            key=url.key,
+            sha1=found["sha1"],
+            checksum=found["sha256"],
+            checksumType="sha256",
+            size=found["size"],
+            disk=True,
+            capacity=0,
+            populatedSize=found["size"],
         )
-        for url in info.deviceUrl if (found := this.hidden["files"].get(url.targetId))
+        for url in info.deviceUrl
+        if (found := this.hidden["files"].get(url.targetId))
     ]
 
 

@@ -1,4 +1,6 @@
-"""Where disks are uploaded: PUT or POST /nfc/<lease>/disk-N.vmdk. Sizes and digests are kept, contents are not."""
+"""Where disks are uploaded: PUT or POST /nfc/<lease>/disk-N.vmdk. Sizes and digests are kept, contents are
+not.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def upload(inventory: Inventory, request: Request, lease_id: str, name: str) -> 
     """Take one disk's stream. 404 for no such lease or disk, 500 for what is no stream-optimized VMDK."""
     with inventory.lock:
         lease = next((each for each in inventory.of(vim.HttpNfcLease) if public_id(each) == lease_id), None)
-        if lease is None or lease["state"] != "ready" or all(url.targetId != name for url in lease["info"].deviceUrl):
+        if (
+            lease is None
+            or lease["state"] != "ready"
+            or all(url.targetId != name for url in lease["info"].deviceUrl)
+        ):
             return text(404, f"no lease is ready for {request.path}")
         lease.hidden["files"][name] = {"whole": False, "size": 0, "sha1": "", "sha256": ""}
         renew(inventory, lease)
@@ -55,13 +61,26 @@ def upload(inventory: Inventory, request: Request, lease_id: str, name: str) -> 
     if lease["state"] != "ready":
         return text(500, f"the lease {lease_id} ended during the upload")
     if short or not found["whole"]:
-        return text(500, f"{name} is {'shorter than announced' if short else 'no whole stream-optimized VMDK'}: {found['size']} bytes came")
+        return text(
+            500,
+            (
+                f"{name} is {'shorter than announced' if short else 'no whole stream-optimized VMDK'}: "
+                f"{found['size']} bytes came"
+            ),
+        )
     return Response(200 if request.method == "POST" else 201)
 
 
 def read(inventory: Inventory, lease: Managed, request: Request) -> dict[str, Any]:
     """The stream's size and digests, and whether it begins and ends as a VMDK does."""
-    sha1, sha256, size, head, tail, count = hashlib.sha1(usedforsecurity=False), hashlib.sha256(), 0, b"", b"", 0
+    sha1, sha256, size, head, tail, count = (
+        hashlib.sha1(usedforsecurity=False),
+        hashlib.sha256(),
+        0,
+        b"",
+        b"",
+        0,
+    )
     while block := request.body.read(BLOCK):
         sha1.update(block)
         sha256.update(block)

@@ -33,7 +33,11 @@ def options(inventory: Inventory, this: Managed) -> Any:
 def query(call: Call, this: Managed, args: Any) -> Any:
     """The option of a name, or all below it ("Net."). InvalidName where there is none."""
     name = args.name or ""
-    found = [each for each in options(call.inventory, this) if not name or each.key == name or each.key.startswith(name if name.endswith(".") else f"{name}.")]
+    found = [
+        each
+        for each in options(call.inventory, this)
+        if not name or each.key == name or each.key.startswith(name if name.endswith(".") else f"{name}.")
+    ]
     if not found:
         raise vim.fault.InvalidName(name=name, msg=f"The name '{name}' is not valid.")
     return found
@@ -49,7 +53,9 @@ def update(call: Call, this: Managed, args: Any) -> None:
     found = {each.key: each for each in options(call.inventory, this)}
     for each in args.changedValue:
         if host is not None and each.key not in found:
-            raise vim.fault.InvalidName(name=each.key, msg=f"The name '{each.key}' is not valid: {host.name} has no such option.")
+            raise vim.fault.InvalidName(
+                name=each.key, msg=f"The name '{each.key}' is not valid: {host.name} has no such option."
+            )
         if host is None and each.key == SESSION_TIMEOUT:
             call.sessions.idle = seconds(str(each.value))
         found[each.key] = vim.option.OptionValue(key=each.key, value=each.value)
@@ -64,5 +70,7 @@ def seconds(text: str) -> float:
     """A session timeout in seconds: "2s", "30m"; a bare number means minutes. InvalidArgument."""
     number, unit = (text[:-1], UNITS[text[-1]]) if text and text[-1] in UNITS else (text, 60)
     if not number.isdigit():
-        raise vmodl.fault.InvalidArgument(invalidProperty="changedValue", msg=f"A specified parameter was not correct: {text!r} is no time")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="changedValue", msg=f"A specified parameter was not correct: {text!r} is no time"
+        )
     return float(number) * unit

@@ -110,27 +110,45 @@ class Descriptor:
 
 
 def parse(text: str) -> Descriptor:
-    """The descriptor. OvfXmlFormat for what is no XML, OvfMissingElement for what is no descriptor of one machine."""
+    """The descriptor. OvfXmlFormat for what is no XML, OvfMissingElement for what is no descriptor of one
+    machine.
+    """
     root = parse_xml(text)
     system = root.find(f"{{{OVF}}}VirtualSystem")
     if system is None:
-        raise vim.fault.OvfMissingElement(lineNumber=root.sourceline or 1, name="VirtualSystem", msg="Line 1: the descriptor has no VirtualSystem")
+        raise vim.fault.OvfMissingElement(
+            lineNumber=root.sourceline or 1,
+            name="VirtualSystem",
+            msg="Line 1: the descriptor has no VirtualSystem",
+        )
     hardware = system.find(f"{{{OVF}}}VirtualHardwareSection")
     if hardware is None:
-        raise vim.fault.OvfMissingElement(lineNumber=system.sourceline or 1, name="VirtualHardwareSection", msg="the descriptor has no VirtualHardwareSection")
+        raise vim.fault.OvfMissingElement(
+            lineNumber=system.sourceline or 1,
+            name="VirtualHardwareSection",
+            msg="the descriptor has no VirtualHardwareSection",
+        )
     operating = system.find(f"{{{OVF}}}OperatingSystemSection")
     sections = system.findall(f"{{{OVF}}}ProductSection")
     option = default_option(root)
     properties = tuple(each for section in sections for each in properties_of(section, option))
     return Descriptor(
-        name=child(system, "Name") or attribute(system, "id"), annotation=child(system.find(f"{{{OVF}}}AnnotationSection"), "Annotation"),
+        name=child(system, "Name") or attribute(system, "id"),
+        annotation=child(system.find(f"{{{OVF}}}AnnotationSection"), "Annotation"),
         os_type=operating.get(f"{{{VMW}}}osType", "") if operating is not None else "",
-        family=next((each.text or "" for each in hardware.iter("{*}VirtualSystemType")), ""), transports=tuple(attribute(hardware, "transport").split()),
-        files={each.id: each for each in map(file_of, root.iter(f"{{{OVF}}}File"))}, disks={each.id: each for each in (disk_of(disk, properties) for disk in root.iter(f"{{{OVF}}}Disk"))},
-        networks={attribute(each, "name"): child(each, "Description") for each in root.iter(f"{{{OVF}}}Network")},
-        items=tuple(map(item_of, items_of(hardware, option))), products=tuple(map(product_of, sections)), properties=properties,
+        family=next((each.text or "" for each in hardware.iter("{*}VirtualSystemType")), ""),
+        transports=tuple(attribute(hardware, "transport").split()),
+        files={each.id: each for each in map(file_of, root.iter(f"{{{OVF}}}File"))},
+        disks={each.id: each for each in (disk_of(disk, properties) for disk in root.iter(f"{{{OVF}}}Disk"))},
+        networks={
+            attribute(each, "name"): child(each, "Description") for each in root.iter(f"{{{OVF}}}Network")
+        },
+        items=tuple(map(item_of, items_of(hardware, option))),
+        products=tuple(map(product_of, sections)),
+        properties=properties,
         eulas=tuple(child(each, "License") for each in system.findall(f"{{{OVF}}}EulaSection")),
-        config=pairs(hardware, "Config"), extra=pairs(hardware, "ExtraConfig"),
+        config=pairs(hardware, "Config"),
+        extra=pairs(hardware, "ExtraConfig"),
     )
 
 
@@ -139,12 +157,22 @@ def parse_xml(text: str) -> Any:
     try:
         root = etree.fromstring(text.encode(), SAFE)
     except etree.XMLSyntaxError as error:
-        raise vim.fault.OvfXmlFormat(lineNumber=error.lineno or 1, description=str(error)[:200], msg=f"The OVF descriptor is not XML: {error}"[:300]) from None
+        raise vim.fault.OvfXmlFormat(
+            lineNumber=error.lineno or 1,
+            description=str(error)[:200],
+            msg=f"The OVF descriptor is not XML: {error}"[:300],
+        ) from None
     docinfo: Any = root.getroottree().docinfo
     if docinfo.doctype:
-        raise vim.fault.OvfXmlFormat(lineNumber=1, description="document type", msg="The OVF descriptor has a document type, which is not allowed.")
+        raise vim.fault.OvfXmlFormat(
+            lineNumber=1,
+            description="document type",
+            msg="The OVF descriptor has a document type, which is not allowed.",
+        )
     if root.tag != f"{{{OVF}}}Envelope":
-        raise vim.fault.OvfMissingElement(lineNumber=1, name="Envelope", msg="The OVF descriptor has no Envelope")
+        raise vim.fault.OvfMissingElement(
+            lineNumber=1, name="Envelope", msg="The OVF descriptor has no Envelope"
+        )
     return root
 
 
@@ -167,32 +195,50 @@ def child(element: Any, name: str) -> str:
 def number(text: str, name: str) -> int:
     """A whole number. OvfInvalidValue for another text."""
     if not text.isdigit():
-        raise vim.fault.OvfInvalidValue(lineNumber=1, elementName=name, attributeName=name, value=text, msg=f"The OVF descriptor's {name} is no number: {text!r}")
+        raise vim.fault.OvfInvalidValue(
+            lineNumber=1,
+            elementName=name,
+            attributeName=name,
+            value=text,
+            msg=f"The OVF descriptor's {name} is no number: {text!r}",
+        )
     return int(text)
 
 
 def file_of(element: Any) -> File:
     """A referenced file."""
     return File(
-        attribute(element, "id"), attribute(element, "href"), number(attribute(element, "size") or "0", "size"), attribute(element, "compression"),
+        attribute(element, "id"),
+        attribute(element, "href"),
+        number(attribute(element, "size") or "0", "size"),
+        attribute(element, "compression"),
         number(attribute(element, "chunkSize") or "0", "chunkSize"),
     )
 
 
 def default_option(root: Element) -> str:
-    """The deployment option that is taken where none is named: the default one, else the first; "" where there are none."""
+    """The deployment option that is taken where none is named: the default one, else the first; "" where
+    there are none.
+    """
     options = list(root.iter(f"{{{OVF}}}Configuration"))
-    chosen = next((each for each in options if attribute(each, "default") in ("true", "1")), options[0] if options else None)
+    chosen = next(
+        (each for each in options if attribute(each, "default") in ("true", "1")),
+        options[0] if options else None,
+    )
     return attribute(chosen, "id") if chosen is not None else ""
 
 
 def items_of(hardware: Element, option: str) -> list[Element]:
-    """The hardware of one deployment option; its own items stand for the general ones of the same id, and bounds for nothing."""
+    """The hardware of one deployment option; its own items stand for the general ones of the same id, and
+    bounds for nothing.
+    """
     found = [each for each in hardware if local(each) in ("Item", "EthernetPortItem", "StorageItem")]
     found = [each for each in found if attribute(each, "bound") in ("", "normal")]
     own = [each for each in found if option and option in attribute(each, "configuration").split()]
     ids = {item_of(each).instance for each in own} - {""}
-    general = [each for each in found if not attribute(each, "configuration") and item_of(each).instance not in ids]
+    general = [
+        each for each in found if not attribute(each, "configuration") and item_of(each).instance not in ids
+    ]
     return [each for each in found if each in own or each in general]
 
 
@@ -222,8 +268,13 @@ def item_of(element: Any) -> Item:
 def product_of(section: Any) -> Product:
     """The fields of a product section."""
     return Product(
-        attribute(section, "class"), attribute(section, "instance"), child(section, "Product"), child(section, "Vendor"), child(section, "Version"),
-        child(section, "FullVersion"), child(section, "ProductUrl"),
+        attribute(section, "class"),
+        attribute(section, "instance"),
+        child(section, "Product"),
+        child(section, "Vendor"),
+        child(section, "Version"),
+        child(section, "FullVersion"),
+        child(section, "ProductUrl"),
     )
 
 
@@ -239,23 +290,49 @@ def properties_of(section: Any, option: str) -> list[Property]:
 
 
 def property_of(section: Any, element: Any, category: str, option: str) -> Property:
-    """One property; its qualifiers bound its length or its value, and a deployment option may have a value of its own."""
-    class_id, key, instance_id = attribute(section, "class"), attribute(element, "key"), attribute(section, "instance")
-    qualifiers = dict(re.findall(r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""))
+    """One property; its qualifiers bound its length or its value, and a deployment option may have a value of
+    its own.
+    """
+    class_id, key, instance_id = (
+        attribute(section, "class"),
+        attribute(element, "key"),
+        attribute(section, "instance"),
+    )
+    qualifiers = dict(
+        re.findall(
+            r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""
+        )
+    )
     least, most = (qualifiers.get(f"{each}Len") or qualifiers.get(f"{each}Value") for each in ("Min", "Max"))
     return Property(
-        ".".join(part for part in (class_id, key, instance_id) if part), class_id, instance_id, key, attribute(element, "type") or "string",
-        default_value(element, option), attribute(element, "userConfigurable") == "true", attribute(element, "password") == "true", category,
-        child(element, "Label"), child(element, "Description"), int(least or 0), int(most) if most else None,
+        ".".join(part for part in (class_id, key, instance_id) if part),
+        class_id,
+        instance_id,
+        key,
+        attribute(element, "type") or "string",
+        default_value(element, option),
+        attribute(element, "userConfigurable") == "true",
+        attribute(element, "password") == "true",
+        category,
+        child(element, "Label"),
+        child(element, "Description"),
+        int(least or 0),
+        int(most) if most else None,
     )
 
 
 def default_value(element: Element, option: str) -> str:
     """The value that the deployment option gives, else the property's own."""
-    values = {attribute(each, "configuration"): attribute(each, "value") for each in element.iterfind(f"{{{OVF}}}Value")}
+    values = {
+        attribute(each, "configuration"): attribute(each, "value")
+        for each in element.iterfind(f"{{{OVF}}}Value")
+    }
     return values.get(option) or attribute(element, "value") or values.get("", "")
 
 
 def pairs(hardware: Any, name: str) -> dict[str, str]:
     """`vmw:Config` or `vmw:ExtraConfig` elements by key."""
-    return {each.get(f"{{{VMW}}}key", ""): each.get(f"{{{VMW}}}value", "") for each in hardware.iter(f"{{{VMW}}}{name}")}
+    return {
+        each.get(f"{{{VMW}}}key", ""): each.get(f"{{{VMW}}}value", "")
+        for each in hardware.iter(f"{{{VMW}}}{name}")
+    }

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 MANAGER = "vim.OvfManager"
 REMEMBERED = 500
-PROVISIONING = ("thin", "thick", "eagerZeroedThick", "monolithicSparse", "monolithicFlat", "sparse", "flat", "seSparse")
+PROVISIONING = (
+    "thin",
+    "thick",
+    "eagerZeroedThick",
+    "monolithicSparse",
+    "monolithicFlat",
+    "sparse",
+    "flat",
+    "seSparse",
+)
 
 
 @method(MANAGER, "CreateImportSpec", writes=False)
@@ -30,11 +39,20 @@ def create_import_spec(call: Call, manager: Managed, args: Any) -> Any:
         result.warning = warnings
         provision = params.diskProvisioning or "thick"
         if provision not in PROVISIONING:
-            result.error = [*result.error, vim.fault.OvfUnsupportedDiskProvisioning(lineNumber=1, diskProvisioning=provision, supportedDiskProvisioning=", ".join(PROVISIONING))]
+            result.error = [
+                *result.error,
+                vim.fault.OvfUnsupportedDiskProvisioning(
+                    lineNumber=1,
+                    diskProvisioning=provision,
+                    supportedDiskProvisioning=", ".join(PROVISIONING),
+                ),
+            ]
         if result.error:
             return result
         name = params.entityName or descriptor.name
-        devices = ovf_hardware.device_changes(descriptor, networks, thin=provision in ("thin", "sparse", "seSparse"))
+        devices = ovf_hardware.device_changes(
+            descriptor, networks, thin=provision in ("thin", "sparse", "seSparse")
+        )
         spec = config_spec(descriptor, name, call.inventory.get(args.datastore), values)
         spec.deviceChange = devices
     except vim.fault.OvfFault as error:
@@ -55,19 +73,34 @@ def expect(manager: Managed, items: list[Any]) -> None:
 
 
 def target(call: Call, args: Any) -> Managed:
-    """The host of the deployment, or one of the pool's cluster. InvalidArgument where the datastore isn't mounted there."""
+    """The host of the deployment, or one of the pool's cluster. InvalidArgument where the datastore isn't
+    mounted there.
+    """
     inventory = call.inventory
     owner = inventory.get(inventory.get(args.resourcePool)["owner"])
-    hosts = [inventory.get(args.cisp.hostSystem)] if args.cisp.hostSystem else [each for each in inventory.children(owner) if each.is_a(vim.HostSystem)]
+    hosts = (
+        [inventory.get(args.cisp.hostSystem)]
+        if args.cisp.hostSystem
+        else [each for each in inventory.children(owner) if each.is_a(vim.HostSystem)]
+    )
     fitting = [host for host in hosts if args.datastore in host["datastore"]]
     if not fitting:
         store = inventory.get(args.datastore)
-        raise vmodl.fault.InvalidArgument(invalidProperty="datastore", msg=f"A specified parameter was not correct: {store.name} is mounted by no host of the deployment")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="datastore",
+            msg=(
+                f"A specified parameter was not correct: {store.name} is mounted by no host of the deployment"
+            ),
+        )
     return fitting[0]
 
 
-def map_networks(call: Call, descriptor: Descriptor, params: Any, host: Managed) -> tuple[dict[str, str], list[Any]]:
-    """The target's network by the descriptor's name: as mapped, else the one of the same name, else the first, with a warning."""
+def map_networks(
+    call: Call, descriptor: Descriptor, params: Any, host: Managed
+) -> tuple[dict[str, str], list[Any]]:
+    """The target's network by the descriptor's name: as mapped, else the one of the same name, else the
+    first, with a warning.
+    """
     mapped = {each.name: call.inventory.get(each.network).name for each in params.networkMapping or []}
     there = [call.inventory.get(ref).name for ref in host["network"]]
     warnings = []
@@ -75,12 +108,22 @@ def map_networks(call: Call, descriptor: Descriptor, params: Any, host: Managed)
         if name not in mapped:
             mapped[name] = name if name in there else there[0] if there else name
             if name not in there:
-                warnings.append(vim.fault.OvfUnsupportedElementValue(
-                    lineNumber=1, name="Network", value=name, msg=f"The network '{name}' is not mapped; it becomes '{mapped[name]}'.",
-                ))
+                warnings.append(
+                    vim.fault.OvfUnsupportedElementValue(
+                        lineNumber=1,
+                        name="Network",
+                        value=name,
+                        msg=f"The network '{name}' is not mapped; it becomes '{mapped[name]}'.",
+                    )
+                )
     unknown = sorted(set(mapped) - set(descriptor.networks))
     if unknown:
-        raise vim.fault.OvfUnsupportedElementValue(lineNumber=1, name="Network", value=unknown[0], msg=f"The OVF descriptor has no network '{unknown[0]}'.")
+        raise vim.fault.OvfUnsupportedElementValue(
+            lineNumber=1,
+            name="Network",
+            value=unknown[0],
+            msg=f"The OVF descriptor has no network '{unknown[0]}'.",
+        )
     return mapped, warnings
 
 
@@ -88,12 +131,20 @@ def config_spec(descriptor: Descriptor, name: str, store: Managed, values: dict[
     """The machine's specification, its devices left out."""
     config = descriptor.config
     return vim.vm.ConfigSpec(
-        name=name, version=descriptor.family.split()[0] if descriptor.family else None, guestId=guest_id(descriptor.os_type), annotation=descriptor.annotation or None,
-        files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"), numCPUs=ovf_hardware.quantity(descriptor, ovf_hardware.CPU, 1),
-        memoryMB=ovf_hardware.quantity(descriptor, ovf_hardware.MEMORY, 512), firmware=config.get("firmware"),
-        memoryHotAddEnabled=flag(config, "memoryHotAddEnabled"), cpuHotAddEnabled=flag(config, "cpuHotAddEnabled"),
+        name=name,
+        version=descriptor.family.split()[0] if descriptor.family else None,
+        guestId=guest_id(descriptor.os_type),
+        annotation=descriptor.annotation or None,
+        files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"),
+        numCPUs=ovf_hardware.quantity(descriptor, ovf_hardware.CPU, 1),
+        memoryMB=ovf_hardware.quantity(descriptor, ovf_hardware.MEMORY, 512),
+        firmware=config.get("firmware"),
+        memoryHotAddEnabled=flag(config, "memoryHotAddEnabled"),
+        cpuHotAddEnabled=flag(config, "cpuHotAddEnabled"),
         extraConfig=[vim.option.OptionValue(key=key, value=value) for key, value in descriptor.extra.items()],
-        vAppConfig=ovf_properties.vapp_spec(descriptor, values) if descriptor.products or descriptor.eulas else None,
+        vAppConfig=ovf_properties.vapp_spec(descriptor, values)
+        if descriptor.products or descriptor.eulas
+        else None,
     )
 
 
@@ -117,12 +168,25 @@ def file_items(descriptor: Descriptor, name: str, spec: Any) -> list[Any]:
         disk = descriptor.disks[ovf_hardware.disk_id(item)]
         file = descriptor.files.get(disk.file)
         if disk.file and file is None:
-            raise vim.fault.OvfInvalidValue(lineNumber=1, elementName="Disk", attributeName="fileRef", value=disk.file, msg=f"The OVF disk {disk.id} names no file of the package.")
+            raise vim.fault.OvfInvalidValue(
+                lineNumber=1,
+                elementName="Disk",
+                attributeName="fileRef",
+                value=disk.file,
+                msg=f"The OVF disk {disk.id} names no file of the package.",
+            )
         if file is not None:
-            found.append(vim.OvfManager.FileItem(
-                deviceId=keys[device.key], path=file.href, compressionMethod=file.compression or None, chunkSize=file.chunk or None, size=file.size or None,
-                cimType=ovf_hardware.DISK, create=False,
-            ))
+            found.append(
+                vim.OvfManager.FileItem(
+                    deviceId=keys[device.key],
+                    path=file.href,
+                    compressionMethod=file.compression or None,
+                    chunkSize=file.chunk or None,
+                    size=file.size or None,
+                    cimType=ovf_hardware.DISK,
+                    create=False,
+                )
+            )
     return found
 
 
@@ -132,14 +196,28 @@ def parse_descriptor(_: Call, __: Managed, args: Any) -> Any:
     try:
         found = parse(args.ovfDescriptor)
     except vim.fault.OvfFault as error:
-        return vim.OvfManager.ParseDescriptorResult(annotation="", defaultEntityName="", defaultDeploymentOption="", error=[error])
+        return vim.OvfManager.ParseDescriptorResult(
+            annotation="", defaultEntityName="", defaultDeploymentOption="", error=[error]
+        )
     vapp = ovf_properties.vapp_spec(found, {})
     sizes = sum(each.size for each in found.files.values())
     return vim.OvfManager.ParseDescriptorResult(
-        eula=list(found.eulas), network=[vim.OvfManager.NetworkInfo(name=name, description=text) for name, text in found.networks.items()],
-        ipAllocationScheme=[], ipProtocols=["IPv4"], property=[each.info for each in vapp.property], productInfo=vapp.product[0].info if vapp.product else None,
-        annotation=found.annotation, approximateDownloadSize=sizes, approximateFlatDeploymentSize=sum(each.capacity for each in found.disks.values()),
-        approximateSparseDeploymentSize=sizes, defaultEntityName=found.name, virtualApp=False, defaultDeploymentOption="", entityName=[],
+        eula=list(found.eulas),
+        network=[
+            vim.OvfManager.NetworkInfo(name=name, description=text) for name, text in found.networks.items()
+        ],
+        ipAllocationScheme=[],
+        ipProtocols=["IPv4"],
+        property=[each.info for each in vapp.property],
+        productInfo=vapp.product[0].info if vapp.product else None,
+        annotation=found.annotation,
+        approximateDownloadSize=sizes,
+        approximateFlatDeploymentSize=sum(each.capacity for each in found.disks.values()),
+        approximateSparseDeploymentSize=sizes,
+        defaultEntityName=found.name,
+        virtualApp=False,
+        defaultDeploymentOption="",
+        entityName=[],
     )
 
 
@@ -153,8 +231,14 @@ def validate_host(call: Call, _: Managed, args: Any) -> Any:
     host, errors = call.inventory.get(args.host), []
     cpus = ovf_hardware.quantity(found, ovf_hardware.CPU, 1)
     if cpus > host["hardware"].cpuInfo.numCpuThreads:
-        errors.append(vim.fault.NumVirtualCpusNotSupported(maxSupportedVcpusDest=host["hardware"].cpuInfo.numCpuThreads, numberOfCpusConfigured=cpus))
+        errors.append(
+            vim.fault.NumVirtualCpusNotSupported(
+                maxSupportedVcpusDest=host["hardware"].cpuInfo.numCpuThreads, numberOfCpusConfigured=cpus
+            )
+        )
     return vim.OvfManager.ValidateHostResult(
-        downloadSize=sum(each.size for each in found.files.values()), flatDeploymentSize=sum(each.capacity for each in found.disks.values()),
-        supportedDiskProvisioning=list(PROVISIONING), error=errors,
+        downloadSize=sum(each.size for each in found.files.values()),
+        flatDeploymentSize=sum(each.capacity for each in found.disks.values()),
+        supportedDiskProvisioning=list(PROVISIONING),
+        error=errors,
     )

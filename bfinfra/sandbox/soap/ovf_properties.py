@@ -1,4 +1,6 @@
-"""Property mapping: the values that a deployment gives to a descriptor's properties, checked as vCenter does."""
+"""Property mapping: the values that a deployment gives to a descriptor's properties, checked as vCenter
+does.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,32 @@ def given(mapping: Any) -> dict[str, str]:
 def problems(descriptor: Descriptor, values: dict[str, str]) -> list[Any]:
     """A fault for each value that can't be: no such property, not for the user to set, not of the type."""
     known = {each.id: each for each in descriptor.properties}
-    found = [vim.fault.OvfProperty(lineNumber=1, type="string", value=key, msg=f"The OVF descriptor has no property '{key}'.") for key in values if key not in known]
+    found = [
+        vim.fault.OvfProperty(
+            lineNumber=1, type="string", value=key, msg=f"The OVF descriptor has no property '{key}'."
+        )
+        for key in values
+        if key not in known
+    ]
     for key, value in values.items():
         each = known.get(key)
         if each is None or value == each.value:
             continue
         if not each.user_configurable:
-            found.append(vim.fault.NotUserConfigurableProperty(**fields(each), msg=f"Property '{key}' is not user configurable."))
+            found.append(
+                vim.fault.NotUserConfigurableProperty(
+                    **fields(each), msg=f"Property '{key}' is not user configurable."
+                )
+            )
         elif why := wrong(each, value):
-            found.append(vim.fault.OvfPropertyValue(lineNumber=1, type=each.type, value="" if each.password else value, msg=f"Property '{key}': {why}."))
+            found.append(
+                vim.fault.OvfPropertyValue(
+                    lineNumber=1,
+                    type=each.type,
+                    value="" if each.password else value,
+                    msg=f"Property '{key}': {why}.",
+                )
+            )
     return found
 
 
@@ -77,21 +96,51 @@ def vapp_type(each: Property) -> str:
 def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
     """Products and properties as a vApp configuration; values that differ from the default are set."""
     products = [
-        vim.vApp.ProductSpec(operation=ADD, info=vim.vApp.ProductInfo(
-            key=key, **said(classId=each.class_id, instanceId=each.instance_id, name=each.name, vendor=each.vendor, version=each.version, fullVersion=each.full_version, productUrl=each.product_url),
-        ))
+        vim.vApp.ProductSpec(
+            operation=ADD,
+            info=vim.vApp.ProductInfo(
+                key=key,
+                **said(
+                    classId=each.class_id,
+                    instanceId=each.instance_id,
+                    name=each.name,
+                    vendor=each.vendor,
+                    version=each.version,
+                    fullVersion=each.full_version,
+                    productUrl=each.product_url,
+                ),
+            ),
+        )
         for key, each in enumerate(descriptor.products)
     ]
     properties = [
-        vim.vApp.PropertySpec(operation=ADD, info=vim.vApp.PropertyInfo(
-            key=key, id=each.key, type=vapp_type(each), userConfigurable=each.user_configurable, value=value_of(each, values),
-            **said(classId=each.class_id, instanceId=each.instance_id, category=each.category, label=each.label, defaultValue=each.value, description=each.description),
-        ))
+        vim.vApp.PropertySpec(
+            operation=ADD,
+            info=vim.vApp.PropertyInfo(
+                key=key,
+                id=each.key,
+                type=vapp_type(each),
+                userConfigurable=each.user_configurable,
+                value=value_of(each, values),
+                **said(
+                    classId=each.class_id,
+                    instanceId=each.instance_id,
+                    category=each.category,
+                    label=each.label,
+                    defaultValue=each.value,
+                    description=each.description,
+                ),
+            ),
+        )
         for key, each in enumerate(descriptor.properties)
     ]
     return vim.vApp.VmConfigSpec(
-        product=products, property=properties, eula=list(descriptor.eulas), ovfEnvironmentTransport=list(descriptor.transports),
-        installBootRequired=False, ipAssignment=vim.vApp.IPAssignmentInfo(ipAllocationPolicy="fixedPolicy", ipProtocol="IPv4"),
+        product=products,
+        property=properties,
+        eula=list(descriptor.eulas),
+        ovfEnvironmentTransport=list(descriptor.transports),
+        installBootRequired=False,
+        ipAssignment=vim.vApp.IPAssignmentInfo(ipAllocationPolicy="fixedPolicy", ipProtocol="IPv4"),
     )
 
 

@@ -1,4 +1,6 @@
-"""The door of vCenter's API for storage policies, POST /pbm: policies that ask for tags. Source: pbm.profile.ProfileManager, pbm.placement.PlacementSolver."""
+"""The door of vCenter's API for storage policies, POST /pbm: policies that ask for tags. Source:
+pbm.profile.ProfileManager, pbm.placement.PlacementSolver.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +40,30 @@ def pbm_door(inventory: Inventory, sessions: Sessions, state: RestState, faults:
 
     def door(request: Request) -> Response:
         if request.path.rstrip("/") not in ("/pbm", "/pbm/sdk") or request.method != "POST":
-            return Response(404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"})
+            return Response(
+                404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
+            )
         version = _version(request, newest)
         try:
             root = wire.envelope(request.body.read())
             spoken = wire.parse(root, version, NS)
-            session = sessions.find(root.findtext(f"{{{wire.SOAP}}}Header/{{*}}vcSessionCookie") or cookie(request))
-            content = _invoked(Call(inventory, sessions, session, version, spoken.method), spoken, state, faulting)
+            session = sessions.find(
+                root.findtext(f"{{{wire.SOAP}}}Header/{{*}}vcSessionCookie") or cookie(request)
+            )
+            content = _invoked(
+                Call(inventory, sessions, session, version, spoken.method), spoken, state, faulting
+            )
         except wire.Malformed as error:
             return Response(500, wire.fault(vmodl.fault.InvalidRequest(msg=str(error)), version), XML)
         except vmodl.MethodFault as error:
             return Response(500, wire.fault(error, version), XML)
         except Exception as error:  # noqa: BLE001 - a defect of the sandbox must reach the client as a fault, and the log in full
             traceback.print_exc()
-            return Response(500, wire.fault(vmodl.fault.SystemError(reason=repr(error)[:300], msg=repr(error)[:300]), version), XML)
+            return Response(
+                500,
+                wire.fault(vmodl.fault.SystemError(reason=repr(error)[:300], msg=repr(error)[:300]), version),
+                XML,
+            )
         return Response(200, wire.answer(spoken.method, content, NS), XML)
 
     return door
@@ -70,21 +82,32 @@ def _invoked(call: Call, spoken: wire.Invocation, state: RestState, faulting: Fa
     except KeyError:
         handler = None
     if handler is None:
-        raise vmodl.fault.MethodNotFound(receiver=ref, method=spoken.method, msg=f"The sandbox does not implement {spoken.method}")
+        raise vmodl.fault.MethodNotFound(
+            receiver=ref, method=spoken.method, msg=f"The sandbox does not implement {spoken.method}"
+        )
     if info.privId != "System.Anonymous":
         call.need(info.privId, call.inventory.objects[ROOT])
     given = wire.arguments(spoken, info.params)
     this: Any = SimpleNamespace(moid=str(ref._moId), name="", ref=ref)  # noqa: SLF001 - pyVmomi's public name
     with faulting.around(call, this, given, writes=spoken.method in WRITES), state.lock:
         result = handler(call, state, SimpleNamespace(**given))
-    return "" if result is None else wire.written("returnval", result, info.result, call.version, info.resultFlags)
+    return (
+        ""
+        if result is None
+        else wire.written("returnval", result, info.result, call.version, info.resultFlags)
+    )
 
 
 def _content(call: Call, state: RestState, args: Any) -> Any:  # noqa: ARG001 - the form of all
     return pbm.ServiceInstanceContent(
-        aboutInfo=pbm.AboutInfo(name="PBM", version="2.0", instanceUuid=call.inventory.world.vcenter.instance_uuid), sessionManager=pbm.auth.SessionManager("SessionManager"),
-        capabilityMetadataManager=pbm.capability.CapabilityMetadataManager("CapabilityMetadataManager"), profileManager=pbm.profile.ProfileManager("ProfileManager"),
-        complianceManager=pbm.compliance.ComplianceManager("complianceManager"), placementSolver=pbm.placement.PlacementSolver("placementSolver"),
+        aboutInfo=pbm.AboutInfo(
+            name="PBM", version="2.0", instanceUuid=call.inventory.world.vcenter.instance_uuid
+        ),
+        sessionManager=pbm.auth.SessionManager("SessionManager"),
+        capabilityMetadataManager=pbm.capability.CapabilityMetadataManager("CapabilityMetadataManager"),
+        profileManager=pbm.profile.ProfileManager("ProfileManager"),
+        complianceManager=pbm.compliance.ComplianceManager("complianceManager"),
+        placementSolver=pbm.placement.PlacementSolver("placementSolver"),
     )
 
 
@@ -95,30 +118,50 @@ def _query(call: Call, state: RestState, args: Any) -> Any:  # noqa: ARG001 - th
 
 def _retrieve(call: Call, state: RestState, args: Any) -> Any:
     if not args.profileIds:
-        raise vmodl.fault.InvalidArgument(invalidProperty="profileIds", msg="A specified parameter was not correct: profileIds")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="profileIds", msg="A specified parameter was not correct: profileIds"
+        )
     return [_profile(call, state, each.uniqueId) for each in args.profileIds]
 
 
 def _profile(call: Call, state: RestState, identity: str) -> Any:
     if identity not in state.policies():
-        raise vmodl.fault.InvalidArgument(invalidProperty="profileId", msg=f"A specified parameter was not correct: no profile {identity[:80]}")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="profileId",
+            msg=f"A specified parameter was not correct: no profile {identity[:80]}",
+        )
     name, policy = state.policies()[identity]
     made = state.profiles.get(identity)
     constraints = _read(made["constraints"]) if made else _vsan()
     moment = now(call.inventory)
     return pbm.profile.CapabilityBasedProfile(
-        profileId=pbm.profile.ProfileId(uniqueId=identity), name=name, description=policy.description, creationTime=moment, createdBy="Administrator", lastUpdatedTime=moment,
-        lastUpdatedBy="Administrator", profileCategory=REQUIREMENT, resourceType=pbm.profile.ResourceType(resourceType=STORAGE), constraints=constraints, generationId=0,
+        profileId=pbm.profile.ProfileId(uniqueId=identity),
+        name=name,
+        description=policy.description,
+        creationTime=moment,
+        createdBy="Administrator",
+        lastUpdatedTime=moment,
+        lastUpdatedBy="Administrator",
+        profileCategory=REQUIREMENT,
+        resourceType=pbm.profile.ResourceType(resourceType=STORAGE),
+        constraints=constraints,
+        generationId=0,
         isDefault=False,
-    )  # fmt: skip
+    )
 
 
 def _vsan() -> Any:
     """What the world's own policies ask for: that it is vSAN's business which datastores these are."""
     failures = pbm.capability.PropertyInstance(id="hostFailuresToTolerate", value=1)
     rule = pbm.capability.CapabilityInstance(
-        id=pbm.capability.CapabilityMetadata.UniqueId(namespace="VSAN", id="hostFailuresToTolerate"), constraint=[pbm.capability.ConstraintInstance(propertyInstance=[failures])])
-    return pbm.profile.SubProfileCapabilityConstraints(subProfiles=[pbm.profile.SubProfileCapabilityConstraints.SubProfile(name="Rule-Set 1", capability=[rule])])
+        id=pbm.capability.CapabilityMetadata.UniqueId(namespace="VSAN", id="hostFailuresToTolerate"),
+        constraint=[pbm.capability.ConstraintInstance(propertyInstance=[failures])],
+    )
+    return pbm.profile.SubProfileCapabilityConstraints(
+        subProfiles=[
+            pbm.profile.SubProfileCapabilityConstraints.SubProfile(name="Rule-Set 1", capability=[rule])
+        ]
+    )
 
 
 def _create(call: Call, state: RestState, args: Any) -> Any:
@@ -126,7 +169,11 @@ def _create(call: Call, state: RestState, args: Any) -> Any:
     _free(state, spec.name, "")
     _check(state, spec.constraints)
     identity = call.inventory.new_uuid(call.inventory.new_id("profile "))
-    state.profiles[identity] = {"name": spec.name, "description": spec.description or "", "constraints": _text(spec.constraints, call.version)}
+    state.profiles[identity] = {
+        "name": spec.name,
+        "description": spec.description or "",
+        "constraints": _text(spec.constraints, call.version),
+    }
     return pbm.profile.ProfileId(uniqueId=identity)
 
 
@@ -145,10 +192,18 @@ def _delete(call: Call, state: RestState, args: Any) -> Any:  # noqa: ARG001 - t
     """What could not be deleted is told; an id that nobody has is fine."""
     failed = []
     for each in args.profileId:
-        users = [name for name, info in state.namespaces.items() if any(s["policy"] == each.uniqueId for s in info["storage_specs"])]
+        users = [
+            name
+            for name, info in state.namespaces.items()
+            if any(s["policy"] == each.uniqueId for s in info["storage_specs"])
+        ]
         if users:
             words = f"The storage policy is in use by namespace {', '.join(users)}."
-            failed.append(pbm.profile.ProfileOperationOutcome(profileId=each, fault=pbm.fault.ResourceInUse(msg=words, name=users[0])))
+            failed.append(
+                pbm.profile.ProfileOperationOutcome(
+                    profileId=each, fault=pbm.fault.ResourceInUse(msg=words, name=users[0])
+                )
+            )
         else:
             state.profiles.pop(each.uniqueId, None)
     return failed
@@ -156,11 +211,22 @@ def _delete(call: Call, state: RestState, args: Any) -> Any:  # noqa: ARG001 - t
 
 def _requirements(call: Call, state: RestState, args: Any) -> Any:
     """Every datastore asked of; one that doesn't fit comes with a fault."""
-    wanted = [each.profileId.uniqueId for each in args.placementSubjectRequirement if isinstance(each, pbm.placement.CapabilityProfileRequirement)]
-    hubs = args.hubsToSearch or [pbm.placement.PlacementHub(hubType="Datastore", hubId=each.moid) for each in call.inventory.datastores()]
+    wanted = [
+        each.profileId.uniqueId
+        for each in args.placementSubjectRequirement
+        if isinstance(each, pbm.placement.CapabilityProfileRequirement)
+    ]
+    hubs = args.hubsToSearch or [
+        pbm.placement.PlacementHub(hubType="Datastore", hubId=each.moid)
+        for each in call.inventory.datastores()
+    ]
 
     def found(hub: Any) -> Any:
-        wrong = [] if all(_fits(call, state, each, hub.hubId) for each in wanted) else [pbm.fault.CompatibilityCheckFault(hub=hub, msg="The datastore does not have the tags.")]
+        wrong = (
+            []
+            if all(_fits(call, state, each, hub.hubId) for each in wanted)
+            else [pbm.fault.CompatibilityCheckFault(hub=hub, msg="The datastore does not have the tags.")]
+        )
         return pbm.placement.CompatibilityResult(hub=hub, error=wrong)
 
     return [found(hub) for hub in hubs]
@@ -171,37 +237,63 @@ def _fits(call: Call, state: RestState, identity: str, datastore: str) -> bool:
     if made is None:
         known = state.policies().get(identity)
         return known is not None and call.inventory.objects[datastore].name in known[1].datastores
-    names = {(state.categories[each["category_id"]]["name"], each["name"]): tag for tag, each in state.tags.items()}
+    names = {
+        (state.categories[each["category_id"]]["name"], each["name"]): tag for tag, each in state.tags.items()
+    }
     held = {tag for tag, on in state.attached.items() if any(each["id"] == datastore for each in on)}
-    return all(any(names.get((category, tag)) in held for tag in tags) for category, tags in _rules(_read(made["constraints"])))
+    return all(
+        any(names.get((category, tag)) in held for tag in tags)
+        for category, tags in _rules(_read(made["constraints"]))
+    )
 
 
 def _rules(constraints: Any) -> list[tuple[str, list[str]]]:
     """Categories with the tags of which one is wanted."""
-    asked = [each for part in constraints.subProfiles for each in part.capability if each.id.namespace == TAGS]
-    return [(each.id.id, [str(tag) for one in each.constraint for p in one.propertyInstance for tag in p.value.values]) for each in asked]
+    asked = [
+        each for part in constraints.subProfiles for each in part.capability if each.id.namespace == TAGS
+    ]
+    return [
+        (
+            each.id.id,
+            [str(tag) for one in each.constraint for p in one.propertyInstance for tag in p.value.values],
+        )
+        for each in asked
+    ]
 
 
 def _check(state: RestState, constraints: Any) -> None:
     """InvalidArgument for a category or tag that nobody made."""
     if not isinstance(constraints, pbm.profile.SubProfileCapabilityConstraints):
-        raise vmodl.fault.InvalidArgument(invalidProperty="constraints", msg="A specified parameter was not correct: constraints of sub-profiles are wanted")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="constraints",
+            msg="A specified parameter was not correct: constraints of sub-profiles are wanted",
+        )
     known = {(state.categories[each["category_id"]]["name"], each["name"]) for each in state.tags.values()}
     for category, tags in _rules(constraints):
         for tag in tags:
             if (category, tag) not in known:
-                raise vmodl.fault.InvalidArgument(invalidProperty="constraints", msg=f"A specified parameter was not correct: there is no tag {tag} in a category {category}")
+                raise vmodl.fault.InvalidArgument(
+                    invalidProperty="constraints",
+                    msg=(
+                        f"A specified parameter was not correct: there is no tag {tag} in a category "
+                        f"{category}"
+                    ),
+                )
 
 
 def _free(state: RestState, name: str, but: str) -> None:
     if any(other == name and identity != but for identity, (other, _) in state.policies().items()):
-        raise pbm.fault.DuplicateName(name=name, msg=f"A storage policy with the name '{name}' already exists.")
+        raise pbm.fault.DuplicateName(
+            name=name, msg=f"A storage policy with the name '{name}' already exists."
+        )
 
 
 def _made(state: RestState, identity: str) -> Info:
     """A policy that somebody made: the world's own can't be changed."""
     if identity not in state.profiles:
-        raise vmodl.fault.InvalidArgument(invalidProperty="profileId", msg="A specified parameter was not correct: profileId")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="profileId", msg="A specified parameter was not correct: profileId"
+        )
     return state.profiles[identity]
 
 
@@ -212,10 +304,17 @@ def _text(constraints: Any, version: str) -> str:
 
 def _read(text: str) -> Any:
     spaces = f'xmlns="{NS}" xmlns:xsi="{wire.XSI}" xmlns:xsd="{wire.XSD}"'
-    return wire.value(wire.envelope(f"<root {spaces}>{text}</root>".encode())[0], pbm.profile.CapabilityConstraints)
+    return wire.value(
+        wire.envelope(f"<root {spaces}>{text}</root>".encode())[0], pbm.profile.CapabilityConstraints
+    )
 
 
 METHODS: dict[str, Handler] = {
-    "PbmRetrieveServiceContent": _content, "PbmQueryProfile": _query, "PbmRetrieveContent": _retrieve, "PbmCreate": _create, "PbmUpdate": _update, "PbmDelete": _delete,
+    "PbmRetrieveServiceContent": _content,
+    "PbmQueryProfile": _query,
+    "PbmRetrieveContent": _retrieve,
+    "PbmCreate": _create,
+    "PbmUpdate": _update,
+    "PbmDelete": _delete,
     "PbmCheckRequirements": _requirements,
 }

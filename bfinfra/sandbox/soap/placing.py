@@ -21,24 +21,40 @@ def check_name(inventory: Inventory, folder: Managed, name: str | None, but: Man
         raise vim.fault.InvalidName(name=name or "", msg=f"The name '{name or ''}' is not valid.")
     for each in inventory.children(folder):
         if each.name == name and each is not but:
-            raise vim.fault.DuplicateName(name=name, object=each.ref, msg=f"The name '{name}' already exists.")
+            raise vim.fault.DuplicateName(
+                name=name, object=each.ref, msg=f"The name '{name}' already exists."
+            )
 
 
 def host_for(inventory: Inventory, pool: Managed, host: Managed | None, spec: Any) -> Managed:
-    """The host asked for, or the one of the pool's cluster that fits and uses least memory. NoCompatibleHost, InvalidArgument, InvalidState."""
+    """The host asked for, or the one of the pool's cluster that fits and uses least memory. NoCompatibleHost,
+    InvalidArgument, InvalidState.
+    """
     owner = inventory.get(pool["owner"])
     if host is not None:
         if host.parent != owner.ref:
-            raise vmodl.fault.InvalidArgument(invalidProperty="host", msg=f"A specified parameter was not correct: {host.name} is no host of {owner.name}")
+            raise vmodl.fault.InvalidArgument(
+                invalidProperty="host",
+                msg=f"A specified parameter was not correct: {host.name} is no host of {owner.name}",
+            )
         check_host(host)
         return host
-    wanted = {change.device.backing.id for change in spec.deviceChange or [] if isinstance(change.device, PCI) and isinstance(change.device.backing, PCI.DeviceBackingInfo)}
+    wanted = {
+        change.device.backing.id
+        for change in spec.deviceChange or []
+        if isinstance(change.device, PCI) and isinstance(change.device.backing, PCI.DeviceBackingInfo)
+    }
     fitting = [
-        each for each in inventory.children(owner)
-        if each.is_a(vim.HostSystem) and usable(each) and wanted <= {device.id for device in each["hardware"].pciDevice}
+        each
+        for each in inventory.children(owner)
+        if each.is_a(vim.HostSystem)
+        and usable(each)
+        and wanted <= {device.id for device in each["hardware"].pciDevice}
     ]
     if not fitting:
-        raise vim.fault.NoCompatibleHost(msg=f"No host of {owner.name} is compatible with the virtual machine.")
+        raise vim.fault.NoCompatibleHost(
+            msg=f"No host of {owner.name} is compatible with the virtual machine."
+        )
     return min(fitting, key=lambda each: used_memory(inventory, each))
 
 
@@ -50,9 +66,13 @@ def usable(host: Managed) -> bool:
 def check_host(host: Managed) -> None:
     """HostNotConnected or InvalidState where the host takes no machine."""
     if host["runtime"].connectionState != "connected":
-        raise vmodl.fault.HostNotConnected(msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected.")
+        raise vmodl.fault.HostNotConnected(
+            msg=f"Unable to communicate with the remote host {host.name}, since it is disconnected."
+        )
     if host["runtime"].inMaintenanceMode:
-        raise vim.fault.InvalidState(msg=f"The operation is not allowed in the current state: {host.name} is in maintenance mode.")
+        raise vim.fault.InvalidState(
+            msg=f"The operation is not allowed in the current state: {host.name} is in maintenance mode."
+        )
 
 
 def datastore_for(inventory: Inventory, host: Managed, path: str | None) -> Managed:
@@ -62,5 +82,7 @@ def datastore_for(inventory: Inventory, host: Managed, path: str | None) -> Mana
         raise vim.fault.InvalidDatastorePath(datastorePath=name, msg=f"Invalid datastore path '{name}'.")
     store = inventory.named(vim.Datastore, name[1:].partition("]")[0])
     if store is None or store.ref not in host["datastore"]:
-        raise vim.fault.InvalidDatastorePath(datastorePath=name, msg=f"The host {host.name} has no datastore '{name}'.")
+        raise vim.fault.InvalidDatastorePath(
+            datastorePath=name, msg=f"The host {host.name} has no datastore '{name}'."
+        )
     return store

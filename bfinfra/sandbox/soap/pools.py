@@ -22,7 +22,13 @@ def create(call: Call, this: Managed, args: Any) -> Any:
     """A pool below this one. DuplicateName, InvalidName, InvalidArgument."""
     check_name(call.inventory, this, args.name)
     check_allocation(args.spec)
-    made = add_pool(call.inventory, this.ref, this["owner"], args.name, (args.spec.cpuAllocation, args.spec.memoryAllocation))
+    made = add_pool(
+        call.inventory,
+        this.ref,
+        this["owner"],
+        args.name,
+        (args.spec.cpuAllocation, args.spec.memoryAllocation),
+    )
     call.inventory.touch(this)
     return made.ref
 
@@ -32,7 +38,9 @@ def check_allocation(spec: Any) -> None:
     for name in ("cpuAllocation", "memoryAllocation"):
         part = getattr(spec, name)
         if part is None or (part.reservation or 0) < 0 or (part.limit is not None and part.limit < -1):
-            raise vmodl.fault.InvalidArgument(invalidProperty=f"spec.{name}", msg=f"A specified parameter was not correct: spec.{name}")
+            raise vmodl.fault.InvalidArgument(
+                invalidProperty=f"spec.{name}", msg=f"A specified parameter was not correct: spec.{name}"
+            )
 
 
 @method(POOL, "UpdateConfig")

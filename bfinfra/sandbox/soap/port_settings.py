@@ -1,4 +1,6 @@
-"""What a distributed switch and its port groups say of a port that nobody configured. Source: a switch of vCenter 8.0.1."""
+"""What a distributed switch and its port groups say of a port that nobody configured. Source: a switch of
+vCenter 8.0.1.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,18 @@ from bfinfra.sandbox.inventory.vmtypes import fields, vim
 
 VMWARE, PORT = vim.dvs.VmwareDistributedVirtualSwitch, vim.dvs.DistributedVirtualPort
 TRAFFIC = (
-    "management", "faultTolerance", "vmotion", "virtualMachine", "iSCSI", "nfs", "hbr", "vsan", "vdp", "backupNfc", "nvmetcp",
-)  # fmt: skip
+    "management",
+    "faultTolerance",
+    "vmotion",
+    "virtualMachine",
+    "iSCSI",
+    "nfs",
+    "hbr",
+    "vsan",
+    "vdp",
+    "backupNfc",
+    "nvmetcp",
+)
 
 
 def defaults(uplinks: list[str], *, inherited: bool) -> Any:
@@ -120,9 +132,7 @@ def switch_settings() -> dict[str, Any]:
         "networkResourceManagementEnabled": True,
         "defaultProxySwitchMaxNumPorts": 512,
         "policy": vim.DistributedVirtualSwitch.SwitchPolicy(
-            autoPreInstallAllowed=True,
-            autoUpgradeAllowed=True,
-            partialUpgradeAllowed=True,
+            autoPreInstallAllowed=True, autoUpgradeAllowed=True, partialUpgradeAllowed=True
         ),
         "infrastructureTrafficResourceConfig": [
             vim.DistributedVirtualSwitch.HostInfrastructureTrafficResource(

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
     from bfinfra.sandbox.soap.dispatch import Call
 
+
 def fetch(call: Call, this: Managed, name: str) -> str:
-    """PyVmomi's attribute access: one property in its declared type. InvalidProperty where the type has none."""
+    """PyVmomi's attribute access: one property in its declared type. InvalidProperty where the type has
+    none.
+    """
     try:
         info = field(type(this.ref), name)
     except (AttributeError, KeyError):
@@ -26,23 +29,38 @@ def fetch(call: Call, this: Managed, name: str) -> str:
         call.need("System.View", this)
         call.need(info.privId, this)
     value = read(call.inventory, this, info.name)
-    return wire.written("returnval", value, info.type, call.version, info.flags | support.F_OPTIONAL) if value is not None else ""
+    return (
+        wire.written("returnval", value, info.type, call.version, info.flags | support.F_OPTIONAL)
+        if value is not None
+        else ""
+    )
 
 
 def prop_set(call: Call, managed: Managed, path: str) -> str:
-    """The `propSet` element of a path; "" where the property is unset. InvalidProperty where there can be none."""
+    """The `propSet` element of a path; "" where the property is unset. InvalidProperty where there can be
+    none.
+    """
     known = managed.wire.get((path, call.version))
     stamp = stamp_of(call.inventory, managed, path)
     if known and known[0] == stamp:
         return known[1]
     value = read(call.inventory, managed, path)
-    text = "" if value is None else f"<propSet><name>{escaped(path)}</name>{wire.written('val', value, object, call.version)}</propSet>"
+    text = (
+        ""
+        if value is None
+        else (
+            f"<propSet><name>{escaped(path)}</name>{wire.written('val', value, object, call.version)}"
+            "</propSet>"
+        )
+    )
     managed.wire[path, call.version] = stamp, text
     return text
 
 
 def stamp_of(inventory: Inventory, managed: Managed, path: str) -> int:
-    """A number that changes when the value may have: the object's version, the inventory's for what follows from others."""
+    """A number that changes when the value may have: the object's version, the inventory's for what follows
+    from others.
+    """
     first = path.partition(".")[0].partition("[")[0]
     if first in UNSTABLE:
         inventory.moment += 1
@@ -63,7 +81,9 @@ def all_paths(managed: Managed) -> list[str]:
 
 
 def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
-    """The `obj`, `propSet` and `missingSet` elements of an object. Without a session, what isn't public is missing."""
+    """The `obj`, `propSet` and `missingSet` elements of an object. Without a session, what isn't public is
+    missing.
+    """
     parts = [f'<obj type="{managed.kind}">{managed.moid}</obj>']
     error = hidden(call, managed)
     for path in paths:
@@ -86,11 +106,17 @@ def hidden(call: Call, managed: Managed) -> Any:
 
 
 def guarded(call: Call, managed: Managed, path: str) -> Any:
-    """The fault for a property that asks for a right of its own, which the caller lacks, or None. Source: the API's metadata (sessionList)."""
+    """The fault for a property that asks for a right of its own, which the caller lacks, or None. Source: the
+    API's metadata (sessionList).
+    """
     kind: Any = type(managed.ref)
     info = known(kind, path.partition(".")[0].partition("[")[0])
     wanted = info.privId if info is not None else None
-    if call.session is None or wanted in (None, *READ) or holds(call.inventory, call.session.user, wanted, managed):
+    if (
+        call.session is None
+        or wanted in (None, *READ)
+        or holds(call.inventory, call.session.user, wanted, managed)
+    ):
         return None
     return vim.fault.NoPermission(object=managed.ref, privilegeId=wanted)
 

@@ -29,7 +29,9 @@ def by_path(call: Call, _: Managed, args: Any) -> Any:
 
 def child(call: Call, parent: Managed, name: str) -> Managed | None:
     """The child of this name."""
-    return next((each for each in members(call.inventory, parent, direct=False) if unquote(each.name) == name), None)
+    return next(
+        (each for each in members(call.inventory, parent, direct=False) if unquote(each.name) == name), None
+    )
 
 
 @method(INDEX, "FindChild", writes=False)
@@ -57,15 +59,19 @@ def _by_uuid(call: Call, args: Any) -> list[Any]:
     if not args.vmSearch:
         return [each.ref for each in call.inventory.hosts() if each["hardware"].systemInfo.uuid == wanted]
     field = "instanceUuid" if args.instanceUuid else "uuid"
-    return [each.ref for each in call.inventory.vms() if (getattr(each["config"], field) or "").lower() == wanted]
+    return [
+        each.ref for each in call.inventory.vms() if (getattr(each["config"], field) or "").lower() == wanted
+    ]
 
 
 @method(INDEX, "FindByDnsName", writes=False)
 def by_dns_name(call: Call, _: Managed, args: Any) -> Any:
     """A machine by its guest's host name, or a host by its name."""
-    found = [each for each in call.inventory.vms() if each["guest"].hostName == args.dnsName] if args.vmSearch else [
-        each for each in call.inventory.hosts() if each.name == args.dnsName
-    ]
+    found = (
+        [each for each in call.inventory.vms() if each["guest"].hostName == args.dnsName]
+        if args.vmSearch
+        else [each for each in call.inventory.hosts() if each.name == args.dnsName]
+    )
     return found[0].ref if found else None
 
 
@@ -79,5 +85,7 @@ def by_ip(call: Call, _: Managed, args: Any) -> Any:
 @method(INDEX, "FindByDatastorePath", writes=False)
 def by_datastore_path(call: Call, _: Managed, args: Any) -> Any:
     """A machine by "[store] folder/name.vmx"."""
-    found = [each for each in call.inventory.of(vim.VirtualMachine) if each["config"].files.vmPathName == args.path]
+    found = [
+        each for each in call.inventory.of(vim.VirtualMachine) if each["config"].files.vmPathName == args.path
+    ]
     return found[0].ref if found else None

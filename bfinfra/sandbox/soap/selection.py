@@ -17,7 +17,9 @@ Selected = list[tuple["Managed", list[str]]]
 
 
 def select(call: Call, spec: Any) -> Selected:
-    """The objects of a FilterSpec in the order found, each once, with the paths wanted. ManagedObjectNotFound for a start that is gone."""
+    """The objects of a FilterSpec in the order found, each once, with the paths wanted. ManagedObjectNotFound
+    for a start that is gone.
+    """
     walk = _Walk(call)
     for start in spec.objectSet:
         try:
@@ -44,7 +46,9 @@ def start_of(call: Call, ref: Any) -> Managed:
     owner = managed.hidden.get("session")
     if owner is not None and (call.session is None or call.session.key != owner):
         if call.session is None:
-            raise vim.fault.NotAuthenticated(object=ref, privilegeId="System.View", msg="The session is not authenticated.")
+            raise vim.fault.NotAuthenticated(
+                object=ref, privilegeId="System.View", msg="The session is not authenticated."
+            )
         raise vmodl.fault.ManagedObjectNotFound(obj=ref)
     return managed
 
@@ -104,7 +108,9 @@ class _Walk:
         if not isinstance(step, vmodl.query.PropertyCollector.TraversalSpec):
             step = self.named.get(step.name)
             if step is None:
-                raise vmodl.fault.InvalidArgument(invalidProperty="selectSet", msg="a SelectionSpec names no TraversalSpec")
+                raise vmodl.fault.InvalidArgument(
+                    invalidProperty="selectSet", msg="a SelectionSpec names no TraversalSpec"
+                )
         if not issubclass(type(managed.ref), kind_of(step.type)) or (managed.moid, id(step)) in self.seen:
             return []
         if self.call.session is None:
@@ -112,5 +118,13 @@ class _Walk:
         self.seen.add((managed.moid, id(step)))
         value = read(self.call.inventory, managed, step.path)
         refs = value if isinstance(value, list) else [value]
-        reached = (self.call.inventory.objects.get(ref._moId) for ref in refs if isinstance(ref, support.ManagedObject))  # noqa: SLF001 - pyVmomi's public attribute has this name
-        return [(each, step.selectSet, not step.skip) for each in reached if each is not None and visible(self.call, each)]
+        reached = (
+            self.call.inventory.objects.get(ref._moId)  # noqa: SLF001 - pyVmomi's public attribute has this name
+            for ref in refs
+            if isinstance(ref, support.ManagedObject)
+        )
+        return [
+            (each, step.selectSet, not step.skip)
+            for each in reached
+            if each is not None and visible(self.call, each)
+        ]

@@ -25,10 +25,27 @@ def login(call: Call, this: Managed, args: Any) -> Any:
     try:
         session = call.sessions.login(args.userName, args.password, "vcenter", call.agent)
     except BadLogin:
-        record(call, vim.event.BadUsernameSessionEvent, None, f"Cannot login {args.userName}", ipAddress="127.0.0.1")
-        raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.") from None
+        record(
+            call,
+            vim.event.BadUsernameSessionEvent,
+            None,
+            f"Cannot login {args.userName}",
+            ipAddress="127.0.0.1",
+        )
+        raise vim.fault.InvalidLogin(
+            msg="Cannot complete login due to an incorrect user name or password."
+        ) from None
     call.session, call.cookie = session, session.key
-    record(call, vim.event.UserLoginSessionEvent, None, f"User {call.user} logged in", ipAddress="127.0.0.1", sessionId=session.key, locale="en", userAgent=call.agent)
+    record(
+        call,
+        vim.event.UserLoginSessionEvent,
+        None,
+        f"User {call.user} logged in",
+        ipAddress="127.0.0.1",
+        sessionId=session.key,
+        locale="en",
+        userAgent=call.agent,
+    )
     call.inventory.touch(this)
     return shown(session)
 
@@ -37,8 +54,17 @@ def shown(session: Session) -> Any:
     """A session as the API shows it."""
     name = shown_name(session.user.name)
     return vim.UserSession(
-        key=session.key, userName=name, fullName=session.user.name, loginTime=moment(session.started), lastActiveTime=moment(session.used),
-        locale="en", messageLocale="en", extensionSession=False, ipAddress="127.0.0.1", userAgent=session.agent, callCount=session.calls,
+        key=session.key,
+        userName=name,
+        fullName=session.user.name,
+        loginTime=moment(session.started),
+        lastActiveTime=moment(session.used),
+        locale="en",
+        messageLocale="en",
+        extensionSession=False,
+        ipAddress="127.0.0.1",
+        userAgent=session.agent,
+        callCount=session.calls,
     )
 
 
@@ -70,7 +96,9 @@ def terminate(call: Call, _: Managed, args: Any) -> None:
     """End other sessions. NotFound for one that isn't open; InvalidArgument for the caller's own."""
     for key in args.sessionId:
         if call.session is not None and key == call.session.key:
-            raise vmodl.fault.InvalidArgument(invalidProperty="sessionId", msg="a session can't terminate itself")
+            raise vmodl.fault.InvalidArgument(
+                invalidProperty="sessionId", msg="a session can't terminate itself"
+            )
         if not end(call, key):
             raise vim.fault.NotFound(msg="no session is open under this key")
 
@@ -78,7 +106,9 @@ def terminate(call: Call, _: Managed, args: Any) -> None:
 def end(call: Call, key: str) -> bool:
     """Close a session and drop what belongs to it."""
     ended = call.sessions.end(key)
-    for each in [managed for managed in call.inventory.objects.values() if managed.hidden.get("session") == key]:
+    for each in [
+        managed for managed in call.inventory.objects.values() if managed.hidden.get("session") == key
+    ]:
         call.inventory.remove(each)
     return ended is not None
 
@@ -86,4 +116,7 @@ def end(call: Call, key: str) -> bool:
 @method(MANAGER, "SessionIsActive", writes=False)
 def is_active(call: Call, _: Managed, args: Any) -> bool:
     """Whether a session is open under this key and name."""
-    return any(each.key == args.sessionID and shown_name(each.user.name) == args.userName for each in call.sessions.all())
+    return any(
+        each.key == args.sessionID and shown_name(each.user.name) == args.userName
+        for each in call.sessions.all()
+    )

@@ -26,11 +26,19 @@ def create_switch(call: Call, this: Managed, args: Any) -> Any:
     """A switch with the hosts that its specification names. DuplicateName."""
     may_change_hosts(call, this, args.spec.configSpec.host)
     check_name(call.inventory, this, args.spec.configSpec.name)
-    return tasks.start(call, this, "Folder.createDistributedVirtualSwitch", lambda: made_switch(call, this, args.spec.configSpec, args.spec.productInfo).ref, lock=False)
+    return tasks.start(
+        call,
+        this,
+        "Folder.createDistributedVirtualSwitch",
+        lambda: made_switch(call, this, args.spec.configSpec, args.spec.productInfo).ref,
+        lock=False,
+    )
 
 
 def may_change_hosts(call: Call, on: Managed, members: Any) -> None:
-    """NoPermission where hosts come, go or change NICs, and the caller may not. Source: DistributedVirtualSwitch.ReconfigureDvs_Task."""
+    """NoPermission where hosts come, go or change NICs, and the caller may not. Source:
+    DistributedVirtualSwitch.ReconfigureDvs_Task.
+    """
     for each in members or []:
         call.need("DVSwitch.HostOp", on)
         call.need("Host.Config.Network", call.inventory.get(each.host))
@@ -41,19 +49,50 @@ def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> 
     inventory = call.inventory
     check_name(inventory, folder, spec.name)
     ident = inventory.new_id("dvs-", 20)
-    uuid, version = inventory.new_uuid(ident), vim.dvs.ProductSpec(name="DVS", vendor="VMware, Inc.", version=getattr(product, "version", None) or "8.0.3", build="24022515", forwardingClass="cswitch")
-    uplinks = spec.uplinkPortPolicy or vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"])
+    uuid, version = (
+        inventory.new_uuid(ident),
+        vim.dvs.ProductSpec(
+            name="DVS",
+            vendor="VMware, Inc.",
+            version=getattr(product, "version", None) or "8.0.3",
+            build="24022515",
+            forwardingClass="cswitch",
+        ),
+    )
+    uplinks = spec.uplinkPortPolicy or vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
+        uplinkPortName=["Uplink 1"]
+    )
     settings = configured(defaults(list(uplinks.uplinkPortName), inherited=False), spec.defaultPortConfig)
     config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigInfo(
-        uuid=uuid, name=spec.name, maxPorts=2147483647, configVersion="1", productInfo=version, createTime=now(inventory), contact=vim.DistributedVirtualSwitch.ContactInfo(),
-        uplinkPortPolicy=uplinks, description=spec.description or None, defaultPortConfig=settings, **switch_settings(),
-        maxMtu=getattr(spec, "maxMtu", None) or 1500, linkDiscoveryProtocolConfig=vim.host.LinkDiscoveryProtocolConfig(protocol="cdp", operation="listen"),
+        uuid=uuid,
+        name=spec.name,
+        maxPorts=2147483647,
+        configVersion="1",
+        productInfo=version,
+        createTime=now(inventory),
+        contact=vim.DistributedVirtualSwitch.ContactInfo(),
+        uplinkPortPolicy=uplinks,
+        description=spec.description or None,
+        defaultPortConfig=settings,
+        **switch_settings(),
+        maxMtu=getattr(spec, "maxMtu", None) or 1500,
+        linkDiscoveryProtocolConfig=vim.host.LinkDiscoveryProtocolConfig(protocol="cdp", operation="listen"),
     )
     made = inventory.add(
-        vim.dvs.VmwareDistributedVirtualSwitch, ident, {"hosts": []}, name=spec.name, parent=folder.ref, value=[],
-        uuid=uuid, config=config, capability=vim.DistributedVirtualSwitch.Capability(), **GREEN,
+        vim.dvs.VmwareDistributedVirtualSwitch,
+        ident,
+        {"hosts": []},
+        name=spec.name,
+        parent=folder.ref,
+        value=[],
+        uuid=uuid,
+        config=config,
+        capability=vim.DistributedVirtualSwitch.Capability(),
+        **GREEN,
     )
-    group = make_group(call, made, GroupSpec(name=f"{spec.name}-DVUplinks-{ident.rpartition('-')[2]}", numPorts=0))
+    group = make_group(
+        call, made, GroupSpec(name=f"{spec.name}-DVUplinks-{ident.rpartition('-')[2]}", numPorts=0)
+    )
     group["config"].uplink, config.uplinkPortgroup = True, [group.ref]
     try:
         change_members(call, made, spec.host or [])
@@ -65,13 +104,17 @@ def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> 
 
 
 def change_members(call: Call, switch: Managed, specs: Any) -> None:
-    """Hosts join, leave, or give other NICs. AlreadyExists, NotFound, ResourceInUse where a NIC is another switch's."""
+    """Hosts join, leave, or give other NICs. AlreadyExists, NotFound, ResourceInUse where a NIC is another
+    switch's.
+    """
     inventory, config = call.inventory, switch["config"]
     for each in specs:
         host, known = inventory.get(each.host), moid(each.host) in switch.hidden["hosts"]
         if (each.operation == "add") == known:
             fault = vim.fault.AlreadyExists if known else vim.fault.NotFound
-            raise fault(msg=f"The host {host.name} is {'already' if known else 'not'} on the switch {switch.name}.")
+            raise fault(
+                msg=f"The host {host.name} is {'already' if known else 'not'} on the switch {switch.name}."
+            )
         wanted = {spec.pnicDevice for spec in getattr(each.backing, "pnicSpec", None) or []}
         check_nics(inventory, switch, host, wanted)
     for each in specs:
@@ -91,21 +134,44 @@ def change_members(call: Call, switch: Managed, specs: Any) -> None:
 def _member(switch: Managed, spec: Any) -> Any:
     """A host on the switch; each of its NICs is on a port of the uplinks' group."""
     config, backing = switch["config"], spec.backing or vim.dvs.HostMember.PnicBacking()
-    taken = max((int(key) for each in config.host or [] if each.config.host != spec.host for key in each.uplinkPortKey), default=0)
+    taken = max(
+        (
+            int(key)
+            for each in config.host or []
+            if each.config.host != spec.host
+            for key in each.uplinkPortKey
+        ),
+        default=0,
+    )
     for number, nic in enumerate(backing.pnicSpec or [], taken + 1):
-        nic.uplinkPortKey, nic.uplinkPortgroupKey, nic.connectionCookie = str(number), moid(config.uplinkPortgroup[0]), number
+        nic.uplinkPortKey, nic.uplinkPortgroupKey, nic.connectionCookie = (
+            str(number),
+            moid(config.uplinkPortgroup[0]),
+            number,
+        )
     return vim.dvs.HostMember(
-        config=vim.dvs.HostMember.ConfigInfo(host=spec.host, maxProxySwitchPorts=512, backing=backing, ensEnabled=False, ensInterruptEnabled=False),
+        config=vim.dvs.HostMember.ConfigInfo(
+            host=spec.host,
+            maxProxySwitchPorts=512,
+            backing=backing,
+            ensEnabled=False,
+            ensInterruptEnabled=False,
+        ),
         runtimeState=vim.dvs.HostMember.RuntimeState(currentMaxProxySwitchPorts=9216),
-        uplinkPortKey=[nic.uplinkPortKey for nic in backing.pnicSpec or []], status="up",
+        uplinkPortKey=[nic.uplinkPortKey for nic in backing.pnicSpec or []],
+        status="up",
     )
 
 
 def check_nics(inventory: Inventory, switch: Managed, host: Managed, wanted: set[str]) -> None:
-    """ResourceInUse where another switch has one of the host's NICs; PlatformConfigFault where the host has none of that name."""
+    """ResourceInUse where another switch has one of the host's NICs; PlatformConfigFault where the host has
+    none of that name.
+    """
     there = {nic.device for nic in host["config"].network.pnic}
     if missing := wanted - there:
-        raise vim.fault.PlatformConfigFault(text=f"{host.name} has no NIC {min(missing)}", msg="An error occurred during host configuration.")
+        raise vim.fault.PlatformConfigFault(
+            text=f"{host.name} has no NIC {min(missing)}", msg="An error occurred during host configuration."
+        )
     for other in inventory.of(vim.DistributedVirtualSwitch):
         for member in other["config"].host or [] if other is not switch else []:
             taken = {spec.pnicDevice for spec in member.config.backing.pnicSpec or []} & wanted
@@ -130,7 +196,9 @@ def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
         change_members(call, this, spec.host or [])
         for name in ("name", "description", "uplinkPortPolicy", "maxMtu"):
             if getattr(spec, name, None) is not None:
-                setattr(config, name, getattr(spec, name) if name != "description" else spec.description or None)
+                setattr(
+                    config, name, getattr(spec, name) if name != "description" else spec.description or None
+                )
         config.defaultPortConfig = configured(config.defaultPortConfig, spec.defaultPortConfig)
         this["name"], config.configVersion = config.name, str(int(config.configVersion) + 1)
         call.inventory.touch(this)
@@ -140,17 +208,30 @@ def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
 
 @computed(SWITCH, "portgroup")
 def _groups(inventory: Inventory, switch: Managed) -> Any:
-    return [each.ref for each in inventory.of(vim.dvs.DistributedVirtualPortgroup) if each["config"].distributedVirtualSwitch == switch.ref]
+    return [
+        each.ref
+        for each in inventory.of(vim.dvs.DistributedVirtualPortgroup)
+        if each["config"].distributedVirtualSwitch == switch.ref
+    ]
 
 
 @computed(SWITCH, "summary")
 def _summary(inventory: Inventory, switch: Managed) -> Any:
     hosts = [inventory.objects[each].ref for each in switch.hidden["hosts"] if each in inventory.objects]
     groups = [inventory.get(ref) for ref in _groups(inventory, switch)]
-    machines = {moid(ref): ref for each in groups for ref in referring(inventory, each, vim.VirtualMachine, "network")}
+    machines = {
+        moid(ref): ref for each in groups for ref in referring(inventory, each, vim.VirtualMachine, "network")
+    }
     return vim.DistributedVirtualSwitch.Summary(
-        name=switch.name, uuid=switch["uuid"], numPorts=sum(each["config"].numPorts for each in groups), productInfo=switch["config"].productInfo, contact=switch["config"].contact,
-        hostMember=hosts, vm=list(machines.values()), portgroupName=[each.name for each in groups], numHosts=len(hosts),
+        name=switch.name,
+        uuid=switch["uuid"],
+        numPorts=sum(each["config"].numPorts for each in groups),
+        productInfo=switch["config"].productInfo,
+        contact=switch["config"].contact,
+        hostMember=hosts,
+        vm=list(machines.values()),
+        portgroupName=[each.name for each in groups],
+        numHosts=len(hosts),
     )
 
 
@@ -159,14 +240,21 @@ def add_groups(call: Call, this: Managed, args: Any) -> Any:
     """Port groups."""
     for each in args.spec:
         check_name(call.inventory, call.inventory.get(this.parent), each.name)
-    return tasks.start(call, this, "DistributedVirtualSwitch.addPortgroups", lambda: [make_group(call, this, each) for each in args.spec] and None)
+    return tasks.start(
+        call,
+        this,
+        "DistributedVirtualSwitch.addPortgroups",
+        lambda: [make_group(call, this, each) for each in args.spec] and None,
+    )
 
 
 @method(SWITCH, "CreateDVPortgroup_Task")
 def add_group(call: Call, this: Managed, args: Any) -> Any:
     """One port group; the task gives its reference."""
     check_name(call.inventory, call.inventory.get(this.parent), args.spec.name)
-    return tasks.start(call, this, "DistributedVirtualSwitch.addPortgroup", lambda: make_group(call, this, args.spec).ref)
+    return tasks.start(
+        call, this, "DistributedVirtualSwitch.addPortgroup", lambda: make_group(call, this, args.spec).ref
+    )
 
 
 def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
@@ -175,11 +263,30 @@ def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
     check_name(inventory, inventory.get(switch.parent), spec.name)
     key = inventory.new_id("dvportgroup-", 30)
     config = vim.dvs.DistributedVirtualPortgroup.ConfigInfo(
-        key=key, name=spec.name, numPorts=spec.numPorts or 8, type=spec.type or "earlyBinding", distributedVirtualSwitch=switch.ref, configVersion="1",
-        policy=configured(group_policy(), spec.policy), defaultPortConfig=configured(defaults([], inherited=True), spec.defaultPortConfig),
-        description=spec.description or None, backingType=spec.backingType or "standard", autoExpand=True if spec.autoExpand is None else spec.autoExpand, uplink=False,
+        key=key,
+        name=spec.name,
+        numPorts=spec.numPorts or 8,
+        type=spec.type or "earlyBinding",
+        distributedVirtualSwitch=switch.ref,
+        configVersion="1",
+        policy=configured(group_policy(), spec.policy),
+        defaultPortConfig=configured(defaults([], inherited=True), spec.defaultPortConfig),
+        description=spec.description or None,
+        backingType=spec.backingType or "standard",
+        autoExpand=True if spec.autoExpand is None else spec.autoExpand,
+        uplink=False,
     )
-    group = inventory.add(vim.dvs.DistributedVirtualPortgroup, key, name=spec.name, parent=switch.parent, value=[], key=key, config=config, portKeys=[], **GREEN)
+    group = inventory.add(
+        vim.dvs.DistributedVirtualPortgroup,
+        key,
+        name=spec.name,
+        parent=switch.parent,
+        value=[],
+        key=key,
+        config=config,
+        portKeys=[],
+        **GREEN,
+    )
     for host in inventory.hosts():
         if host.moid in switch.hidden["hosts"]:
             offer(inventory, host, group)
@@ -191,8 +298,12 @@ def offer(inventory: Inventory, host: Managed, group: Managed, *, there: bool = 
     """The host has the network, or has it no more; its cluster has what one of its hosts has."""
     cluster = inventory.get(host.parent)
     host["network"] = [ref for ref in host["network"] if ref != group.ref] + ([group.ref] if there else [])
-    some = any(group.ref in each["network"] for each in inventory.children(cluster) if each.is_a(vim.HostSystem))
-    cluster["network"] = [ref for ref in cluster["network"] if ref != group.ref] + ([group.ref] if some else [])
+    some = any(
+        group.ref in each["network"] for each in inventory.children(cluster) if each.is_a(vim.HostSystem)
+    )
+    cluster["network"] = [ref for ref in cluster["network"] if ref != group.ref] + (
+        [group.ref] if some else []
+    )
     inventory.touch(host, cluster)
 
 
@@ -209,8 +320,13 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
     def change() -> None:
         for name in ("name", "numPorts", "description"):
             if getattr(spec, name) is not None:
-                setattr(config, name, getattr(spec, name) if name != "description" else spec.description or None)
-        config.policy, config.defaultPortConfig = configured(config.policy, spec.policy), configured(config.defaultPortConfig, spec.defaultPortConfig)
+                setattr(
+                    config, name, getattr(spec, name) if name != "description" else spec.description or None
+                )
+        config.policy, config.defaultPortConfig = (
+            configured(config.policy, spec.policy),
+            configured(config.defaultPortConfig, spec.defaultPortConfig),
+        )
         this["name"], config.configVersion = config.name, str(int(config.configVersion) + 1)
         call.inventory.touch(this)
 
@@ -226,9 +342,16 @@ def destroy_group(call: Call, this: Managed, _: Any) -> Any:
 
 def gone(call: Call, group: Managed) -> None:
     """Nobody offers it any more."""
-    adapters = [nic for host in call.inventory.hosts() for nic in host["config"].network.vnic if nic.spec.distributedVirtualPort and nic.spec.distributedVirtualPort.portgroupKey == group["key"]]
+    adapters = [
+        nic
+        for host in call.inventory.hosts()
+        for nic in host["config"].network.vnic
+        if nic.spec.distributedVirtualPort and nic.spec.distributedVirtualPort.portgroupKey == group["key"]
+    ]
     if adapters or referring(call.inventory, group, vim.VirtualMachine, "network"):
-        raise vim.fault.ResourceInUse(type=type(group.ref), name=group.name, msg=f"The resource '{group.name}' is in use.")
+        raise vim.fault.ResourceInUse(
+            type=type(group.ref), name=group.name, msg=f"The resource '{group.name}' is in use."
+        )
     for each in call.inventory.of(vim.HostSystem, vim.ComputeResource):
         each["network"] = [ref for ref in each["network"] if ref != group.ref]
     call.inventory.remove(group)

@@ -14,15 +14,26 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
 
-KINDS = (vim.Folder, vim.Datacenter, vim.ClusterComputeResource, vim.HostSystem, vim.VirtualMachine, vim.Datastore)
+KINDS = (
+    vim.Folder,
+    vim.Datacenter,
+    vim.ClusterComputeResource,
+    vim.HostSystem,
+    vim.VirtualMachine,
+    vim.Datastore,
+)
 RECENT, KEPT = 20, 500
-ON_CANCEL: list[Callable[[Inventory, Managed], bool]] = []  # who else ends a task; the first that says so has done it
+ON_CANCEL: list[
+    Callable[[Inventory, Managed], bool]
+] = []  # who else ends a task; the first that says so has done it
 
 
 def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, lock: bool = True) -> Any:
-    """A task on an entity: `work` runs under the inventory's lock when the world's time for a task is over, and gives the result or raises a fault.
+    """A task on an entity: `work` runs under the inventory's lock when the world's time for a task is over,
+    and gives the result or raises a fault.
 
-    `what` is the description id ("VirtualMachine.powerOn"). TaskInProgress where another task holds the entity.
+    `what` is the description id ("VirtualMachine.powerOn"). TaskInProgress where another task holds the
+    entity.
     """
     inventory, injected = call.inventory, call.task_fault
     task, duration = begin(call, entity, what, lock=lock), duration_of(call.inventory)
@@ -33,15 +44,26 @@ def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, lo
 
 
 def begin(call: Call, entity: Managed, what: str, *, lock: bool = True) -> Managed:
-    """A queued task that somebody else runs and finishes. TaskInProgress where another task holds the entity."""
+    """A queued task that somebody else runs and finishes. TaskInProgress where another task holds the
+    entity.
+    """
     inventory = call.inventory
     if lock:
         refuse_busy(inventory, entity)
     task = inventory.add(vim.Task, inventory.new_id("task-"), {"locks": entity.moid if lock else ""})
     task["info"] = vim.TaskInfo(
-        key=task.moid, task=task.ref, descriptionId=what, name=support.GetWsdlMethod("urn:vim25", call.method), entity=entity.ref if entity.is_a(vim.ManagedEntity) else None,
-        entityName=entity.name or None, state="queued", cancelled=False, cancelable=True, queueTime=now(inventory),
-        eventChainId=int(task.moid.rpartition("-")[2]), reason=vim.TaskReasonUser(userName=call.user),
+        key=task.moid,
+        task=task.ref,
+        descriptionId=what,
+        name=support.GetWsdlMethod("urn:vim25", call.method),
+        entity=entity.ref if entity.is_a(vim.ManagedEntity) else None,
+        entityName=entity.name or None,
+        state="queued",
+        cancelled=False,
+        cancelable=True,
+        queueTime=now(inventory),
+        eventChainId=int(task.moid.rpartition("-")[2]),
+        reason=vim.TaskReasonUser(userName=call.user),
     )
     inventory.touch(task, entity)
     trim(inventory)
@@ -57,7 +79,10 @@ def refuse_busy(inventory: Inventory, entity: Managed) -> None:
     """TaskInProgress where a task holds the entity."""
     for task in inventory.of(vim.Task):
         if task.hidden["locks"] == entity.moid and task["info"].state in ("queued", "running"):
-            raise vim.fault.TaskInProgress(task=task.ref, msg=f"Another task is already in progress: {task['info'].descriptionId} on {entity.name}.")
+            raise vim.fault.TaskInProgress(
+                task=task.ref,
+                msg=f"Another task is already in progress: {task['info'].descriptionId} on {entity.name}.",
+            )
 
 
 def trim(inventory: Inventory) -> None:
@@ -96,7 +121,10 @@ def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injecte
         except vmodl.MethodFault as error:
             info.state, info.error = "error", error
         except Exception as error:
-            info.state, info.error = "error", vmodl.fault.SystemError(reason=repr(error)[:300], msg=repr(error)[:300])
+            info.state, info.error = (
+                "error",
+                vmodl.fault.SystemError(reason=repr(error)[:300], msg=repr(error)[:300]),
+            )
             raise
         finally:
             info.completeTime, info.cancelable = now(inventory), False
@@ -139,9 +167,21 @@ def _collectors(_: Inventory, __: Managed) -> int:
 
 @computed("vim.TaskManager", "description")
 def _descriptions(_: Inventory, __: Managed) -> Any:
-    methods = {f"{kind.__name__.rpartition('.')[2]}.{info.name[0].lower()}{info.name[1:]}" for kind in KINDS for info in kind._GetMethodList() if info.result is vim.Task}  # noqa: SLF001 - pyVmomi's public name
-    reasons = [vim.TypeDescription(key=each, label=each.__name__, summary=each.__name__) for each in (vim.TaskReasonUser, vim.TaskReasonSystem)]
-    return vim.TaskDescription(methodInfo=_described(sorted(methods)), state=_described(("queued", "running", "success", "error")), reason=reasons)
+    methods = {
+        f"{kind.__name__.rpartition('.')[2]}.{info.name[0].lower()}{info.name[1:]}"
+        for kind in KINDS
+        for info in kind._GetMethodList()  # noqa: SLF001 - pyVmomi's public name
+        if info.result is vim.Task
+    }
+    reasons = [
+        vim.TypeDescription(key=each, label=each.__name__, summary=each.__name__)
+        for each in (vim.TaskReasonUser, vim.TaskReasonSystem)
+    ]
+    return vim.TaskDescription(
+        methodInfo=_described(sorted(methods)),
+        state=_described(("queued", "running", "success", "error")),
+        reason=reasons,
+    )
 
 
 def _described(keys: Iterable[str]) -> list[Any]:

@@ -39,7 +39,9 @@ class Waiter:
 def waiter(call: Call, this: Managed) -> Waiter:
     """The caller's waiter at this collector."""
     if call.session is None:
-        raise vim.fault.NotAuthenticated(object=this.ref, privilegeId="System.View", msg="The session is not authenticated.")
+        raise vim.fault.NotAuthenticated(
+            object=this.ref, privilegeId="System.View", msg="The session is not authenticated."
+        )
     found: Waiter = call.session.held.setdefault(f"waiter {this.moid}", Waiter())
     return found
 
@@ -75,7 +77,9 @@ def cancel(call: Call, this: Managed, _: Any) -> None:
 @method(COLLECTOR, "WaitForUpdatesEx", writes=False, locked=False, raw=True)
 def wait_ex(call: Call, this: Managed, args: Any) -> str:
     """What changed since the version; waits for it up to `maxWaitSeconds`. "" where nothing did."""
-    limit = args.options.maxWaitSeconds if args.options and args.options.maxWaitSeconds is not None else LONGEST
+    limit = (
+        args.options.maxWaitSeconds if args.options and args.options.maxWaitSeconds is not None else LONGEST
+    )
     return wait(call, this, args.version, limit)
 
 
@@ -113,7 +117,9 @@ def wait(call: Call, this: Managed, version: str | None, limit: float) -> str:
                 return ""
             inventory.lock.wait(min(left, LOOK))
             if call.session is not None and all(each is not call.session for each in call.sessions.all()):
-                raise vim.fault.NotAuthenticated(object=this.ref, privilegeId="System.View", msg="The session is not authenticated.")
+                raise vim.fault.NotAuthenticated(
+                    object=this.ref, privilegeId="System.View", msg="The session is not authenticated."
+                )
 
 
 def start(mine: Waiter, version: str | None) -> None:
@@ -133,7 +139,9 @@ def changes(call: Call, this: Managed, mine: Waiter) -> str:
             continue
         objects = differences(call, each["spec"], mine.seen.setdefault(each.moid, Seen()))
         if objects:
-            parts.append(f'<filterSet><filter type="PropertyFilter">{each.moid}</filter>{objects}</filterSet>')
+            parts.append(
+                f'<filterSet><filter type="PropertyFilter">{each.moid}</filter>{objects}</filterSet>'
+            )
     return "".join(parts)
 
 
@@ -149,10 +157,14 @@ def differences(call: Call, spec: Any, seen: Seen) -> str:
         current = {path: prop_set(call, managed, path) for path in paths}
         now[managed.moid] = managed.kind, current
         if known is None:
-            parts.append(update("enter", managed.kind, managed.moid, "".join(map(change, current, current.values()))))
+            parts.append(
+                update("enter", managed.kind, managed.moid, "".join(map(change, current, current.values())))
+            )
         elif current != known[1]:
             altered = {path: text for path, text in current.items() if text != known[1].get(path)}
-            parts.append(update("modify", managed.kind, managed.moid, "".join(map(change, altered, altered.values()))))
+            parts.append(
+                update("modify", managed.kind, managed.moid, "".join(map(change, altered, altered.values())))
+            )
     left = [(kind, gone) for gone, (kind, _) in seen.objects.items() if gone not in now]
     parts += [update("leave", kind, gone, "") for kind, gone in left]
     seen.objects = now

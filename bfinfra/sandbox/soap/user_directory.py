@@ -17,7 +17,9 @@ KIND = "vim.UserDirectory"
 
 @method(KIND, "RetrieveUserGroups", writes=False)
 def search(call: Call, this: Managed, args: Any) -> Any:
-    """Of one domain, whose name must be given: this machine itself has nobody. NotFound for a domain that isn't there, and a group or user to belong to."""
+    """Of one domain, whose name must be given: this machine itself has nobody. NotFound for a domain that
+    isn't there, and a group or user to belong to.
+    """
     call.need("System.View", this)
     everybody = _everybody(call.inventory)
     domain, text = (args.domain or "").lower(), args.searchStr.lower()
@@ -30,9 +32,17 @@ def search(call: Call, this: Managed, args: Any) -> Any:
     return [
         vim.UserSearchResult(principal=name, fullName=f"{name} {where}", group=group)
         for name, where, group, groups in everybody
-        if where.lower() == domain and (args.findGroups if group else args.findUsers) and (name.lower() == text if args.exactMatch else text in name.lower())
+        if where.lower() == domain
+        and (args.findGroups if group else args.findUsers)
+        and (name.lower() == text if args.exactMatch else text in name.lower())
         and (not args.belongsToGroup or f"{args.belongsToGroup}@{domain}".lower() in groups)
-        and (not args.belongsToUser or (group and f"{name}@{where}".lower() in _groups_of(call.inventory, f"{args.belongsToUser}@{domain}")))
+        and (
+            not args.belongsToUser
+            or (
+                group
+                and f"{name}@{where}".lower() in _groups_of(call.inventory, f"{args.belongsToUser}@{domain}")
+            )
+        )
     ]
 
 
@@ -43,12 +53,19 @@ def _domains(inventory: Inventory, _: Managed) -> Any:
 
 def _everybody(inventory: Inventory) -> list[tuple[str, str, bool, tuple[str, ...]]]:
     """Name, domain, whether it is a group, and the groups that it is in."""
-    found = [(user.name, False, user.groups) for user in inventory.world.users] + [(name, True, ()) for name in inventory.world.groups]
+    found = [(user.name, False, user.groups) for user in inventory.world.users] + [
+        (name, True, ()) for name in inventory.world.groups
+    ]
     return [(*_parts(name), group, tuple(each.lower() for each in groups)) for name, group, groups in found]
 
 
 def _groups_of(inventory: Inventory, user: str) -> set[str]:
-    return {group.lower() for each in inventory.world.users if each.name.lower() == user.lower() for group in each.groups}
+    return {
+        group.lower()
+        for each in inventory.world.users
+        if each.name.lower() == user.lower()
+        for group in each.groups
+    }
 
 
 def _parts(name: str) -> tuple[str, str]:

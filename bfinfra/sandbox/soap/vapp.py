@@ -20,8 +20,12 @@ def change_vapp(vm: Managed, spec: Any) -> None:
     wanted = spec.vAppConfig
     if wanted is None:
         return
-    vapp = config.vAppConfig or vim.vApp.VmConfigInfo(ipAssignment=vim.vApp.IPAssignmentInfo(), installBootRequired=False, installBootStopDelay=0)
-    vapp.property = changed(vapp.property, wanted.property or [], "property", lambda old, new: merge_property(vm, old, new))
+    vapp = config.vAppConfig or vim.vApp.VmConfigInfo(
+        ipAssignment=vim.vApp.IPAssignmentInfo(), installBootRequired=False, installBootStopDelay=0
+    )
+    vapp.property = changed(
+        vapp.property, wanted.property or [], "property", lambda old, new: merge_property(vm, old, new)
+    )
     vapp.product = changed(vapp.product, wanted.product or [], "product", merge)
     vapp.eula = wanted.eula or vapp.eula
     vapp.ovfEnvironmentTransport = wanted.ovfEnvironmentTransport or vapp.ovfEnvironmentTransport
@@ -38,7 +42,10 @@ def changed(old: Any, specs: Any, what: str, join: Any) -> list[Any]:
         key = each.removeKey if each.operation == "remove" and each.removeKey is not None else each.info.key
         if (each.operation == "add") == (key in found):
             why = "exists already" if key in found else "does not exist"
-            raise vmodl.fault.InvalidArgument(invalidProperty=f"vAppConfig.{what}", msg=f"A specified parameter was not correct: the {what} {key} {why}")
+            raise vmodl.fault.InvalidArgument(
+                invalidProperty=f"vAppConfig.{what}",
+                msg=f"A specified parameter was not correct: the {what} {key} {why}",
+            )
         if each.operation == "remove":
             del found[key]
         else:
@@ -74,6 +81,10 @@ def check_configured(vm: Managed) -> None:
     for each in vapp.property if vapp else ():
         if re.match(r"(string|password)\([1-9]", each.type or "") and not values.get(full_id(each)):
             raise vim.fault.UnconfiguredPropertyValue(
-                id=full_id(each), category=each.category or "", label=each.label or "", type=each.type, value="",
+                id=full_id(each),
+                category=each.category or "",
+                label=each.label or "",
+                type=each.type,
+                value="",
                 msg=f"Property '{each.label or full_id(each)}' must be configured for the VM to power on.",
             )

@@ -23,9 +23,13 @@ def container_view(call: Call, _: Managed, args: Any) -> Any:
     """A view of what is in a container. InvalidArgument where the object contains nothing."""
     container = call.inventory.get(args.container)
     if not container.is_a(vim.Folder, vim.Datacenter, vim.ComputeResource, vim.ResourcePool, vim.HostSystem):
-        raise vmodl.fault.InvalidArgument(invalidProperty="container", msg=f"a {container.kind} is no container")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="container", msg=f"a {container.kind} is no container"
+        )
     kinds = field(vim.view.ContainerView, "type").type(args.type or [])
-    return own(call, vim.view.ContainerView, container=container.ref, type=kinds, recursive=args.recursive).ref
+    return own(
+        call, vim.view.ContainerView, container=container.ref, type=kinds, recursive=args.recursive
+    ).ref
 
 
 @computed("vim.view.ContainerView", "view")
@@ -51,11 +55,17 @@ def descendants(inventory: Inventory, start: Managed) -> list[Managed]:
 
 
 def members(inventory: Inventory, container: Managed, *, direct: bool) -> list[Managed]:
-    """What a container holds; pools, hosts and clusters show their machines and stores only where the view begins there."""
+    """What a container holds; pools, hosts and clusters show their machines and stores only where the view
+    begins there.
+    """
     found = [each for each in inventory.children(container) if each.is_a(vim.ManagedEntity)]
     if container.is_a(vim.ComputeResource) and direct:
         found += [inventory.get(ref) for ref in [*container["datastore"], *container["network"]]]
-        found += [vm for vm in inventory.vms() if vm.props.get("resourcePool") and inventory.get(vm["resourcePool"])["owner"] == container.ref]
+        found += [
+            vm
+            for vm in inventory.vms()
+            if vm.props.get("resourcePool") and inventory.get(vm["resourcePool"])["owner"] == container.ref
+        ]
     elif container.is_a(vim.HostSystem) and direct:
         found += [vm for vm in inventory.vms() if vm["runtime"].host == container.ref]
     elif container.is_a(vim.ResourcePool):

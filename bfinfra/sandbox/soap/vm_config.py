@@ -1,4 +1,6 @@
-"""A ConfigSpec applied to a machine: what is set replaces, what is unset stays; a running machine takes less."""
+"""A ConfigSpec applied to a machine: what is set replaces, what is unset stays; a running machine takes
+less.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,43 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 PLAIN = (
-    "alternateGuestName", "annotation", "firmware", "managedBy", "nestedHVEnabled", "vPMCEnabled", "changeTrackingEnabled", "latencySensitivity", "swapPlacement",
-    "guestAutoLockEnabled", "maxMksConnections", "messageBusTunnelEnabled", "npivTemporaryDisabled", "cpuAffinity", "memoryAffinity", "migrateEncryption",
-    "createDate", "uuid", "instanceUuid", "locationId", "sevEnabled", "pmemFailoverEnabled", "vmxStatsCollectionEnabled", "fixedPassthruHotPlugEnabled",
+    "alternateGuestName",
+    "annotation",
+    "firmware",
+    "managedBy",
+    "nestedHVEnabled",
+    "vPMCEnabled",
+    "changeTrackingEnabled",
+    "latencySensitivity",
+    "swapPlacement",
+    "guestAutoLockEnabled",
+    "maxMksConnections",
+    "messageBusTunnelEnabled",
+    "npivTemporaryDisabled",
+    "cpuAffinity",
+    "memoryAffinity",
+    "migrateEncryption",
+    "createDate",
+    "uuid",
+    "instanceUuid",
+    "locationId",
+    "sevEnabled",
+    "pmemFailoverEnabled",
+    "vmxStatsCollectionEnabled",
+    "fixedPassthruHotPlugEnabled",
 )
 MERGED = ("flags", "tools", "bootOptions", "cpuAllocation", "memoryAllocation")
-COLD = ("firmware", "memoryHotAddEnabled", "cpuHotAddEnabled", "cpuHotRemoveEnabled", "nestedHVEnabled", "numCoresPerSocket", "vAppConfigRemoved", "uuid", "version")
+COLD = (
+    "firmware",
+    "memoryHotAddEnabled",
+    "cpuHotAddEnabled",
+    "cpuHotRemoveEnabled",
+    "nestedHVEnabled",
+    "numCoresPerSocket",
+    "vAppConfigRemoved",
+    "uuid",
+    "version",
+)
 HOT = ("memoryHotAddEnabled", "cpuHotAddEnabled", "cpuHotRemoveEnabled")
 
 
@@ -62,31 +95,55 @@ def apply_to_copy(inventory: Inventory, vm: Managed, spec: Any) -> None:
 def check_version(config: Any, spec: Any) -> None:
     """ConcurrentAccess where the caller saw an older configuration."""
     if spec.changeVersion and spec.changeVersion != config.changeVersion:
-        raise vim.fault.ConcurrentAccess(msg="The object or item referred to could not be changed because it was modified by another operation.")
+        raise vim.fault.ConcurrentAccess(
+            msg=(
+                "The object or item referred to could not be changed because it was modified by another "
+                "operation."
+            )
+        )
 
 
 def check_running(config: Any, spec: Any) -> None:
     """What a running machine refuses."""
     hardware = config.hardware
-    if spec.memoryMB is not None and spec.memoryMB != hardware.memoryMB and not (config.memoryHotAddEnabled and spec.memoryMB > hardware.memoryMB):
-        raise vim.fault.MemoryHotPlugNotSupported(msg="Memory hot plug is not supported for this virtual machine.")
-    if spec.numCPUs is not None and spec.numCPUs != hardware.numCPU and not (config.cpuHotAddEnabled and spec.numCPUs > hardware.numCPU):
+    if (
+        spec.memoryMB is not None
+        and spec.memoryMB != hardware.memoryMB
+        and not (config.memoryHotAddEnabled and spec.memoryMB > hardware.memoryMB)
+    ):
+        raise vim.fault.MemoryHotPlugNotSupported(
+            msg="Memory hot plug is not supported for this virtual machine."
+        )
+    if (
+        spec.numCPUs is not None
+        and spec.numCPUs != hardware.numCPU
+        and not (config.cpuHotAddEnabled and spec.numCPUs > hardware.numCPU)
+    ):
         raise vim.fault.CpuHotPlugNotSupported(msg="CPU hot plug is not supported for this virtual machine.")
     for name in COLD:
         old = getattr(config, name, None) if name != "numCoresPerSocket" else hardware.numCoresPerSocket
         if getattr(spec, name) is not None and getattr(spec, name) != old:
             raise vim.fault.InvalidPowerState(
-                requestedState="poweredOff", existingState="poweredOn",
-                msg=f"The attempted operation cannot be performed in the current state (Powered on): {name} changes in a machine that is off, only.",
+                requestedState="poweredOff",
+                existingState="poweredOn",
+                msg=(
+                    f"The attempted operation cannot be performed in the current state (Powered on): {name} "
+                    "changes in a machine that is off, only."
+                ),
             )
 
 
 def check_sizes(spec: Any) -> None:
     """InvalidArgument for sizes that no machine can have."""
     if spec.memoryMB is not None and (spec.memoryMB < 4 or spec.memoryMB % 4):
-        raise vmodl.fault.InvalidArgument(invalidProperty="configSpec.memoryMB", msg=f"A specified parameter was not correct: memoryMB {spec.memoryMB} is not a multiple of 4")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="configSpec.memoryMB",
+            msg=f"A specified parameter was not correct: memoryMB {spec.memoryMB} is not a multiple of 4",
+        )
     if spec.numCPUs is not None and spec.numCPUs < 1:
-        raise vmodl.fault.InvalidArgument(invalidProperty="configSpec.numCPUs", msg="A specified parameter was not correct: numCPUs")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="configSpec.numCPUs", msg="A specified parameter was not correct: numCPUs"
+        )
 
 
 def apply_sizes(config: Any, spec: Any) -> None:
@@ -101,7 +158,10 @@ def apply_sizes(config: Any, spec: Any) -> None:
     if config.memoryReservationLockedToMax:
         config.memoryAllocation.reservation = hardware.memoryMB
     if config.memoryAllocation.reservation > hardware.memoryMB:
-        raise vmodl.fault.InvalidArgument(invalidProperty="configSpec.memoryAllocation.reservation", msg="A specified parameter was not correct: more memory reserved than the machine has")
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="configSpec.memoryAllocation.reservation",
+            msg="A specified parameter was not correct: more memory reserved than the machine has",
+        )
 
 
 def apply_guest(config: Any, spec: Any) -> None:
@@ -129,7 +189,9 @@ def extra(old: Any, changes: Any) -> Any:
         if each.value in (None, ""):
             found.pop(each.key, None)
         else:
-            found[each.key] = vim.option.OptionValue(key=each.key, value=str(each.value) if isinstance(each.value, (int, float)) else each.value)
+            found[each.key] = vim.option.OptionValue(
+                key=each.key, value=str(each.value) if isinstance(each.value, (int, float)) else each.value
+            )
     return support.GetVmodlType("vim.option.OptionValue[]")(found.values())
 
 
@@ -139,7 +201,10 @@ def settle(inventory: Inventory, vm: Managed) -> None:
     backings = [each.backing for each in config.hardware.device]
     networks = [ref for each in backings if (ref := network_of(inventory, each)) is not None]
     vm["network"] = list({moid(each): each for each in networks}.values())
-    stores = [*vm["datastore"][:1], *(each.datastore for each in backings if getattr(each, "datastore", None))]
+    stores = [
+        *vm["datastore"][:1],
+        *(each.datastore for each in backings if getattr(each, "datastore", None)),
+    ]
     vm["datastore"] = list({moid(each): each for each in stores}.values())
     config.modified, config.changeVersion = now(inventory), change_version(inventory)
     inventory.touch(vm)

@@ -19,24 +19,42 @@ if TYPE_CHECKING:
 
 @method("vim.Folder", "CreateVM_Task")
 def create_vm(call: Call, this: Managed, args: Any) -> Any:
-    """A new machine. DuplicateName and what the specification breaks come at once; the machine comes with the task."""
+    """A new machine. DuplicateName and what the specification breaks come at once; the machine comes with the
+    task.
+    """
     check_folder(this)
     may_create(call, this, args.pool, args.config)
     pool = call.inventory.get(args.pool)
     host = call.inventory.get(args.host) if args.host else None
     check_name(call.inventory, this, args.config.name)
-    datastore_for(call.inventory, host_for(call.inventory, pool, host, args.config), args.config.files and args.config.files.vmPathName)
-    return tasks.start(call, this, "Folder.createVm", lambda: make(call, this, (pool, host, None), args.config).ref, lock=False)
+    datastore_for(
+        call.inventory,
+        host_for(call.inventory, pool, host, args.config),
+        args.config.files and args.config.files.vmPathName,
+    )
+    return tasks.start(
+        call,
+        this,
+        "Folder.createVm",
+        lambda: make(call, this, (pool, host, None), args.config).ref,
+        lock=False,
+    )
 
 
 def check_folder(folder: Managed) -> None:
     """NotSupported where the folder holds no machines."""
-    if "VirtualMachine" not in [each if isinstance(each, str) else each.__name__.rpartition(".")[2] for each in folder["childType"]]:
+    if "VirtualMachine" not in [
+        each if isinstance(each, str) else each.__name__.rpartition(".")[2] for each in folder["childType"]
+    ]:
         raise vmodl.fault.NotSupported(msg=f"The folder {folder.name} holds no virtual machines.")
 
 
-def make(call: Call, folder: Managed, place: tuple[Managed, Managed | None, Managed | None], spec: Any) -> Managed:
-    """The machine, at once; `place`: pool, host and datastore, the latter two chosen where None. All faults of placing and of the specification; nothing is left behind then."""
+def make(
+    call: Call, folder: Managed, place: tuple[Managed, Managed | None, Managed | None], spec: Any
+) -> Managed:
+    """The machine, at once; `place`: pool, host and datastore, the latter two chosen where None. All faults
+    of placing and of the specification; nothing is left behind then.
+    """
     (pool, host, store), inventory = place, call.inventory
     check_name(inventory, folder, spec.name)
     home = host_for(inventory, pool, host, spec)
@@ -48,5 +66,11 @@ def make(call: Call, folder: Managed, place: tuple[Managed, Managed | None, Mana
         inventory.remove(vm)
         raise
     inventory.touch(folder, pool, home)
-    record(call, vim.event.VmCreatedEvent, vm, f"Created virtual machine {vm.name} on {home.name}", template=False)
+    record(
+        call,
+        vim.event.VmCreatedEvent,
+        vm,
+        f"Created virtual machine {vm.name} on {home.name}",
+        template=False,
+    )
     return vm

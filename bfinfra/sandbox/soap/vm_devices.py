@@ -1,4 +1,6 @@
-"""Device changes: keys, controllers, labels, backings, and the rules that ESXi checks before it takes a device."""
+"""Device changes: keys, controllers, labels, backings, and the rules that ESXi checks before it takes a
+device.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ KEYS = (  # type, first key, label, first number in the label
     (DEVICE.VirtualSerialPort, 9000, "Serial port", 1),
     (DEVICE.VirtualTPM, 11000, "Virtual TPM", 1),
 )
-COLD = (DEVICE.VirtualPCIPassthrough, DEVICE.VirtualIDEController, DEVICE.VirtualTPM)  # these change in a machine that is off, only
+COLD = (
+    DEVICE.VirtualPCIPassthrough,
+    DEVICE.VirtualIDEController,
+    DEVICE.VirtualTPM,
+)  # these change in a machine that is off, only
 SCSI_ITSELF = 7  # the unit number of the SCSI adapter on its own bus
 SCSI_ADAPTERS = 3  # the first one's unit number on the PCI bus
 
@@ -47,12 +53,16 @@ class Bay:
 
 
 def change_devices(inventory: Inventory, vm: Managed, changes: Any) -> tuple[list[Any], dict[int, int]]:
-    """The devices after all changes, and the keys given by the keys asked for. InvalidDeviceSpec, InvalidPowerState and kin."""
+    """The devices after all changes, and the keys given by the keys asked for. InvalidDeviceSpec,
+    InvalidPowerState and kin.
+    """
     bay = Bay(inventory, vm, list(vm["config"].hardware.device), vm["runtime"].powerState == "poweredOn", {})
     for index, change in enumerate(changes):
         if bay.running and isinstance(change.device, COLD):
             raise vim.fault.InvalidPowerState(
-                requestedState="poweredOff", existingState="poweredOn", msg="The attempted operation cannot be performed in the current state (Powered on).",
+                requestedState="poweredOff",
+                existingState="poweredOn",
+                msg="The attempted operation cannot be performed in the current state (Powered on).",
             )
         {"add": add, "edit": edit, "remove": remove}[change.operation or "edit"](bay, change, index)
     relink(bay.devices)
@@ -108,13 +118,25 @@ def place(bay: Bay, device: Any, index: int) -> None:
         device.controllerKey = bay.new_keys.get(wanted, wanted)
     if device.controllerKey is not None and all(each.key != device.controllerKey for each in bay.devices):
         raise invalid(index, "device.controllerKey", f"there is no controller with the key {wanted}")
-    taken = {each.unitNumber for each in bay.devices if each.controllerKey == device.controllerKey and each.unitNumber is not None}
+    taken = {
+        each.unitNumber
+        for each in bay.devices
+        if each.controllerKey == device.controllerKey and each.unitNumber is not None
+    }
     if isinstance(device, DEVICE.VirtualDisk):
         taken.add(SCSI_ITSELF)
     if device.unitNumber is None or device.unitNumber < 0:
-        device.unitNumber = next(unit for unit in range(7 if isinstance(device, DEVICE.VirtualEthernetCard) else 0, 4096) if unit not in taken)
+        device.unitNumber = next(
+            unit
+            for unit in range(7 if isinstance(device, DEVICE.VirtualEthernetCard) else 0, 4096)
+            if unit not in taken
+        )
     elif device.unitNumber in taken and isinstance(device, DEVICE.VirtualDisk):
-        raise invalid(index, "device.unitNumber", f"the unit {device.unitNumber} of the controller {device.controllerKey} is taken")
+        raise invalid(
+            index,
+            "device.unitNumber",
+            f"the unit {device.unitNumber} of the controller {device.controllerKey} is taken",
+        )
 
 
 def family_of(controller: Any) -> Any:
@@ -125,7 +147,12 @@ def family_of(controller: Any) -> Any:
 def default_controller(bay: Bay, device: Any) -> int | None:
     """The controller that a device of this type gets when none is named."""
     if isinstance(device, DEVICE.VirtualDisk):
-        kinds = (DEVICE.VirtualSCSIController, DEVICE.VirtualNVMEController, DEVICE.VirtualAHCIController, DEVICE.VirtualIDEController)
+        kinds = (
+            DEVICE.VirtualSCSIController,
+            DEVICE.VirtualNVMEController,
+            DEVICE.VirtualAHCIController,
+            DEVICE.VirtualIDEController,
+        )
         return next((each.key for kind in kinds for each in bay.devices if isinstance(each, kind)), None)
     if isinstance(device, DEVICE.VirtualCdrom):
         return 200
@@ -147,7 +174,9 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
     """A disk's file: on the machine's datastore where none is named. NoDiskSpace where it is full."""
     disk, backing, home = change.device, change.device.backing, bay.inventory.get(bay.vm["datastore"][0])
     if change.fileOperation is None and not (backing and backing.fileName):
-        raise invalid(index, "device.backing.fileName", "a disk needs a file to attach or fileOperation=create")
+        raise invalid(
+            index, "device.backing.fileName", "a disk needs a file to attach or fileOperation=create"
+        )
     size = disk.capacityInBytes or disk.capacityInKB * 1024
     if size <= 0 and change.fileOperation == "create":
         raise invalid(index, "device.capacityInKB", "a new disk needs a size")
@@ -169,7 +198,11 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
 def _check_room(bay: Bay, store: Managed | None, file: str, size: int) -> None:
     """NoDiskSpace, for thin disks too."""
     if store is not None and size > (free := free_space(bay.inventory, store)):
-        raise vim.fault.NoDiskSpace(file=file, datastore=store.name, msg=f"Insufficient disk space on datastore '{store.name}': {size} bytes wanted, {free} free.")
+        raise vim.fault.NoDiskSpace(
+            file=file,
+            datastore=store.name,
+            msg=f"Insufficient disk space on datastore '{store.name}': {size} bytes wanted, {free} free.",
+        )
 
 
 def back_nic(bay: Bay, nic: Any, index: int) -> None:
@@ -177,24 +210,47 @@ def back_nic(bay: Bay, nic: Any, index: int) -> None:
     backing = nic.backing
     if isinstance(backing, DEVICE.VirtualEthernetCard.NetworkBackingInfo):
         host = bay.inventory.get(bay.vm["runtime"].host)
-        network = next((each for each in bay.inventory.networks() if each.name == backing.deviceName and each.ref in host["network"]), None)
+        network = next(
+            (
+                each
+                for each in bay.inventory.networks()
+                if each.name == backing.deviceName and each.ref in host["network"]
+            ),
+            None,
+        )
         if network is None:
-            raise invalid(index, "device.backing.deviceName", f"the host {host.name} has no network {backing.deviceName!r}")
+            raise invalid(
+                index,
+                "device.backing.deviceName",
+                f"the host {host.name} has no network {backing.deviceName!r}",
+            )
         backing.network = network.ref
         nic.deviceInfo = vim.Description(label=nic.deviceInfo.label, summary=network.name)
     elif isinstance(backing, DEVICE.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
         host, key = bay.inventory.get(bay.vm["runtime"].host), backing.port.portgroupKey or ""
         group = bay.inventory.objects.get(key)
         if group is None or group.ref not in host["network"]:
-            raise invalid(index, "device.backing.port.portgroupKey", f"the host {host.name} has no port group {key!r}")
-        nic.deviceInfo = vim.Description(label=nic.deviceInfo.label, summary=f"DVSwitch: {backing.port.switchUuid}")
+            raise invalid(
+                index, "device.backing.port.portgroupKey", f"the host {host.name} has no port group {key!r}"
+            )
+        nic.deviceInfo = vim.Description(
+            label=nic.deviceInfo.label, summary=f"DVSwitch: {backing.port.switchUuid}"
+        )
     else:
         raise invalid(index, "device.backing", "an adapter needs a network")
     if not nic.macAddress:
         digest = bay.inventory.new_uuid(f"mac {bay.vm.moid} {nic.key}").replace("-", "")
-        nic.addressType, nic.macAddress = "assigned", f"00:50:56:{int(digest[:2], 16) | 0x80:02x}:{digest[2:4]}:{digest[4:6]}"
-    nic.connectable = nic.connectable or DEVICE.VirtualDevice.ConnectInfo(startConnected=True, connected=False, allowGuestControl=True)
-    nic.connectable.migrateConnect, nic.connectable.status = nic.connectable.migrateConnect or "unset", nic.connectable.status or "untried"
+        nic.addressType, nic.macAddress = (
+            "assigned",
+            f"00:50:56:{int(digest[:2], 16) | 0x80:02x}:{digest[2:4]}:{digest[4:6]}",
+        )
+    nic.connectable = nic.connectable or DEVICE.VirtualDevice.ConnectInfo(
+        startConnected=True, connected=False, allowGuestControl=True
+    )
+    nic.connectable.migrateConnect, nic.connectable.status = (
+        nic.connectable.migrateConnect or "unset",
+        nic.connectable.status or "untried",
+    )
     nic.wakeOnLanEnabled = True if nic.wakeOnLanEnabled is None else nic.wakeOnLanEnabled
 
 
@@ -202,14 +258,26 @@ def edit(bay: Bay, change: Any, index: int) -> None:
     """What the request sets replaces what was there; the rest stays."""
     at = position(bay, change.device.key, index)
     old, new = bay.devices[at], change.device
-    if isinstance(old, DEVICE.VirtualDisk) and (new.capacityInBytes or new.capacityInKB * 1024) < old.capacityInBytes:
+    if (
+        isinstance(old, DEVICE.VirtualDisk)
+        and (new.capacityInBytes or new.capacityInKB * 1024) < old.capacityInBytes
+    ):
         raise invalid(index, "device.capacityInKB", "a disk can't shrink")
-    if isinstance(old, DEVICE.VirtualDisk) and new.backing and getattr(new.backing, "thinProvisioned", None) not in (None, old.backing.thinProvisioned):
+    if (
+        isinstance(old, DEVICE.VirtualDisk)
+        and new.backing
+        and getattr(new.backing, "thinProvisioned", None) not in (None, old.backing.thinProvisioned)
+    ):
         raise invalid(index, "device.backing.thinProvisioned", "a disk is thin or thick from when it is made")
     if isinstance(new, DEVICE.VirtualDisk):
         new.capacityInBytes = max(new.capacityInBytes or 0, new.capacityInKB * 1024)
         new.capacityInKB = new.capacityInBytes // 1024
-        _check_room(bay, old.backing.datastore and bay.inventory.get(old.backing.datastore), old.backing.fileName, new.capacityInBytes - old.capacityInBytes)
+        _check_room(
+            bay,
+            old.backing.datastore and bay.inventory.get(old.backing.datastore),
+            old.backing.fileName,
+            new.capacityInBytes - old.capacityInBytes,
+        )
     for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
         if getattr(new, info.name) in (None, []) and hasattr(old, info.name):
             object.__setattr__(new, info.name, getattr(old, info.name))
@@ -241,12 +309,20 @@ def position(bay: Bay, key: int, index: int) -> int:
 
 def invalid(index: int, name: str, why: str) -> Any:
     """InvalidDeviceSpec for the index-th change."""
-    return vim.fault.InvalidDeviceSpec(deviceIndex=index, property=f"virtualDeviceSpec.{name}", msg=f"Invalid configuration for device '{index}': {why}.")
+    return vim.fault.InvalidDeviceSpec(
+        deviceIndex=index,
+        property=f"virtualDeviceSpec.{name}",
+        msg=f"Invalid configuration for device '{index}': {why}.",
+    )
 
 
 def relink(devices: list[Any]) -> None:
     """Each controller names its devices."""
     for controller in devices:
         if isinstance(controller, DEVICE.VirtualController):
-            keys = [each.key for each in devices if each.controllerKey == controller.key and not isinstance(each, DEVICE.VirtualController)]
+            keys = [
+                each.key
+                for each in devices
+                if each.controllerKey == controller.key and not isinstance(each, DEVICE.VirtualController)
+            ]
             controller.device = support.GetVmodlType("int[]")(keys)

@@ -26,7 +26,9 @@ def refuse_importing(inventory: Inventory, vm: Managed) -> None:
     lease = inventory.objects.get(vm.hidden.get("lease", ""))
     if lease is not None and lease["state"] in ("initializing", "ready"):
         task = vim.Task(lease.hidden["task"])
-        raise vim.fault.TaskInProgress(task=task, msg=f"Another task is already in progress: the import of {vm.name}.")
+        raise vim.fault.TaskInProgress(
+            task=task, msg=f"Another task is already in progress: the import of {vm.name}."
+        )
 
 
 def refuse_running(vm: Managed) -> None:
@@ -34,7 +36,9 @@ def refuse_running(vm: Managed) -> None:
     state = vm["runtime"].powerState
     if state != "poweredOff":
         raise vim.fault.InvalidPowerState(
-            requestedState="poweredOff", existingState=state, msg=f"The attempted operation cannot be performed in the current state ({state}).",
+            requestedState="poweredOff",
+            existingState=state,
+            msg=f"The attempted operation cannot be performed in the current state ({state}).",
         )
 
 
@@ -60,7 +64,13 @@ def vanish(call: Call, vm: Managed) -> None:
     """The machine is gone."""
     inventory = call.inventory
     refuse_running(vm)
-    record(call, vim.event.VmRemovedEvent, vm, f"Removed {vm.name} on {inventory.get(vm['runtime'].host).name}", template=vm["config"].template)
+    record(
+        call,
+        vim.event.VmRemovedEvent,
+        vm,
+        f"Removed {vm.name} on {inventory.get(vm['runtime'].host).name}",
+        template=vm["config"].template,
+    )
     inventory.remove(vm)
 
 
@@ -108,7 +118,9 @@ def clone(call: Call, this: Managed, args: Any) -> Any:
     folder = call.inventory.get(args.folder)
     may_clone(call, this, folder, args.spec)
     check_name(call.inventory, folder, args.name)
-    return tasks.start(call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref)
+    return tasks.start(
+        call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref
+    )
 
 
 def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -> Managed:
@@ -121,12 +133,19 @@ def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -
     store = inventory.get(where.datastore or source["datastore"][0])
     copy_of = make(call, folder, (pool, host, store), vim.vm.ConfigSpec(name=name))
     old, new = source["config"], copy_of["config"]
-    kept = {each: getattr(new, each) for each in ("name", "uuid", "instanceUuid", "files", "createDate", "changeVersion")}
+    kept = {
+        each: getattr(new, each)
+        for each in ("name", "uuid", "instanceUuid", "files", "createDate", "changeVersion")
+    }
     copy_of["config"] = copy.deepcopy(old)
     for field, value in kept.items():
         setattr(copy_of["config"], field, value)
     copy_of["config"].template, copy_of["config"].modified = bool(spec.template), now(inventory)
-    copy_of["config"].hardware.device = [each for each in copy_of["config"].hardware.device if not isinstance(each, vim.vm.device.VirtualPCIPassthrough)]
+    copy_of["config"].hardware.device = [
+        each
+        for each in copy_of["config"].hardware.device
+        if not isinstance(each, vim.vm.device.VirtualPCIPassthrough)
+    ]
     copy_of.hidden["passwords"] = dict(source.hidden.get("passwords", {}))
     finish_clone(call, copy_of, spec)
     return copy_of
@@ -147,4 +166,7 @@ def finish_clone(call: Call, vm: Managed, spec: Any) -> None:
 
 
 def _refuse_pool() -> Any:
-    raise vmodl.fault.InvalidArgument(invalidProperty="spec.location.pool", msg="A specified parameter was not correct: a template's clone needs a pool")
+    raise vmodl.fault.InvalidArgument(
+        invalidProperty="spec.location.pool",
+        msg="A specified parameter was not correct: a template's clone needs a pool",
+    )

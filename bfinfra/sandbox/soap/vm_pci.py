@@ -27,7 +27,10 @@ def offered(host: Managed, *, active: bool = True) -> list[Any]:
 
 def device_id(backing: Any) -> str:
     """The address of a fixed backing or of an assigned dynamic one; "" where none is."""
-    return str((backing.assignedId if isinstance(backing, PCI.DynamicBackingInfo) else getattr(backing, "id", "")) or "")
+    return str(
+        (backing.assignedId if isinstance(backing, PCI.DynamicBackingInfo) else getattr(backing, "id", ""))
+        or ""
+    )
 
 
 def check_pci(inventory: Inventory, vm: Managed, device: Any, others: list[Any], index: int) -> None:
@@ -43,7 +46,11 @@ def check_pci(inventory: Inventory, vm: Managed, device: Any, others: list[Any],
     elif not isinstance(backing, PCI.VmiopBackingInfo):
         why = "the device has no backing"
     if why:
-        raise vim.fault.InvalidDeviceSpec(deviceIndex=index, property="virtualDeviceSpec.device.backing", msg=f"Invalid configuration for device '{index}': {why}.")
+        raise vim.fault.InvalidDeviceSpec(
+            deviceIndex=index,
+            property="virtualDeviceSpec.device.backing",
+            msg=f"Invalid configuration for device '{index}': {why}.",
+        )
 
 
 def fixed(inventory: Inventory, host: Managed, backing: Any, others: list[Any]) -> str | None:
@@ -53,7 +60,9 @@ def fixed(inventory: Inventory, host: Managed, backing: Any, others: list[Any]) 
     real = next((each for each in host["hardware"].pciDevice if each.id == backing.id), None)
     if real is None:
         return f"the host {host.name} has no PCI device {backing.id}"
-    if unsigned(backing.vendorId) not in (0, unsigned(real.vendorId)) or int(backing.deviceId or "0", 16) not in (0, unsigned(real.deviceId)):
+    if unsigned(backing.vendorId) not in (0, unsigned(real.vendorId)) or int(
+        backing.deviceId or "0", 16
+    ) not in (0, unsigned(real.deviceId)):
         return f"the PCI device {backing.id} of {host.name} is another than the one described"
     if backing.systemId and backing.systemId not in ("BYPASS", system_id(inventory, host)):
         return f"the system id {backing.systemId} is not that of {host.name}"
@@ -71,20 +80,30 @@ def users(inventory: Inventory, host: Managed, but: Managed | None = None) -> di
     """The running machines of a host by the PCI address that each holds."""
     found = {}
     for vm in inventory.vms():
-        if vm is not but and vm["runtime"].host == host.ref and vm["runtime"].powerState in ("poweredOn", "suspended"):
-            found.update({device_id(each.backing): vm for each in passthroughs(vm) if device_id(each.backing)})
+        if (
+            vm is not but
+            and vm["runtime"].host == host.ref
+            and vm["runtime"].powerState in ("poweredOn", "suspended")
+        ):
+            found.update(
+                {device_id(each.backing): vm for each in passthroughs(vm) if device_id(each.backing)}
+            )
     return found
 
 
 def claim(inventory: Inventory, vm: Managed) -> None:
-    """Give a machine that powers on its devices. GenericVmConfigFault where one is in use, off, or memory isn't reserved."""
+    """Give a machine that powers on its devices. GenericVmConfigFault where one is in use, off, or memory
+    isn't reserved.
+    """
     wanted = passthroughs(vm)
     if not wanted:
         return
     config, host = vm["config"], inventory.get(vm["runtime"].host)
     size = config.hardware.memoryMB
     if config.memoryAllocation.reservation < size:
-        raise refused(f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size}).")
+        raise refused(
+            f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size})."
+        )
     busy, free = users(inventory, host, vm), {each.id: each for each in offered(host)}
     for device in wanted:
         if isinstance(device.backing, PCI.DeviceBackingInfo):
@@ -98,9 +117,14 @@ def claim(inventory: Inventory, vm: Managed) -> None:
 def hold(address: str, busy: dict[str, Managed], free: dict[str, Any]) -> None:
     """Check that a fixed device can be had."""
     if address not in free:
-        raise refused(f"Module 'DevicePowerOn' power on failed. Device {address} is not a passthrough device.")
+        raise refused(
+            f"Module 'DevicePowerOn' power on failed. Device {address} is not a passthrough device."
+        )
     if address in busy:
-        raise refused(f"Module 'DevicePowerOn' power on failed. Device {address} is already in use by {busy[address].name}.")
+        raise refused(
+            f"Module 'DevicePowerOn' power on failed. Device {address} is already in use by "
+            f"{busy[address].name}."
+        )
 
 
 def choose(backing: Any, busy: dict[str, Managed], free: dict[str, Any]) -> str:
@@ -109,7 +133,10 @@ def choose(backing: Any, busy: dict[str, Managed], free: dict[str, Any]) -> str:
     for address, each in free.items():
         if address not in busy and (unsigned(each.vendorId), unsigned(each.deviceId)) in allowed:
             return address
-    raise refused("Insufficient resources. No host in the cluster has a free PCI device that the virtual machine allows.")
+    raise refused(
+        "Insufficient resources. No host in the cluster has a free PCI device that the virtual machine "
+        "allows."
+    )
 
 
 def release(vm: Managed) -> None:

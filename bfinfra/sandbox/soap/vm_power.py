@@ -24,11 +24,25 @@ if TYPE_CHECKING:
 
 VM = "vim.VirtualMachine"
 ALWAYS = (
-    "UnmountToolsInstaller", "AnswerVM", "UpgradeVM_Task", "UpgradeTools_Task", "UpgradeToolsFromImage_Task", "ApplyEvcModeVM_Task",
-    "StartRecording_Task", "StopRecording_Task", "StartReplaying_Task", "StopReplaying_Task", "TurnOffFaultToleranceForVM_Task",
-    "MakePrimaryVM_Task", "TerminateFaultTolerantVM_Task", "DisableSecondaryVM_Task", "EnableSecondaryVM_Task", "CustomizeVM_Task",
-    "ResetGuestInformation", "ExportVm",
-)  # fmt: skip
+    "UnmountToolsInstaller",
+    "AnswerVM",
+    "UpgradeVM_Task",
+    "UpgradeTools_Task",
+    "UpgradeToolsFromImage_Task",
+    "ApplyEvcModeVM_Task",
+    "StartRecording_Task",
+    "StopRecording_Task",
+    "StartReplaying_Task",
+    "StopReplaying_Task",
+    "TurnOffFaultToleranceForVM_Task",
+    "MakePrimaryVM_Task",
+    "TerminateFaultTolerantVM_Task",
+    "DisableSecondaryVM_Task",
+    "EnableSecondaryVM_Task",
+    "CustomizeVM_Task",
+    "ResetGuestInformation",
+    "ExportVm",
+)
 RUNNING = ("Destroy_Task", "UnregisterVM", "MarkAsTemplate", "PowerOnVM_Task", "MarkAsVirtualMachine")
 STOPPED = ("PowerOffVM_Task", "SuspendVM_Task", "ResetVM_Task", "MountToolsInstaller", "MarkAsVirtualMachine")
 GUEST = ("RebootGuest", "StandbyGuest", "ShutdownGuest")
@@ -47,7 +61,9 @@ def expect(vm: Managed, wanted: str, *states: str) -> None:
     state = vm["runtime"].powerState
     if state not in states:
         raise vim.fault.InvalidPowerState(
-            requestedState=wanted, existingState=state, msg=f"The attempted operation cannot be performed in the current state ({state}).",
+            requestedState=wanted,
+            existingState=state,
+            msg=f"The attempted operation cannot be performed in the current state ({state}).",
         )
 
 
@@ -73,7 +89,13 @@ def boot(call: Call, vm: Managed) -> None:
     connect(vm, connected=True)
     give_slots(vm["config"].hardware.device)
     inventory.touch(vm, host)
-    record(call, vim.event.VmPoweredOnEvent, vm, f"{vm.name} on {host.name} in {inventory.path(vm)} is powered on", template=False)
+    record(
+        call,
+        vim.event.VmPoweredOnEvent,
+        vm,
+        f"{vm.name} on {host.name} in {inventory.path(vm)} is powered on",
+        template=False,
+    )
     start_guest(inventory, vm)
 
 
@@ -81,13 +103,19 @@ def check_memory(inventory: Inventory, vm: Managed, host: Managed) -> None:
     """InsufficientMemoryResourcesFault where the host can't hold what the machines reserve."""
     wanted = vm["config"].memoryAllocation.reservation or 0
     reserved = sum(
-        each["config"].memoryAllocation.reservation or 0 for each in inventory.vms()
+        each["config"].memoryAllocation.reservation or 0
+        for each in inventory.vms()
         if each is not vm and each["runtime"].host == host.ref and each["runtime"].powerState == "poweredOn"
     )
     free = host["hardware"].memorySize // MIB - reserved
     if wanted > free:
         raise vim.fault.InsufficientMemoryResourcesFault(
-            unreserved=free * MIB, requested=wanted * MIB, msg=f"The host does not have sufficient memory resources to satisfy the reservation: {wanted} MB wanted, {free} MB free on {host.name}.",
+            unreserved=free * MIB,
+            requested=wanted * MIB,
+            msg=(
+                f"The host does not have sufficient memory resources to satisfy the reservation: {wanted} "
+                f"MB wanted, {free} MB free on {host.name}."
+            ),
         )
 
 
@@ -114,7 +142,13 @@ def stop(call: Call, vm: Managed) -> None:
     vm["guest"], vm["guestHeartbeatStatus"] = stopped_guest(), "gray"
     connect(vm, connected=False)
     inventory.touch(vm, inventory.get(vm["runtime"].host))
-    record(call, vim.event.VmPoweredOffEvent, vm, f"{vm.name} on {inventory.get(vm['runtime'].host).name} is powered off", template=False)
+    record(
+        call,
+        vim.event.VmPoweredOffEvent,
+        vm,
+        f"{vm.name} on {inventory.get(vm['runtime'].host).name} is powered off",
+        template=False,
+    )
     inventory.powered(vm, on=False)
 
 
@@ -176,4 +210,6 @@ def need_tools(vm: Managed) -> None:
     """InvalidPowerState where the machine is off, ToolsUnavailable where its Tools don't run."""
     expect(vm, "poweredOn", "poweredOn")
     if vm["guest"].toolsRunningStatus != "guestToolsRunning":
-        raise vim.fault.ToolsUnavailable(msg="Cannot complete operation because VMware Tools is not running in this virtual machine.")
+        raise vim.fault.ToolsUnavailable(
+            msg="Cannot complete operation because VMware Tools is not running in this virtual machine."
+        )

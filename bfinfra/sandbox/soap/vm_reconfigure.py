@@ -40,12 +40,29 @@ def change(call: Call, vm: Managed, spec: Any) -> None:
     if spec.name:
         vm["name"] = vm["config"].name = spec.name
         call.inventory.touch(vm)
-    record(call, vim.event.VmReconfiguredEvent, vm, f"Reconfigured {vm.name} on {call.inventory.get(vm['runtime'].host).name}", template=False, configSpec=_told(spec))
+    record(
+        call,
+        vim.event.VmReconfiguredEvent,
+        vm,
+        f"Reconfigured {vm.name} on {call.inventory.get(vm['runtime'].host).name}",
+        template=False,
+        configSpec=_told(spec),
+    )
 
 
 def _told(spec: Any) -> Any:
-    """What an event says of a reconfiguration: sizes, and of the rest that it was named; options and properties may hold secrets."""
-    told = vim.vm.ConfigSpec(numCPUs=spec.numCPUs, memoryMB=spec.memoryMB, firmware=spec.firmware, memoryReservationLockedToMax=spec.memoryReservationLockedToMax)
-    told.deviceChange = [vim.vm.device.VirtualDeviceSpec(operation=each.operation, device=each.device) for each in spec.deviceChange]
+    """What an event says of a reconfiguration: sizes, and of the rest that it was named; options and
+    properties may hold secrets.
+    """
+    told = vim.vm.ConfigSpec(
+        numCPUs=spec.numCPUs,
+        memoryMB=spec.memoryMB,
+        firmware=spec.firmware,
+        memoryReservationLockedToMax=spec.memoryReservationLockedToMax,
+    )
+    told.deviceChange = [
+        vim.vm.device.VirtualDeviceSpec(operation=each.operation, device=each.device)
+        for each in spec.deviceChange
+    ]
     told.extraConfig = [vim.option.OptionValue(key=each.key, value="") for each in spec.extraConfig]
     return told

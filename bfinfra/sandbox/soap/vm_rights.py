@@ -1,4 +1,6 @@
-"""What machines' making and changing asks for beyond the methods' own privileges. Source: Folder.CreateVM_Task, VirtualMachine.CloneVM_Task, ConfigSpec; vSphere Security."""
+"""What machines' making and changing asks for beyond the methods' own privileges. Source:
+Folder.CreateVM_Task, VirtualMachine.CloneVM_Task, ConfigSpec; vSphere Security.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +14,55 @@ if TYPE_CHECKING:
 
 DEVICE = vim.vm.device
 PRIVILEGES = {  # what a field of the specification asks for
-    "name": "VirtualMachine.Config.Rename", "annotation": "VirtualMachine.Config.Annotation", "numCPUs": "VirtualMachine.Config.CPUCount",
-    "numCoresPerSocket": "VirtualMachine.Config.CPUCount", "memoryMB": "VirtualMachine.Config.Memory", "extraConfig": "VirtualMachine.Config.AdvancedConfig",
-    "cpuAllocation": "VirtualMachine.Config.Resource", "memoryAllocation": "VirtualMachine.Config.Resource",
-    "memoryReservationLockedToMax": "VirtualMachine.Config.Resource", "firmware": "VirtualMachine.Config.Settings", "bootOptions": "VirtualMachine.Config.Settings",
-    "guestId": "VirtualMachine.Config.Settings", "uuid": "VirtualMachine.Config.Settings", "instanceUuid": "VirtualMachine.Config.Settings",
-    "vAppConfig": "VApp.ApplicationConfig", "managedBy": "VirtualMachine.Config.ManagedBy",
-    "flags": "VirtualMachine.Config.Settings", "tools": "VirtualMachine.Config.Settings", "latencySensitivity": "VirtualMachine.Config.Settings",
+    "name": "VirtualMachine.Config.Rename",
+    "annotation": "VirtualMachine.Config.Annotation",
+    "numCPUs": "VirtualMachine.Config.CPUCount",
+    "numCoresPerSocket": "VirtualMachine.Config.CPUCount",
+    "memoryMB": "VirtualMachine.Config.Memory",
+    "extraConfig": "VirtualMachine.Config.AdvancedConfig",
+    "cpuAllocation": "VirtualMachine.Config.Resource",
+    "memoryAllocation": "VirtualMachine.Config.Resource",
+    "memoryReservationLockedToMax": "VirtualMachine.Config.Resource",
+    "firmware": "VirtualMachine.Config.Settings",
+    "bootOptions": "VirtualMachine.Config.Settings",
+    "guestId": "VirtualMachine.Config.Settings",
+    "uuid": "VirtualMachine.Config.Settings",
+    "instanceUuid": "VirtualMachine.Config.Settings",
+    "vAppConfig": "VApp.ApplicationConfig",
+    "managedBy": "VirtualMachine.Config.ManagedBy",
+    "flags": "VirtualMachine.Config.Settings",
+    "tools": "VirtualMachine.Config.Settings",
+    "latencySensitivity": "VirtualMachine.Config.Settings",
 }
-PROVISIONING = {(False, False): "Clone", (False, True): "CreateTemplateFromVM", (True, False): "DeployTemplate", (True, True): "CloneTemplate"}
+PROVISIONING = {
+    (False, False): "Clone",
+    (False, True): "CreateTemplateFromVM",
+    (True, False): "DeployTemplate",
+    (True, True): "CloneTemplate",
+}
 """By whether the source and the copy are templates."""
 
 
 def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
-    """What a new machine asks for besides the method's own right, by what is in its specification. Source: Folder.CreateVM_Task, ConfigSpec."""
+    """What a new machine asks for besides the method's own right, by what is in its specification. Source:
+    Folder.CreateVM_Task, ConfigSpec.
+    """
     call.need("VirtualMachine.Inventory.Create", folder)
     call.need("Resource.AssignVMToPool", call.inventory.get(pool))
     if spec.extraConfig:
         call.need("VirtualMachine.Config.AdvancedConfig", folder)
     for change in spec.deviceChange or []:
         if isinstance(change.device, vim.vm.device.VirtualDisk):
-            call.need("VirtualMachine.Config.AddNewDisk" if change.fileOperation else "VirtualMachine.Config.AddExistingDisk", folder)
+            call.need(
+                "VirtualMachine.Config.AddNewDisk"
+                if change.fileOperation
+                else "VirtualMachine.Config.AddExistingDisk",
+                folder,
+            )
     may_use_networks(call, spec)
-    store = call.inventory.named(vim.Datastore, ((spec.files and spec.files.vmPathName) or "").partition("[")[2].partition("]")[0])
+    store = call.inventory.named(
+        vim.Datastore, ((spec.files and spec.files.vmPathName) or "").partition("[")[2].partition("]")[0]
+    )
     if store is not None:
         call.need("Datastore.AllocateSpace", store)
 
@@ -42,30 +70,50 @@ def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
 def may_use_networks(call: Call, spec: Any) -> None:
     """NoPermission where an adapter goes to a network that the caller may not use."""
     for change in spec.deviceChange or []:
-        if isinstance(change.device, vim.vm.device.VirtualEthernetCard) and change.operation != "remove" and (network := network_of(call, change.device)) is not None:
+        if (
+            isinstance(change.device, vim.vm.device.VirtualEthernetCard)
+            and change.operation != "remove"
+            and (network := network_of(call, change.device)) is not None
+        ):
             call.need("Network.Assign", network)
 
 
 def may_use_datastores(call: Call, spec: Any, home: Any) -> None:
-    """NoPermission where a new disk goes to a datastore, `home` where its file's path names none, on which the caller may not take room."""
+    """NoPermission where a new disk goes to a datastore, `home` where its file's path names none, on which
+    the caller may not take room.
+    """
     for change in spec.deviceChange or []:
         if change.fileOperation == "create":
-            named = (getattr(change.device.backing, "fileName", None) or "").partition("[")[2].partition("]")[0]
-            call.need("Datastore.AllocateSpace", call.inventory.named(vim.Datastore, named) or call.inventory.get(home))
+            named = (
+                (getattr(change.device.backing, "fileName", None) or "").partition("[")[2].partition("]")[0]
+            )
+            call.need(
+                "Datastore.AllocateSpace",
+                call.inventory.named(vim.Datastore, named) or call.inventory.get(home),
+            )
 
 
 def network_of(call: Call, card: Any) -> Managed | None:
     """The network that an adapter's backing names."""
     port = getattr(card.backing, "port", None)
     if port is not None:
-        return next((each for each in call.inventory.networks() if each.props.get("key") == port.portgroupKey), None)
+        return next(
+            (each for each in call.inventory.networks() if each.props.get("key") == port.portgroupKey), None
+        )
     named = getattr(card.backing, "network", None)
-    return call.inventory.get(named) if named is not None else call.inventory.named(vim.Network, getattr(card.backing, "deviceName", None) or "")
+    return (
+        call.inventory.get(named)
+        if named is not None
+        else call.inventory.named(vim.Network, getattr(card.backing, "deviceName", None) or "")
+    )
 
 
 def may_clone(call: Call, source: Managed, folder: Managed, spec: Any) -> None:
     """What a copy asks for by what it comes from, where it goes, and what its own specification changes."""
-    call.need(f"VirtualMachine.Provisioning.{PROVISIONING[bool(source['config'].template), bool(spec.template)]}", source)
+    call.need(
+        f"VirtualMachine.Provisioning.{PROVISIONING[bool(source['config'].template), bool(spec.template)]}",
+        source,
+    )
     call.need("VirtualMachine.Inventory.CreateFromExisting", folder)
     call.need("VirtualMachine.Config.AddNewDisk", folder)
     if not spec.template and (pool := spec.location.pool or source["resourcePool"]) is not None:
@@ -91,5 +139,11 @@ def privileges(spec: Any) -> list[str]:
 def device_privilege(change: Any) -> str:
     """The privilege for one device change."""
     if isinstance(change.device, DEVICE.VirtualDisk):
-        return {"add": "VirtualMachine.Config.AddNewDisk", "remove": "VirtualMachine.Config.RemoveDisk"}.get(change.operation, "VirtualMachine.Config.DiskExtend")
-    return "VirtualMachine.Config.EditDevice" if change.operation == "edit" else "VirtualMachine.Config.AddRemoveDevice"
+        return {"add": "VirtualMachine.Config.AddNewDisk", "remove": "VirtualMachine.Config.RemoveDisk"}.get(
+            change.operation, "VirtualMachine.Config.DiskExtend"
+        )
+    return (
+        "VirtualMachine.Config.EditDevice"
+        if change.operation == "edit"
+        else "VirtualMachine.Config.AddRemoveDevice"
+    )

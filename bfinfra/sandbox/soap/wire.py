@@ -1,4 +1,6 @@
-"""SOAP envelopes: requests parsed into typed arguments, results and faults written by pyVmomi, which checks every type."""
+"""SOAP envelopes: requests parsed into typed arguments, results and faults written by pyVmomi, which checks
+every type.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,15 @@ XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XSD = "http://www.w3.org/2001/XMLSchema"
 SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
 PREFIXES = {NS: "", XSI: "xsi", XSD: "xsd"}
-HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<soapenv:Envelope xmlns:soapenv="{SOAP}" xmlns:xsd="{XSD}" xmlns:xsi="{XSI}">\n<soapenv:Body>\n'
+HEAD = (
+    f'<?xml version="1.0" encoding="UTF-8"?>\n<soapenv:Envelope xmlns:soapenv="{SOAP}" xmlns:xsd="{XSD}" '
+    f'xmlns:xsi="{XSI}">\n<soapenv:Body>\n'
+)
 TAIL = "\n</soapenv:Body>\n</soapenv:Envelope>"
 CLIENTS_REFERENCE = re.compile(r'(<\w+[^<>]* xsi:type=")ManagedObject"')
-SAFE = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False, remove_comments=True)
+SAFE = etree.XMLParser(
+    resolve_entities=False, no_network=True, huge_tree=True, load_dtd=False, remove_comments=True
+)
 
 
 class Malformed(Exception):
@@ -73,7 +80,9 @@ def local(element: Any) -> str:
 
 
 def arguments(call: Invocation, params: Any) -> dict[str, Any]:
-    """The arguments by parameter name, as pyVmomi's types. InvalidArgument where one is missing or can't be read."""
+    """The arguments by parameter name, as pyVmomi's types. InvalidArgument where one is missing or can't be
+    read.
+    """
     elements: dict[str, list[Any]] = {}
     for each in call.element:
         elements.setdefault(local(each), []).append(each)
@@ -81,7 +90,9 @@ def arguments(call: Invocation, params: Any) -> dict[str, Any]:
     for param in params:
         given = elements.get(param.name, [])
         if not given and not param.flags & support.F_OPTIONAL and not issubclass(param.type, list):
-            raise vmodl.fault.InvalidArgument(invalidProperty=param.name, msg=f"{call.method}: the argument {param.name} is missing")
+            raise vmodl.fault.InvalidArgument(
+                invalidProperty=param.name, msg=f"{call.method}: the argument {param.name} is missing"
+            )
         found[param.name] = argument(given, param)
     return found
 
@@ -93,7 +104,9 @@ def argument(elements: list[Any], param: Any) -> Any:
             return param.type([value(each, param.type.Item) for each in elements])
         return value(elements[0], param.type) if elements else None
     except (AttributeError, TypeError, ValueError, KeyError) as error:
-        raise vmodl.fault.InvalidArgument(invalidProperty=param.name, msg=f"can't read {param.name}: {error!r}"[:300]) from None
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty=param.name, msg=f"can't read {param.name}: {error!r}"[:300]
+        ) from None
 
 
 def value(element: Any, kind: Any) -> Any:
@@ -108,7 +121,9 @@ def value(element: Any, kind: Any) -> Any:
 def written(name: str, result: Any, kind: Any, version: str, flags: int = 0) -> str:
     """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
-    return as_a_server(SoapAdapter.SerializeToStr(typed(result, kind), info, version, prefixes(version)), version)
+    return as_a_server(
+        SoapAdapter.SerializeToStr(typed(result, kind), info, version, prefixes(version)), version
+    )
 
 
 def prefixes(version: str) -> dict[str, str]:
@@ -118,7 +133,9 @@ def prefixes(version: str) -> dict[str, str]:
 
 
 def as_a_server(text: str, version: str) -> str:
-    """What pyVmomi writes as a client and vCenter doesn't: a version on the outermost element, references called ManagedObject."""
+    """What pyVmomi writes as a client and vCenter doesn't: a version on the outermost element, references
+    called ManagedObject.
+    """
     text = text.replace(f' versionId="{support.versionIdMap[version]}"', "", 1)
     return CLIENTS_REFERENCE.sub(r'\1ManagedObjectReference"', text) if '"ManagedObject"' in text else text
 
@@ -135,8 +152,13 @@ def fault(error: Any, version: str) -> bytes:
     info = support.Object(name=name, type=object, version=version, flags=0)
     error.msg = None
     try:
-        detail = as_a_server(SoapAdapter.SerializeFaultDetail(error, info, version, prefixes(version)), version)
+        detail = as_a_server(
+            SoapAdapter.SerializeFaultDetail(error, info, version, prefixes(version)), version
+        )
     finally:
         error.msg = message
     detail = detail.replace(f"<{name} ", f'<{name} xmlns="{support.GetWsdlNamespace(version)}" ', 1)
-    return f"{HEAD}<soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>{message}</faultstring><detail>{detail}</detail></soapenv:Fault>{TAIL}".encode()
+    return (
+        f"{HEAD}<soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>{message}"
+        f"</faultstring><detail>{detail}</detail></soapenv:Fault>{TAIL}"
+    ).encode()

@@ -57,35 +57,42 @@ def test_the_content_is_never_shown(files, tmp_path):
 
 def test_another_content_is_another_digest(files, tmp_path):
     first = read_token(folder(tmp_path / "a", files))
-    assert read_token(folder(tmp_path / "b", {**files, "client.yaml": b"client_id: y\n"})).digest != first.digest
+    assert (
+        read_token(folder(tmp_path / "b", {**files, "client.yaml": b"client_id: y\n"})).digest != first.digest
+    )
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    ({"servers.conf": b"servers:\n- reachable:10.0.0.1:56001\n"}, "lacks the blank after `reachable:`"),
-    ({"servers.conf": b"servers: []\n"}, "no list `servers`"),
-    ({"servers.conf": b"- a\n"}, "no list `servers`"),
-    ({"servers.conf": b"servers:\n- reachable: 'a b:56001'\n"}, "not HOST:PORT"),
-    ({"servers.conf": b"servers:\n- reachable: h:99999\n"}, "not HOST:PORT"),
-    ({"servers.conf": b"servers:\n- {}\n"}, "names no address"),
-    ({"servers.conf": b"servers: {a: \n"}, "servers.conf: it is not YAML: line 2"),
-    ({"client.yaml": b"s3cret: [\n"}, "client.yaml: it is not YAML"),
-    ({"client.yaml": b"just s3cret text"}, "no mapping"),
-    ({"client.yaml": b"\xff\xfe"}, "not text"),
-    ({"client.yaml": b"!!python/object/apply:os.system [s3cret]"}, "a tag that is not allowed"),
-    ({"ca.crt": b"s3cret"}, "no certificate in PEM"),
-    ({"ca.crt": b""}, "empty"),
-    ({"client.yaml": b"x" * ((1 << 20) + 1)}, "more than"),
-    ({"key.pem": b"x"}, "no part of a token"),
-    ({"../ca.crt": b"x"}, "no part of a token"),
-    ({"/etc/passwd": b"x"}, "no part of a token"),
-])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"servers.conf": b"servers:\n- reachable:10.0.0.1:56001\n"}, "lacks the blank after `reachable:`"),
+        ({"servers.conf": b"servers: []\n"}, "no list `servers`"),
+        ({"servers.conf": b"- a\n"}, "no list `servers`"),
+        ({"servers.conf": b"servers:\n- reachable: 'a b:56001'\n"}, "not HOST:PORT"),
+        ({"servers.conf": b"servers:\n- reachable: h:99999\n"}, "not HOST:PORT"),
+        ({"servers.conf": b"servers:\n- {}\n"}, "names no address"),
+        ({"servers.conf": b"servers: {a: \n"}, "servers.conf: it is not YAML: line 2"),
+        ({"client.yaml": b"s3cret: [\n"}, "client.yaml: it is not YAML"),
+        ({"client.yaml": b"just s3cret text"}, "no mapping"),
+        ({"client.yaml": b"\xff\xfe"}, "not text"),
+        ({"client.yaml": b"!!python/object/apply:os.system [s3cret]"}, "a tag that is not allowed"),
+        ({"ca.crt": b"s3cret"}, "no certificate in PEM"),
+        ({"ca.crt": b""}, "empty"),
+        ({"client.yaml": b"x" * ((1 << 20) + 1)}, "more than"),
+        ({"key.pem": b"x"}, "no part of a token"),
+        ({"../ca.crt": b"x"}, "no part of a token"),
+        ({"/etc/passwd": b"x"}, "no part of a token"),
+    ],
+)
 def test_what_is_wrong_is_said_with_what_to_do_and_without_content(files, tmp_path, change, says):
     with pytest.raises(ValueError, match=says) as wrong:
         read_token(tar(tmp_path / "t.tar", {**files, **change}))
     assert "s3cret" not in str(wrong.value)
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE]
+)
 def test_links_and_devices_are_refused(files, tmp_path, kind):
     member = tarfile.TarInfo("servers.conf")
     member.type, member.linkname = kind, "/etc/passwd"

@@ -1,4 +1,6 @@
-"""FlexDirect's health reports, in the very words of its guide: statuses torn from their checks, wrapped lines, and totals that must fit."""
+"""FlexDirect's health reports, in the very words of its guide: statuses torn from their checks, wrapped
+lines, and totals that must fit.
+"""
 
 from __future__ import annotations
 
@@ -150,12 +152,26 @@ All cuda versions are the same
 
 def test_the_guides_report_of_a_server_is_read_check_by_check():
     (report,) = parse(ON_A_SERVER).reports
-    assert (report.server, len(report.checks), report.objections, report.worst) == ("192.168.1.132:56001", 16, (), Status.MARGINAL)
+    assert (report.server, len(report.checks), report.objections, report.worst) == (
+        "192.168.1.132:56001",
+        16,
+        (),
+        Status.MARGINAL,
+    )
     assert report.totals == {Status.PASS: 13, Status.MARGINAL: 2, Status.FATAL: 0, Status.SKIPPED: 1}
     texts = {check.text: check.status for check in report.checks}
-    assert texts["Check MTU Size: 10000Mbps interface vetha9c24cf MTU 1500 < 4K: performance hit"] is Status.MARGINAL
-    assert texts["Check external connectivity to Bitfusion license server. Ignore for on-premise installations."] is Status.PASS
-    assert texts["Cannot perform PCIe diagnosis without root access. Run the binary with sudo to get diagnosis"] is Status.SKIPPED
+    assert (
+        texts["Check MTU Size: 10000Mbps interface vetha9c24cf MTU 1500 < 4K: performance hit"]
+        is Status.MARGINAL
+    )
+    assert (
+        texts["Check external connectivity to Bitfusion license server. Ignore for on-premise installations."]
+        is Status.PASS
+    )
+    assert (
+        texts["Cannot perform PCIe diagnosis without root access. Run the binary with sudo to get diagnosis"]
+        is Status.SKIPPED
+    )
 
 
 def test_the_guides_report_from_a_pod_lost_statuses_in_print_and_is_not_taken_for_a_good_one():
@@ -169,13 +185,24 @@ def test_the_guides_report_from_a_pod_lost_statuses_in_print_and_is_not_taken_fo
 def test_a_report_in_one_piece_is_read_with_its_wrapped_lines_and_the_worst_counts():
     health = parse(WHOLE)
     server, localhost = health.reports
-    assert [check.text for check in server.checks][1] == "Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K: performance hit"
-    assert (server.worst, localhost.worst, health.worst, health.notes) == (Status.FATAL, Status.PASS, Status.FATAL, ("All cuda versions are the same",))
+    assert [check.text for check in server.checks][
+        1
+    ] == "Check MTU Size: 10000Mbps interface eth0 MTU 1500 < 4K: performance hit"
+    assert (server.worst, localhost.worst, health.worst, health.notes) == (
+        Status.FATAL,
+        Status.PASS,
+        Status.FATAL,
+        ("All cuda versions are the same",),
+    )
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    (WHOLE.replace("FATAL: 1", "FATAL: 0"), "0 FATAL are announced, 1 are listed"), (WHOLE.partition("PASS: 1")[0], "it has no totals"),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (WHOLE.replace("FATAL: 1", "FATAL: 0"), "0 FATAL are announced, 1 are listed"),
+        (WHOLE.partition("PASS: 1")[0], "it has no totals"),
+    ],
+)
 def test_totals_that_do_not_fit_are_said(text, why):
     assert why in parse(text).reports[0].objections
     assert parse(text).worst is Status.UNCLEAR

@@ -36,15 +36,24 @@ def test_what_is_no_archive_of_images_says_why(how: str, tmp_path: Path) -> None
         contents(path)
 
 
-@pytest.mark.parametrize(("name", "full"), [
-    ("busybox", "docker.io/library/busybox:latest"), ("team/x:1", "docker.io/team/x:1"), ("10.1.0.3:5000/x", "10.1.0.3:5000/x:latest"),
-    ("localhost/x:1", "localhost/x:1"), ("docker.io/team/x:1", "docker.io/team/x:1"),
-])
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("busybox", "docker.io/library/busybox:latest"),
+        ("team/x:1", "docker.io/team/x:1"),
+        ("10.1.0.3:5000/x", "10.1.0.3:5000/x:latest"),
+        ("localhost/x:1", "localhost/x:1"),
+        ("docker.io/team/x:1", "docker.io/team/x:1"),
+    ],
+)
 def test_names_have_a_registry_and_a_tag(name: str, full: str) -> None:
     assert full_name(name) == full
 
 
 def test_each_tool_saves_in_its_own_words() -> None:
-    saves = {name: Tool(name, f"/usr/bin/{name}").save("team/x:1", Path("/s/a.tar"))[1:] for name in ("docker", "podman", "buildah")}
+    saves = {
+        name: Tool(name, f"/usr/bin/{name}").save("team/x:1", Path("/s/a.tar"))[1:]
+        for name in ("docker", "podman", "buildah")
+    }
     assert saves["docker"] == saves["podman"] == ("save", "--output", "/s/a.tar", "team/x:1")
     assert saves["buildah"] == ("push", "team/x:1", "docker-archive:/s/a.tar:docker.io/team/x:1")

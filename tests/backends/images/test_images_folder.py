@@ -67,7 +67,10 @@ def test_a_stranger_s_dockerfile_is_seen_without_a_mark(tmp_path: Path) -> None:
     assert folder.look(tmp_path, frozenset({"other"})) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"mark": 1}', '{"files": 3, "folders": [], "built": "", "pushed": ""}', "\x00" * 100])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"mark": 1}', '{"files": 3, "folders": [], "built": "", "pushed": ""}', "\x00" * 100],
+)
 def test_a_spoiled_mark_is_no_mark(tmp_path: Path, content: str) -> None:
     (tmp_path / folder.MARK).write_text(content)
     assert folder.look(tmp_path, NAMES) is None
@@ -78,8 +81,17 @@ def test_a_forged_record_removes_nothing_outside(tmp_path: Path) -> None:
     victim.write_text("x")
     context = tmp_path / "context"
     context.mkdir()
-    (context / folder.MARK).write_text(json.dumps({
-        "mark": OURS.encode(), "files": {"../victim": "x", str(victim): "x"}, "folders": [], "built": "", "pushed": ""}))
+    (context / folder.MARK).write_text(
+        json.dumps(
+            {
+                "mark": OURS.encode(),
+                "files": {"../victim": "x", str(victim): "x"},
+                "folders": [],
+                "built": "",
+                "pushed": "",
+            }
+        )
+    )
     folder.remove(context)
     assert victim.exists()
 
@@ -112,8 +124,12 @@ def test_a_folder_that_cannot_be_made_says_why(tmp_path: Path) -> None:
         folder.write(tmp_path / "file" / "context", OURS, WANTED, {})
 
 
-def test_a_writing_cut_off_anywhere_is_finished_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = 6  # replacements of files in one writing: the mark, two files, the mark; and room to see that it ends
+def test_a_writing_cut_off_anywhere_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (
+        6  # replacements of files in one writing: the mark, two files, the mark; and room to see that it ends
+    )
     real = Path.replace
     for cut in range(1, whole):
         context, left = tmp_path / str(cut), iter(range(cut))
@@ -149,7 +165,9 @@ def test_the_index_is_a_hint_that_may_be_lost(tmp_path: Path, monkeypatch: pytes
     assert images.known() == {}
 
 
-def test_the_sandbox_keeps_its_index_among_its_stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sandbox_keeps_its_index_among_its_stand_ins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     Images(Site("g", None, {}, overlay=tmp_path / "overlay")).render(tmp_path / "c", OURS, WANTED, {})
     assert not (tmp_path / "state").exists()

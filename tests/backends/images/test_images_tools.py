@@ -56,24 +56,48 @@ def test_a_tool_that_hangs_does_not_count(path: Path, monkeypatch: pytest.Monkey
 
 def test_the_sandbox_builds_nothing_whatever_is_there(path: Path) -> None:
     program(path, "docker", "echo 24")
-    assert Images(Site("g", None, {}), real=False).tool() == (None, "the sandbox builds nothing: its registry and base images are not there")
+    assert Images(Site("g", None, {}), real=False).tool() == (
+        None,
+        "the sandbox builds nothing: its registry and base images are not there",
+    )
 
 
 def test_arguments_never_see_a_shell(path: Path, tmp_path: Path) -> None:
     program(path, "docker", f'for a; do printf "%s\\n" "$a"; done > {tmp_path}/argv')
     tool = tools.Tool("docker", str(path / "docker"))
     tools.run(tool.build(Recipe(tmp_path / "a b; rm -rf x"), "name:tag"), "the build")
-    assert (tmp_path / "argv").read_text().splitlines() == ["build", "--tag", "name:tag", f"{tmp_path}/a b; rm -rf x"]
+    assert (tmp_path / "argv").read_text().splitlines() == [
+        "build",
+        "--tag",
+        "name:tag",
+        f"{tmp_path}/a b; rm -rf x",
+    ]
 
 
 def test_a_recipe_names_its_dockerfile_and_arguments(tmp_path: Path) -> None:
     recipe = Recipe(tmp_path, "webhook/build/Dockerfile", {"GOPROXY": "http://10.1.0.9"})
     assert tools.Tool("docker", "docker").build(recipe, "r/w:1") == (
-        "docker", "build", "--tag", "r/w:1", "--file", f"{tmp_path}/webhook/build/Dockerfile", "--build-arg", "GOPROXY=http://10.1.0.9", str(tmp_path))
+        "docker",
+        "build",
+        "--tag",
+        "r/w:1",
+        "--file",
+        f"{tmp_path}/webhook/build/Dockerfile",
+        "--build-arg",
+        "GOPROXY=http://10.1.0.9",
+        str(tmp_path),
+    )
 
 
 def test_a_failed_build_shows_its_last_lines_and_the_command(path: Path) -> None:
-    program(path, "docker", "i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); done; printf 'E: \\033[31mno such package\\n' >&2; exit 7")
+    program(
+        path,
+        "docker",
+        (
+            "i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); done; printf 'E: \\033[31mno such "
+            "package\\n' >&2; exit 7"
+        ),
+    )
     with pytest.raises(Rejected) as caught:
         tools.run(("docker", "build"), "the build of x")
     problem = caught.value.problems[0]
@@ -105,5 +129,7 @@ def test_a_build_is_out_of_reach_of_the_terminal_s_signals(path: Path) -> None:
 
 def test_what_a_stopped_build_had_started_stops_too(path: Path) -> None:
     program(path, "docker", "(while :; do :; done) & wait")
-    with pytest.raises(Rejected, match="was stopped"):  # the child holds the pipe: this ends only because the child does
+    with pytest.raises(
+        Rejected, match="was stopped"
+    ):  # the child holds the pipe: this ends only because the child does
         tools.run((str(path / "docker"),), "the build", limit=0.3)

@@ -18,7 +18,12 @@ from bfinfra.model.secret import Secret, Sources
 
 
 def config_map(space, data, name="settings", **metadata):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space, **metadata}, "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": space, **metadata},
+        "data": data,
+    }
 
 
 def test_what_is_created_is_read_back_whole(cluster, space):
@@ -40,7 +45,11 @@ def test_what_stands_at_few_places_or_many_is_found_whole(cluster, space, count,
     cluster.create(config_map(space, {"b": "1"}, name="elsewhere"))
     for within in ("", space):
         (found,) = cluster.find("v1", "ConfigMap", [(space, f"place-{n}") for n in range(count)], within)
-        assert (found["kind"], found["metadata"]["name"], found["data"]) == ("ConfigMap", "place-1", {"a": "1"})
+        assert (found["kind"], found["metadata"]["name"], found["data"]) == (
+            "ConfigMap",
+            "place-1",
+            {"a": "1"},
+        )
     (found,) = cluster.find("v1", "Namespace", [("", name) for name in (space, "no-1", "no-2", "no-3")])
     assert found["metadata"]["name"] == space
 
@@ -101,7 +110,11 @@ def test_a_list_selects_by_the_sites_label_across_namespaces_and_keeps_the_kind(
     mark = Mark("lists", "workload/x").seal({"gpus": 2})
     cluster.create(marked(config_map(space, {}, "ours"), mark))
     cluster.create(config_map(space, {}, "theirs"))
-    (found,) = [o for o in cluster.list("v1", "ConfigMap", labels=selector("lists")) if o["metadata"]["namespace"] == space]
+    (found,) = [
+        o
+        for o in cluster.list("v1", "ConfigMap", labels=selector("lists"))
+        if o["metadata"]["namespace"] == space
+    ]
     assert (found["kind"], found["metadata"]["name"], mark_of(found)) == ("ConfigMap", "ours", mark)
 
 
@@ -109,7 +122,9 @@ def test_long_lists_come_whole(cluster, space, monkeypatch):
     monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.PAGE", 3)
     for number in range(8):
         cluster.create(config_map(space, {}, f"n{number}", labels={"page": "me"}))
-    assert {o["metadata"]["name"] for o in cluster.list("v1", "ConfigMap", space, "page=me")} == {f"n{n}" for n in range(8)}
+    assert {o["metadata"]["name"] for o in cluster.list("v1", "ConfigMap", space, "page=me")} == {
+        f"n{n}" for n in range(8)
+    }
 
 
 def test_kinds_outside_the_table_are_found_by_discovery(cluster, space):
@@ -122,7 +137,12 @@ def test_an_invalid_object_is_rejected_with_the_servers_reason(cluster, space):
 
 
 def test_what_is_said_about_a_secret_never_holds_its_value(cluster, space):
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": space}, "data": {"password": "not-base64-hunter2!"}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": space},
+        "data": {"password": "not-base64-hunter2!"},
+    }
     with pytest.raises(RemoteError) as failed:
         cluster.create(secret)
     assert "hunter2" not in str(failed.value)
@@ -179,14 +199,22 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(cluster, name)
 def test_in_the_sandbox_a_kubeconfig_leads_where_it_listens():
     cluster = {"server": "https://k8s.example.com:6443", "certificate-authority-data": "QQ=="}
     config = {"clusters": [{"name": "k", "cluster": cluster}]}
-    seam = Seam(route=lambda host, port: ("127.0.0.1", 40001) if (host, port) == ("k8s.example.com", 6443) else None)
+    seam = Seam(
+        route=lambda host, port: ("127.0.0.1", 40001) if (host, port) == ("k8s.example.com", 6443) else None
+    )
     endpoint = Endpoint(kubeconfig=Secret("env", "CONFIG", Sources(env={"CONFIG": json.dumps(config)})))
     (found,) = yaml.safe_load(Clusters(seam, None).kubeconfig(endpoint))["clusters"]
-    assert found["cluster"] == {**cluster, "server": "https://127.0.0.1:40001", "tls-server-name": "k8s.example.com"}
+    assert found["cluster"] == {
+        **cluster,
+        "server": "https://127.0.0.1:40001",
+        "tls-server-name": "k8s.example.com",
+    }
 
 
 @pytest.mark.parametrize("server_version", ["v1.17.17", "v1.18.0"])
-def test_a_server_that_notes_no_writer_before_the_first_apply_still_takes_away_what_we_made(server_version, sandbox_api, clusters):
+def test_a_server_that_notes_no_writer_before_the_first_apply_still_takes_away_what_we_made(
+    server_version, sandbox_api, clusters
+):
     cluster = clusters.at(Endpoint(kubeconfig=sandbox_api.secret()))
     cluster.create(config_map("default", {"keep": "1", "drop": "1"}))
     somebody_patches(cluster, "namespaces/default/configmaps/settings", {"data": {"theirs": "1"}})
@@ -196,14 +224,18 @@ def test_a_server_that_notes_no_writer_before_the_first_apply_still_takes_away_w
 
 @pytest.mark.parametrize(("writes", "stands"), [(2, True), (5, False)])
 @pytest.mark.parametrize("server_version", ["v1.17.17"])
-def test_what_a_controller_writes_into_a_new_object_does_not_fail_its_making(server_version, writes, stands, sandbox_api, clusters, monkeypatch):
+def test_what_a_controller_writes_into_a_new_object_does_not_fail_its_making(
+    server_version, writes, stands, sandbox_api, clusters, monkeypatch
+):
     cluster = clusters.at(Endpoint(kubeconfig=sandbox_api.secret()))
     asked = []
 
     def claimed_late(live):
         asked.append(live)
         if len(asked) <= writes:
-            somebody_patches(cluster, "namespaces/default/configmaps/settings", {"data": {"theirs": str(len(asked))}})
+            somebody_patches(
+                cluster, "namespaces/default/configmaps/settings", {"data": {"theirs": str(len(asked))}}
+            )
         return claimed(live)
 
     monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.claimed", claimed_late)

@@ -10,15 +10,23 @@ REQUEST = httpx2.Request("POST", "https://c/api/v1/namespaces/new/pods")
 
 
 def refused(message: str) -> Exception:
-    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": f'pods "p" is forbidden: {message}'}
+    status = {
+        "kind": "Status",
+        "status": "Failure",
+        "reason": "Forbidden",
+        "message": f'pods "p" is forbidden: {message}',
+    }
     return errors.of_answer(httpx2.Response(403, json=status), REQUEST, "POST pods", "c")
 
 
-@pytest.mark.parametrize(("message", "kind"), [
-    ('error looking up service account new/default: serviceaccount "default" not found', Busy),
-    ('error looking up service account new/robot: serviceaccount "robot" not found', Denied),
-    ("exceeded quota: pods=2", Rejected),
-])
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ('error looking up service account new/default: serviceaccount "default" not found', Busy),
+        ('error looking up service account new/robot: serviceaccount "robot" not found', Denied),
+        ("exceeded quota: pods=2", Rejected),
+    ],
+)
 def test_only_the_account_that_every_namespace_gets_is_waited_for(message, kind):
     assert type(refused(message)) is kind
 
@@ -29,11 +37,25 @@ LACKING = """user "u" (groups=["system:authenticated"]) is attempting to grant R
 {NonResourceURLs:["/metrics"], Verbs:["get"]}"""
 
 
-@pytest.mark.parametrize(("path", "verb"), [
-    ("clusterroles", "escalate clusterroles"), ("clusterrolebindings", "bind clusterroles"), ("namespaces/x/roles/r", "escalate roles"), ("namespaces/x/rolebindings", "bind roles, or clusterroles,"),
-])
+@pytest.mark.parametrize(
+    ("path", "verb"),
+    [
+        ("clusterroles", "escalate clusterroles"),
+        ("clusterrolebindings", "bind clusterroles"),
+        ("namespaces/x/roles/r", "escalate roles"),
+        ("namespaces/x/rolebindings", "bind roles, or clusterroles,"),
+    ],
+)
 def test_who_gives_what_they_do_not_have_is_told_which_right_would_let_them_and_what_they_lack(path, verb):
-    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": f'clusterroles.rbac.authorization.k8s.io "r" is forbidden: {LACKING}'}
+    status = {
+        "kind": "Status",
+        "status": "Failure",
+        "reason": "Forbidden",
+        "message": f'clusterroles.rbac.authorization.k8s.io "r" is forbidden: {LACKING}',
+    }
     request = httpx2.Request("POST", f"https://c/apis/rbac.authorization.k8s.io/v1/{path}")
     said = str(errors.of_answer(httpx2.Response(403, json=status), request, "POST roles", "c"))
-    assert f"the right to {verb} is missing, or else all that the role gives, of which the account lacks get,list secrets; get deployments a; get /metrics" in said
+    assert (
+        f"the right to {verb} is missing, or else all that the role gives, of which the account lacks "
+        "get,list secrets; get deployments a; get /metrics"
+    ) in said

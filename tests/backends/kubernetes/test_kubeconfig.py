@@ -15,11 +15,22 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 def config(user=None, **cluster):
     return {
-        "apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "k", "cluster": {"server": "https://h:6443", "certificate-authority-data": base64.b64encode(PEM.encode()).decode(), **cluster}}],
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [
+            {
+                "name": "k",
+                "cluster": {
+                    "server": "https://h:6443",
+                    "certificate-authority-data": base64.b64encode(PEM.encode()).decode(),
+                    **cluster,
+                },
+            }
+        ],
         "users": [{"name": "u", "user": {"token": "t0k"} if user is None else user}],
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-    }  # fmt: skip
+    }
 
 
 def secret(text):
@@ -35,29 +46,35 @@ def test_a_token_and_an_embedded_authority():
 def test_files_are_found_beside_the_kubeconfig(tmp_path):
     for name in ("ca.pem", "c.pem", "k.pem"):
         (tmp_path / name).write_text(name)
-    written = config({"client-certificate": "c.pem", "client-key": "k.pem"}, **{"certificate-authority-data": "", "certificate-authority": "ca.pem"})
+    written = config(
+        {"client-certificate": "c.pem", "client-key": "k.pem"},
+        **{"certificate-authority-data": "", "certificate-authority": "ca.pem"},
+    )
     (tmp_path / "config").write_text(json.dumps(written))
     access = kubeconfig.read(Secret("file", "config", Sources(base=tmp_path)))
     assert access.identity == ("c.pem", "k.pem")
     assert access.trust.ca_pem == "ca.pem"
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    (config({"exec": {"command": "rm"}}), "exec"),
-    (config({"auth-provider": {"name": "x"}}), "auth-provider"),
-    (config({"username": "u", "password": "p"}), "no passwords"),
-    (config(**{"insecure-skip-tls-verify": True}), "verification"),
-    (config(**{"proxy-url": "http://p"}), "proxy-url"),
-    (config(server="http://h"), "https"),
-    (config({}), "neither a token"),
-    (config({"client-certificate-data": "!!", "client-key-data": "!!"}), "base64"),
-    ({**config(), "current-context": ""}, "current-context"),
-    ({**config(), "current-context": "other"}, "no entry other"),
-    ({**config(), "contexts": "x"}, "no entry c"),
-    ("just text", "kind Config"),
-    ("{[s3cret", "not YAML"),
-    ("x" * (1 << 21), "larger"),
-])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (config({"exec": {"command": "rm"}}), "exec"),
+        (config({"auth-provider": {"name": "x"}}), "auth-provider"),
+        (config({"username": "u", "password": "p"}), "no passwords"),
+        (config(**{"insecure-skip-tls-verify": True}), "verification"),
+        (config(**{"proxy-url": "http://p"}), "proxy-url"),
+        (config(server="http://h"), "https"),
+        (config({}), "neither a token"),
+        (config({"client-certificate-data": "!!", "client-key-data": "!!"}), "base64"),
+        ({**config(), "current-context": ""}, "current-context"),
+        ({**config(), "current-context": "other"}, "no entry other"),
+        ({**config(), "contexts": "x"}, "no entry c"),
+        ("just text", "kind Config"),
+        ("{[s3cret", "not YAML"),
+        ("x" * (1 << 21), "larger"),
+    ],
+)
 def test_what_can_not_be_used_safely_is_refused_without_its_content(text, says):
     with pytest.raises(Refusal, match=says) as refused:
         kubeconfig.read(secret(text))
@@ -66,7 +83,9 @@ def test_what_can_not_be_used_safely_is_refused_without_its_content(text, says):
 
 
 def test_a_client_certificate_gets_in(cluster, api, clusters):
-    """The sandbox knows its users by token only, so that the certificate is put to the test on the real server."""
+    """The sandbox knows its users by token only, so that the certificate is put to the test on the real
+    server.
+    """
     user = api.config["users"][0]["user"]
     access = kubeconfig.read(api.secret())
     assert bool(access.identity) == ("client-certificate" in user)

@@ -32,5 +32,7 @@ for _ in range(12):
 
 
 def test_many_threads_may_be_the_first_to_write_an_object() -> None:
-    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")

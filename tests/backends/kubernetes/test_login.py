@@ -21,7 +21,9 @@ from bfinfra.model.sources import Sources
 
 
 def jwt(seconds: float) -> str:
-    claims = base64.urlsafe_b64encode(json.dumps({"exp": time.time() + seconds}).encode()).decode().rstrip("=")
+    claims = (
+        base64.urlsafe_b64encode(json.dumps({"exp": time.time() + seconds}).encode()).decode().rstrip("=")
+    )
     return f"e30.{claims}.x"
 
 
@@ -42,16 +44,30 @@ class Supervisor(httpx2.BaseTransport):
         token = request.headers.get("authorization", "")
         self.asked.append((str(request.url), token))
         if token in self.refuse:
-            return httpx2.Response(401, json={"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized"})
+            return httpx2.Response(
+                401, json={"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized"}
+            )
         return httpx2.Response(200, json={"gitVersion": "v1.20.2+vmware.1"})
 
     def _login(self, request):
-        if base64.b64decode(request.headers["authorization"].removeprefix("Basic ")) != b"me@vsphere.local:s3:cret":
+        if (
+            base64.b64decode(request.headers["authorization"].removeprefix("Basic "))
+            != b"me@vsphere.local:s3:cret"
+        ):
             return httpx2.Response(401)
         wish = json.loads(request.read())
         self.logins.append(wish)
-        guest = {"guest_cluster_server": "10.0.0.9", "guest_cluster_ca": base64.b64encode(self.authority.encode()).decode()} if wish else {}
-        return httpx2.Response(200, json=self.answer or {"session_id": f"{jwt(self.life)}{len(self.logins)}", **guest})
+        guest = (
+            {
+                "guest_cluster_server": "10.0.0.9",
+                "guest_cluster_ca": base64.b64encode(self.authority.encode()).decode(),
+            }
+            if wish
+            else {}
+        )
+        return httpx2.Response(
+            200, json=self.answer or {"session_id": f"{jwt(self.life)}{len(self.logins)}", **guest}
+        )
 
 
 @pytest.fixture
@@ -74,7 +90,9 @@ def test_a_supervisor_is_entered_with_the_vcenter_account_and_asked_on_6443(supe
 
 
 def test_a_guest_is_entered_through_its_supervisor_at_the_address_that_it_names(supervisor, pki):
-    cluster = clusters_of(supervisor, pki).at(Endpoint(server="172.24.206.1", namespace="cnasg", guest="cluster-01"))
+    cluster = clusters_of(supervisor, pki).at(
+        Endpoint(server="172.24.206.1", namespace="cnasg", guest="cluster-01")
+    )
     cluster.version()
     assert supervisor.logins == [{"guest_cluster_name": "cluster-01", "guest_cluster_namespace": "cnasg"}]
     assert supervisor.asked[0][0] == "https://10.0.0.9:6443/version"

@@ -6,8 +6,13 @@ from bfinfra.backends.kubernetes.owned import handed_over, owned
 def pod(*entries):
     return {
         "metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": list(entries)},
-        "spec": {"containers": [{"name": "x", "image": "i", "env": [{"name": "N", "value": "2"}]}, {"name": "sidecar", "image": "s"}],
-                 "tolerations": ["p", "q"]},
+        "spec": {
+            "containers": [
+                {"name": "x", "image": "i", "env": [{"name": "N", "value": "2"}]},
+                {"name": "sidecar", "image": "s"},
+            ],
+            "tolerations": ["p", "q"],
+        },
     }
 
 
@@ -16,15 +21,26 @@ def entry(manager, fields, operation="Apply", **more):
 
 
 def test_only_the_managers_own_fields_are_left_items_of_lists_by_their_keys():
-    fields = {"f:metadata": {"f:labels": {"f:a": {}}},
-              "f:spec": {"f:containers": {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:image": {}}}, "f:tolerations": {'v:"q"': {}}}}
-    assert owned(pod(entry("bfinfra", fields), entry("kubectl", {"f:metadata": {"f:labels": {"f:b": {}}}}))) == {
-        "metadata": {"labels": {"a": "1"}}, "spec": {"containers": [{"name": "x", "image": "i"}], "tolerations": ["q"]},
+    fields = {
+        "f:metadata": {"f:labels": {"f:a": {}}},
+        "f:spec": {
+            "f:containers": {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:image": {}}},
+            "f:tolerations": {'v:"q"': {}},
+        },
+    }
+    assert owned(
+        pod(entry("bfinfra", fields), entry("kubectl", {"f:metadata": {"f:labels": {"f:b": {}}}}))
+    ) == {
+        "metadata": {"labels": {"a": "1"}},
+        "spec": {"containers": [{"name": "x", "image": "i"}], "tolerations": ["q"]},
     }
 
 
 def test_what_is_owned_by_making_and_by_applying_counts_together():
-    both = pod(entry("bfinfra", {"f:metadata": {"f:labels": {"f:a": {}}}}, "Update"), entry("bfinfra", {"f:metadata": {"f:labels": {"f:b": {}}}}))
+    both = pod(
+        entry("bfinfra", {"f:metadata": {"f:labels": {"f:a": {}}}}, "Update"),
+        entry("bfinfra", {"f:metadata": {"f:labels": {"f:b": {}}}}),
+    )
     assert owned(both)["metadata"]["labels"] == {"a": "1", "b": "2"}
 
 

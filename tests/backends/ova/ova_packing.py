@@ -49,17 +49,33 @@ Share.</License></EulaSection>
 
 def manifest(files: Mapping[str, bytes], algorithm: str = "SHA256") -> bytes:
     """A right manifest."""
-    return "".join(f"{algorithm}({name})= {hashlib.new(algorithm.lower(), data).hexdigest()}\n" for name, data in files.items()).encode()
+    return "".join(
+        f"{algorithm}({name})= {hashlib.new(algorithm.lower(), data).hexdigest()}\n"
+        for name, data in files.items()
+    ).encode()
 
 
 def parts(ovf: str | bytes = OVF, **more: bytes) -> dict[str, bytes]:
     """The files of a right OVA, by name; `more` with _ for a dot."""
     text = ovf if isinstance(ovf, bytes) else ovf.encode()
-    files = {"a.ovf": text, "a-disk1.vmdk": DISK, **{name.replace("_", "."): data for name, data in more.items()}}
-    return {"a.ovf": text, "a.mf": manifest(files), **{name: data for name, data in files.items() if name != "a.ovf"}}
+    files = {
+        "a.ovf": text,
+        "a-disk1.vmdk": DISK,
+        **{name.replace("_", "."): data for name, data in more.items()},
+    }
+    return {
+        "a.ovf": text,
+        "a.mf": manifest(files),
+        **{name: data for name, data in files.items() if name != "a.ovf"},
+    }
 
 
-def pack(path: Path, files: Mapping[str, bytes] | None = None, *members: tarfile.TarInfo, form: int = tarfile.USTAR_FORMAT) -> Path:
+def pack(
+    path: Path,
+    files: Mapping[str, bytes] | None = None,
+    *members: tarfile.TarInfo,
+    form: int = tarfile.USTAR_FORMAT,
+) -> Path:
     """Write an OVA of `files`, then bare `members`."""
     with tarfile.open(path, "w", format=form) as tar:
         for name, data in (parts() if files is None else files).items():

@@ -26,7 +26,10 @@ def test_an_ova_says_what_it_holds(tmp_path: Path) -> None:
     assert ova.product == Product("Bitfusion", "VMware", "3.0.0", "3.0.0-11")
     assert ova.hardware == Hardware(4, 32 << 30, "vmx-17", "efi", ("Management",))
     assert ova.networks == (Network("Management", "Where people are."),)
-    assert ova.disks == (Disk("vmdisk1", "a-disk1.vmdk", len(DISK), 50 << 30), Disk("vmdisk2", "", 0, 1 << 20))
+    assert ova.disks == (
+        Disk("vmdisk1", "a-disk1.vmdk", len(DISK), 50 << 30),
+        Disk("vmdisk2", "", 0, 1 << 20),
+    )
     assert ova.options == (Option("small", "Small", True), Option("large", "Large"))
     assert ova.eula == ("Be kind.\nShare.",)
     assert ova.files == {"a-disk1.vmdk": len(DISK)}
@@ -37,7 +40,15 @@ def test_an_ova_says_what_it_holds(tmp_path: Path) -> None:
 def test_properties_are_called_as_vsphere_calls_them(tmp_path: Path) -> None:
     ova = read(pack(tmp_path / "a.ova"))
     assert ova.properties == (
-        Property("bf.host.1", "string", True, True, label="Host", category="General", qualifiers="MinLen(1) MaxLen(9)"),
+        Property(
+            "bf.host.1",
+            "string",
+            True,
+            True,
+            label="Host",
+            category="General",
+            qualifiers="MinLen(1) MaxLen(9)",
+        ),
         Property("bf.secret.1", "string", False, True, True, category="General"),
         Property("bf.port.1", "uint16", False, True, default="56001", category="General"),
         Property("bf.built.1", "string", default="then", category="General"),
@@ -50,7 +61,11 @@ def test_the_sandbox_s_ova_is_read_and_whole(tmp_path: Path) -> None:
     ova, seen = read(tmp_path / "bf.ova"), []
     verify(ova, seen.append)
     assert ova.product.name == "VMware vSphere Bitfusion Server"
-    assert {p.key.split(".")[-1] for p in ova.properties if p.required} >= {"hostname", "customer_password", "vcenter_url"}
+    assert {p.key.split(".")[-1] for p in ova.properties if p.required} >= {
+        "hostname",
+        "customer_password",
+        "vcenter_url",
+    }
     assert all(p.password for p in ova.properties if "password" in p.key)
     assert seen == sorted(seen)
     assert seen[-1] == ova.size
@@ -59,7 +74,11 @@ def test_the_sandbox_s_ova_is_read_and_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_every_form_of_tar_is_read(tmp_path: Path, form: int) -> None:
     name = "a-" + "x" * 120 + ".vmdk"
-    files = parts(OVF.replace("a-disk1.vmdk", name), **{name.replace(".", "_"): DISK}) if form != tarfile.USTAR_FORMAT else parts()
+    files = (
+        parts(OVF.replace("a-disk1.vmdk", name), **{name.replace(".", "_"): DISK})
+        if form != tarfile.USTAR_FORMAT
+        else parts()
+    )
     ova = read(pack(tmp_path / "a.ova", files, form=form))
     verify(ova, lambda _: None)
     with ova.open(next(iter(ova.files))) as stream:
@@ -113,7 +132,10 @@ def test_inspect_is_json_and_says_the_state_of_the_manifest(tmp_path: Path) -> N
     ova = read(pack(tmp_path / "a.ova"))
     found = inspect(ova)
     assert json.loads(json.dumps(found)) == found
-    assert (found["manifest"], found["signature"]) == ({"state": "present", "algorithms": ["SHA256"], "files": 2}, None)
+    assert (found["manifest"], found["signature"]) == (
+        {"state": "present", "algorithms": ["SHA256"], "files": 2},
+        None,
+    )
     assert inspect(ova, verified=True)["manifest"]["state"] == "verified"
     bare = {name: data for name, data in parts().items() if name != "a.mf"}
     assert inspect(read(pack(tmp_path / "b.ova", bare)))["manifest"]["state"] == "absent"
@@ -154,10 +176,16 @@ def test_reading_takes_little_of_a_large_file(tmp_path: Path) -> None:
     assert sum(taken) == 512 * 4
 
 
-def test_without_a_digest_of_the_whole_each_byte_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_digest_of_the_whole_each_byte_is_digested_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, made = pack(tmp_path / "a.ova"), []
     right = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setattr(sys.modules["bfinfra.backends.ova.verify"], "hashlib", SimpleNamespace(sha256=lambda: made.append("whole") or hashlib.sha256(), new=hashlib.new))
+    monkeypatch.setattr(
+        sys.modules["bfinfra.backends.ova.verify"],
+        "hashlib",
+        SimpleNamespace(sha256=lambda: made.append("whole") or hashlib.sha256(), new=hashlib.new),
+    )
     verify(read(path), lambda _: None)
     assert made == []
     verify(read(path), lambda _: None, sha256=right)

@@ -29,7 +29,9 @@ def seam() -> Iterator[Seam]:
 def big(path: Path) -> bytes:
     text = OVF.replace(str(len(DISK)), str(len(BIG)))
     files = {"a.ovf": text.encode(), "a-disk1.vmdk": BIG}
-    mf = "".join(f"SHA256({name})= {hashlib.sha256(data).hexdigest()}\n" for name, data in files.items()).encode()
+    mf = "".join(
+        f"SHA256({name})= {hashlib.sha256(data).hexdigest()}\n" for name, data in files.items()
+    ).encode()
     return pack(path / "a.ova", {"a.ovf": files["a.ovf"], "a.mf": mf, "a-disk1.vmdk": BIG}).read_bytes()
 
 
@@ -87,7 +89,10 @@ def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(fi
     found = RemoteSource.of(files.url.replace("a.ova", "b.ova"), trust, seam)
     assert (found.size, str(found.name)) == (len(files.data), "b.ova")
     assert all("Authorization" not in heard for heard in files.heard)
-    for onward, said in {"http://127.0.0.1:1/a.ova?key=4711": "not https any more", files.url.replace("a.ova", "c.ova"): "more than 5 times"}.items():
+    for onward, said in {
+        "http://127.0.0.1:1/a.ova?key=4711": "not https any more",
+        files.url.replace("a.ova", "c.ova"): "more than 5 times",
+    }.items():
         files.moved = {"/files/c.ova": onward}
         with pytest.raises(Refusal, match=said) as raised:
             RemoteSource.of(files.url.replace("a.ova", "c.ova"), trust, seam)
@@ -103,7 +108,9 @@ def test_a_pin_is_the_first_server_s_only(files, seam, tmp_path):
         RemoteSource.of(files.url.replace("a.ova", "b.ova"), Trust(sha256=pin), seam)
 
 
-@pytest.mark.parametrize(("how", "said"), [({"ranges": False}, "the whole file only"), ({"etag": ""}, "which version")])
+@pytest.mark.parametrize(
+    ("how", "said"), [({"ranges": False}, "the whole file only"), ({"etag": ""}, "which version")]
+)
 def test_a_server_that_answers_no_parts_or_no_version_is_refused(files, seam, tmp_path, how, said):
     files.data = big(tmp_path)
     for name, value in how.items():
@@ -123,7 +130,9 @@ def test_what_is_not_there_and_who_is_not_trusted_say_so_without_the_query(files
 
 
 def test_without_a_manifest_what_comes_from_far_is_not_sent_on(files, seam, tmp_path):
-    files.data = pack(tmp_path / "a.ova", {name: data for name, data in parts().items() if name != "a.mf"}).read_bytes()
+    files.data = pack(
+        tmp_path / "a.ova", {name: data for name, data in parts().items() if name != "a.mf"}
+    ).read_bytes()
     found = read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam))
     with pytest.raises(Refusal, match="no manifest, and comes from far"):
         verify(found, lambda _: None, sha256=hashlib.sha256(files.data).hexdigest())

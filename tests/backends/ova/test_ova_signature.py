@@ -13,17 +13,43 @@ from bfinfra.backends.ova import Ova, inspect, read, verify
 from bfinfra.model.errors import Refusal
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-KEYS = {"rsa": ["-newkey", "rsa:2048"], "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "ed25519": ["-newkey", "ed25519"]}
+KEYS = {
+    "rsa": ["-newkey", "rsa:2048"],
+    "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+    "ed25519": ["-newkey", "ed25519"],
+}
 
 
 def openssl(folder: Path, *words: str, given: bytes = b"") -> bytes:
-    return subprocess.run(["openssl", *words], cwd=folder, input=given, check=True, capture_output=True).stdout
+    return subprocess.run(
+        ["openssl", *words], cwd=folder, input=given, check=True, capture_output=True
+    ).stdout
 
 
-def signed(folder: Path, data: bytes, *, algorithm: str = "SHA256", key: str = "rsa", name: str = "a.mf") -> bytes:
+def signed(
+    folder: Path, data: bytes, *, algorithm: str = "SHA256", key: str = "rsa", name: str = "a.mf"
+) -> bytes:
     """A .cert for a manifest."""
-    openssl(folder, "req", "-x509", *KEYS[key], "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "9", "-subj", "/O=Bitfusion/CN=Builder")
-    value = openssl(folder, "dgst", f"-{algorithm.lower()}", "-sign", "key.pem", given=data) if key != "ed25519" else b"x"
+    openssl(
+        folder,
+        "req",
+        "-x509",
+        *KEYS[key],
+        "-nodes",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "cert.pem",
+        "-days",
+        "9",
+        "-subj",
+        "/O=Bitfusion/CN=Builder",
+    )
+    value = (
+        openssl(folder, "dgst", f"-{algorithm.lower()}", "-sign", "key.pem", given=data)
+        if key != "ed25519"
+        else b"x"
+    )
     return f"{algorithm}({name})= {value.hex()}\n".encode() + (folder / "cert.pem").read_bytes()
 
 
@@ -38,8 +64,21 @@ def test_a_right_signature_names_who_made_it(tmp_path, algorithm, key):
     ova = packed(tmp_path, signed(tmp_path, parts()["a.mf"], algorithm=algorithm, key=key))
     verify(ova, lambda _: None)
     found = inspect(ova)["signature"]
-    told = openssl(tmp_path, "x509", "-in", "cert.pem", "-noout", "-fingerprint", "-sha256").decode().strip().partition("=")[2].replace(":", "").lower()
-    assert (found["sha256"], found["subject"], found["own"], found["expired"], found["algorithm"]) == (told, "CN=Builder,O=Bitfusion", True, False, algorithm)
+    told = (
+        openssl(tmp_path, "x509", "-in", "cert.pem", "-noout", "-fingerprint", "-sha256")
+        .decode()
+        .strip()
+        .partition("=")[2]
+        .replace(":", "")
+        .lower()
+    )
+    assert (found["sha256"], found["subject"], found["own"], found["expired"], found["algorithm"]) == (
+        told,
+        "CN=Builder,O=Bitfusion",
+        True,
+        False,
+        algorithm,
+    )
 
 
 def test_a_manifest_that_somebody_changed_is_refused_before_anything_is_read(tmp_path):
@@ -49,13 +88,16 @@ def test_a_manifest_that_somebody_changed_is_refused_before_anything_is_read(tmp
         packed(tmp_path, cert, other)
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    (lambda cert: b"nothing", "can't be understood"),
-    (lambda cert: cert.replace(b"(a.mf)", b"(b.mf)"), "signs b.mf, not a.mf"),
-    (lambda cert: cert.replace(b"SHA256(", b"SHA3(", 1), "uses SHA3"),
-    (lambda cert: cert.replace(b"MII", b"AAA"), "can't be read"),
-    (lambda cert: cert.partition(b"-----BEGIN")[0], "can't be understood"),
-])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cert: b"nothing", "can't be understood"),
+        (lambda cert: cert.replace(b"(a.mf)", b"(b.mf)"), "signs b.mf, not a.mf"),
+        (lambda cert: cert.replace(b"SHA256(", b"SHA3(", 1), "uses SHA3"),
+        (lambda cert: cert.replace(b"MII", b"AAA"), "can't be read"),
+        (lambda cert: cert.partition(b"-----BEGIN")[0], "can't be understood"),
+    ],
+)
 def test_what_is_no_signature_is_refused(tmp_path, change, said):
     with pytest.raises(Refusal, match=said):
         packed(tmp_path, change(signed(tmp_path, parts()["a.mf"])))
@@ -69,6 +111,11 @@ def test_a_key_that_signs_no_digest_is_refused(tmp_path):
 def test_a_certificate_without_a_manifest_or_under_another_name_is_refused(tmp_path):
     cert = signed(tmp_path, parts()["a.mf"])
     with pytest.raises(Refusal, match="a certificate and no manifest"):
-        read(pack(tmp_path / "a.ova", {name: data for name, data in (parts() | {"a.cert": cert}).items() if name != "a.mf"}))
+        read(
+            pack(
+                tmp_path / "a.ova",
+                {name: data for name, data in (parts() | {"a.cert": cert}).items() if name != "a.mf"},
+            )
+        )
     with pytest.raises(Refusal, match=r"its certificate is not called a\.cert"):
         read(pack(tmp_path / "a.ova", parts() | {"b.cert": cert}))

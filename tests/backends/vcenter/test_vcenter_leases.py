@@ -16,7 +16,9 @@ INFO, FAULT = "what a ready lease says", vim.fault.InvalidName(name="one")
 READY, FAILED = {"state": "ready", "info": INFO}, {"state": "error", "error": FAULT}
 
 
-def taken(monkeypatch: pytest.MonkeyPatch, said: dict[str, object], later: list[dict[str, object]]) -> tuple[object, ...]:
+def taken(
+    monkeypatch: pytest.MonkeyPatch, said: dict[str, object], later: list[dict[str, object]]
+) -> tuple[object, ...]:
     """What comes of a lease that says this as it is followed, and that when it is looked at."""
     monkeypatch.setattr(Imports, "_spec", lambda *_: (None, []))
     monkeypatch.setattr(ovf, "_abort", lambda lease: None)
@@ -26,13 +28,17 @@ def taken(monkeypatch: pytest.MonkeyPatch, said: dict[str, object], later: list[
     return Imports(session, tasks, None, lambda: "")._lease(SimpleNamespace(name="one"))
 
 
-@pytest.mark.parametrize(("said", "later"), [(READY, []), ({"state": "ready"}, [READY])], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    ("said", "later"), [(READY, []), ({"state": "ready"}, [READY])], ids=["at once", "later"]
+)
 def test_a_ready_lease_says_where_to_send_what(monkeypatch, said, later):
     assert taken(monkeypatch, said, later) == ("lease", INFO, [])
     assert not later
 
 
-@pytest.mark.parametrize(("said", "later"), [(FAILED, []), ({"state": "error"}, [FAILED])], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    ("said", "later"), [(FAILED, []), ({"state": "error"}, [FAILED])], ids=["at once", "later"]
+)
 def test_a_failed_lease_says_why(monkeypatch, said, later):
     with pytest.raises(Rejected, match="vCenter refused the import of one"):
         taken(monkeypatch, said, later)

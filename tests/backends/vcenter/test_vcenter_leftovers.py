@@ -69,7 +69,9 @@ def test_what_a_killed_run_left_is_ended_and_nobody_elses_is(enter, gone, monkey
         alive = left_by(os.getppid(), as_another)
         enter("left", read_only=True)
     assert killed in agents(enter("left", read_only=True)), "a run that only reads ends nothing"
-    assert agents(enter("left")) == sorted([mine, mine, elsewhere, alive, killed.replace("left", "another-site")])
+    assert agents(enter("left")) == sorted(
+        [mine, mine, elsewhere, alive, killed.replace("left", "another-site")]
+    )
 
 
 def test_without_the_right_they_are_left_to_time_out(enter, gone, sandbox, monkeypatch):

@@ -57,7 +57,11 @@ def test_a_session_goes_with_all_that_is_asked_after_it_began():
     line.get("/sdk/vimServiceVersions.xml")
     line.post("/sdk", b"<q/>", {})
     line.post("/pbm", b"<q/>", {})
-    assert [request.headers.get("cookie") for request in server.asked] == [None, 'vmware_soap_session="ab12"', 'vmware_soap_session="ab12"']
+    assert [request.headers.get("cookie") for request in server.asked] == [
+        None,
+        'vmware_soap_session="ab12"',
+        'vmware_soap_session="ab12"',
+    ]
     assert line.cookies == {"vmware_soap_session": '"ab12"'}
 
 

@@ -1,4 +1,6 @@
-"""Notes on hosts and clusters: the last one takes the attribute's definition along, whoever else empties theirs meanwhile."""
+"""Notes on hosts and clusters: the last one takes the attribute's definition along, whoever else empties
+theirs meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,14 @@ from bfinfra.model.errors import Missing, Rejected
     ("looks", "drops"),
     [
         ([{"a": ("host-1", "x")}], [True]),
-        ([{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "y")}], [False]),
-        ([{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "")}], [False, True]),
+        (
+            [{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "y")}],
+            [False],
+        ),
+        (
+            [{"a": ("host-1", "x"), "b": ("host-2", "y")}, {"a": ("host-1", ""), "b": ("host-2", "")}],
+            [False, True],
+        ),
     ],
     ids=["alone", "another stays", "another went meanwhile"],
 )
@@ -37,7 +45,9 @@ def test_the_definition_goes_with_the_last_note(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("fault", [Missing, Rejected])
-def test_a_definition_that_another_took_along_in_between_is_no_error(monkeypatch: pytest.MonkeyPatch, fault, last) -> None:
+def test_a_definition_that_another_took_along_in_between_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, fault, last
+) -> None:
     def gone(*_):
         raise fault("there is no custom attribute 101")
 
@@ -50,14 +60,18 @@ def test_a_definition_that_another_took_along_in_between_is_no_error(monkeypatch
         attributes.drop(content, "host-1", "bfinfra", last=last)
 
 
-def test_hosts_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(hosts, "_host", lambda _content, moid: moid)
     monkeypatch.setattr(Hosts, "notes", lambda there, _name: there.look())
     there = Hosts(SimpleNamespace(write=lambda act: act(None)), None)
     assert emptied(monkeypatch, there, there.drop_attribute) == [False, True]
 
 
-def test_clusters_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_emptied_with_its_definition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cluster_notes, "_cluster", lambda _content, moid: moid)
     monkeypatch.setattr(ClusterNotes, "read", lambda there, _name, everyone: there.look())
     there = ClusterNotes(SimpleNamespace(write=lambda act: act(None)))

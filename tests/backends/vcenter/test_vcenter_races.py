@@ -23,7 +23,9 @@ HOST, FLAG = "esx01.small.test", "bfinfra.importing"
 @pytest.fixture
 def vcenter(sandbox: Running, tmp_path: Path) -> Iterator[VCenter]:
     (tmp_path / "site.yaml").write_text(
-        "site: s\nvcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}\n")
+        "site: s\nvcenter: {server: vc.small.test, username: admin@small.test, password: {env: "
+        "VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}\n"
+    )
     made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
     yield made
     made.close()
@@ -47,15 +49,25 @@ def test_a_refusal_for_another_reason_is_told(vcenter: VCenter, host: Any, sandb
         vcenter.hosts.enter_maintenance(host.moid)
 
 
-def test_a_host_that_has_started_meanwhile_is_not_rebooted_again(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+def test_a_host_that_has_started_meanwhile_is_not_rebooted_again(
+    vcenter: VCenter, host: Any, sandbox: Running
+) -> None:
     vcenter.hosts.enter_maintenance(host.moid)
     vcenter.hosts.reboot(host.moid, host.boot)
-    vcenter.tasks.watch(host.ref, ("runtime.connectionState",), lambda v: v.get("runtime.connectionState") == "connected", "the reboot", limit=20)
+    vcenter.tasks.watch(
+        host.ref,
+        ("runtime.connectionState",),
+        lambda v: v.get("runtime.connectionState") == "connected",
+        "the reboot",
+        limit=20,
+    )
     vcenter.hosts.reboot(host.moid, host.boot)
     assert sandbox.tally()["writes"]["vcenter"]["RebootHost_Task"] == 1
 
 
-def test_power_that_changes_between_the_look_and_the_act(vcenter: VCenter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_power_that_changes_between_the_look_and_the_act(
+    vcenter: VCenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looked: list[bool] = []
 
     def looks(before: bool) -> Callable[[str], bool]:
@@ -74,16 +86,36 @@ def test_power_that_changes_between_the_look_and_the_act(vcenter: VCenter, monke
         vcenter.machines.power_on("vm-1")
 
 
-def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
+    vcenter: VCenter, host: Any, sandbox: Running
+) -> None:
     """Such a backing would name no host, and nobody would notice."""
     inventory = vcenter.inventory.read()
     place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
     assert place
-    spec = vim.vm.ConfigSpec(name="a", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"), numCPUs=1, memoryMB=1024)
-    vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), host.ref), "making it")
-    ((moid, before),) = ((b.moid, sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0)) for b in vcenter.machines.survey("x") if b.name == "a")
+    spec = vim.vm.ConfigSpec(
+        name="a",
+        guestId="other3xLinux64Guest",
+        files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"),
+        numCPUs=1,
+        memoryMB=1024,
+    )
+    vcenter.tasks.run(
+        lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(
+            spec, refs.refer(c, vim.ResourcePool, pool), host.ref
+        ),
+        "making it",
+    )
+    ((moid, before),) = (
+        (b.moid, sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0))
+        for b in vcenter.machines.survey("x")
+        if b.name == "a"
+    )
     with pytest.raises(Busy, match="not in effect at the moment"):
-        vcenter.machines.reconfigure(moid, Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6, address="0000:3b:00.0", name="card"),)))
+        vcenter.machines.reconfigure(
+            moid,
+            Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6, address="0000:3b:00.0", name="card"),)),
+        )
     assert sandbox.tally()["writes"]["vcenter"].get("ReconfigVM_Task", 0) == before
 
 
@@ -93,9 +125,19 @@ def imported(vcenter: VCenter, host: Any) -> str:
     place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
     assert place
     spec = vim.vm.ConfigSpec(
-        name="half", guestId="other3xLinux64Guest", files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"), numCPUs=1, memoryMB=1024,
-        extraConfig=[vim.option.OptionValue(key=FLAG, value="another/machine/1")])
-    made = vcenter.tasks.run(lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(spec, refs.refer(c, vim.ResourcePool, pool), host.ref), "making it")
+        name="half",
+        guestId="other3xLinux64Guest",
+        files=vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]"),
+        numCPUs=1,
+        memoryMB=1024,
+        extraConfig=[vim.option.OptionValue(key=FLAG, value="another/machine/1")],
+    )
+    made = vcenter.tasks.run(
+        lambda c: refs.refer(c, vim.Folder, place.moid).CreateVM_Task(
+            spec, refs.refer(c, vim.ResourcePool, pool), host.ref
+        ),
+        "making it",
+    )
     return refs.moid(made)
 
 
@@ -109,7 +151,9 @@ def later(act: Callable[[], None]) -> threading.Thread:
     return made
 
 
-def test_an_import_that_ended_a_moment_ago_is_given_the_time_to_be_noted_as_whole(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+def test_an_import_that_ended_a_moment_ago_is_given_the_time_to_be_noted_as_whole(
+    vcenter: VCenter, host: Any, sandbox: Running
+) -> None:
     """Between the end of an import and the note of that lies a request of the other machine."""
     moid = imported(vcenter, host)
     other = later(lambda: finish(vcenter, moid))
@@ -119,7 +163,9 @@ def test_an_import_that_ended_a_moment_ago_is_given_the_time_to_be_noted_as_whol
     assert "Destroy_Task" not in sandbox.tally()["writes"]["vcenter"]
 
 
-def test_nobody_waits_for_the_end_of_a_machine_that_was_finished_instead(vcenter: VCenter, host: Any, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_the_end_of_a_machine_that_was_finished_instead(
+    vcenter: VCenter, host: Any, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its deletion met the note that it is whole: a wait for its going would have lasted six minutes."""
     monkeypatch.setattr(machines, "HANDOVER", 0)
     moid = imported(vcenter, host)
@@ -137,8 +183,12 @@ def test_what_nobody_finishes_goes(vcenter: VCenter, host: Any, monkeypatch: pyt
     assert vcenter.machines.read([moid], [FLAG]) == []
 
 
-def test_a_half_made_machine_that_somebody_powered_on_goes(vcenter: VCenter, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every machine that runs lists Destroy_Task among what can't be done now: it is stopped, not waited for."""
+def test_a_half_made_machine_that_somebody_powered_on_goes(
+    vcenter: VCenter, host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every machine that runs lists Destroy_Task among what can't be done now: it is stopped, not
+    waited for.
+    """
     monkeypatch.setattr(machines, "HANDOVER", 0)
     monkeypatch.setattr(machines, "LAPSE", 1)
     moid = imported(vcenter, host)

@@ -6,7 +6,17 @@ import pytest
 
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter.rest import Rest
-from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Expired, Malformed, Missing, Rejected, Unanswered
+from bfinfra.model.errors import (
+    Busy,
+    Conflict,
+    Denied,
+    Exists,
+    Expired,
+    Malformed,
+    Missing,
+    Rejected,
+    Unanswered,
+)
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
 
@@ -22,14 +32,21 @@ def rest(echo):
 
 
 def error(kind: str, words: str) -> bytes:
-    return json.dumps({"error_type": kind, "messages": [{"id": "x", "default_message": words, "args": []}]}).encode()
+    return json.dumps(
+        {"error_type": kind, "messages": [{"id": "x", "default_message": words, "args": []}]}
+    ).encode()
 
 
 def test_it_logs_in_once_and_out_at_the_end(rest, echo):
     rest.get("/api/a")
     rest.get("/api/b")
     rest.close()
-    assert [(m, p) for m, p, _ in echo.asked] == [("POST", "/api/session"), ("GET", "/api/a"), ("GET", "/api/b"), ("DELETE", "/api/session")]
+    assert [(m, p) for m, p, _ in echo.asked] == [
+        ("POST", "/api/session"),
+        ("GET", "/api/a"),
+        ("GET", "/api/b"),
+        ("DELETE", "/api/session"),
+    ]
 
 
 @pytest.mark.parametrize("asked_before", [True, False])
@@ -67,11 +84,18 @@ def test_an_ended_session_is_not_renewed_under_a_write(rest, echo):
 @pytest.mark.parametrize(
     ("status", "kind", "expected"),
     [
-        (400, "ALREADY_EXISTS", Exists), (404, "NOT_FOUND", Missing), (400, "CONCURRENT_CHANGE", Conflict), (400, "RESOURCE_BUSY", Busy),
-        (503, "SERVICE_UNAVAILABLE", Busy), (403, "UNAUTHORIZED", Denied), (400, "INVALID_ARGUMENT", Rejected), (500, "INTERNAL_SERVER_ERROR", Unanswered),
-        (400, "NOT_ALLOWED_IN_CURRENT_STATE", Rejected), (504, "TIMED_OUT", Unanswered),
+        (400, "ALREADY_EXISTS", Exists),
+        (404, "NOT_FOUND", Missing),
+        (400, "CONCURRENT_CHANGE", Conflict),
+        (400, "RESOURCE_BUSY", Busy),
+        (503, "SERVICE_UNAVAILABLE", Busy),
+        (403, "UNAUTHORIZED", Denied),
+        (400, "INVALID_ARGUMENT", Rejected),
+        (500, "INTERNAL_SERVER_ERROR", Unanswered),
+        (400, "NOT_ALLOWED_IN_CURRENT_STATE", Rejected),
+        (504, "TIMED_OUT", Unanswered),
     ],
-)  # fmt: skip
+)
 def test_the_error_type_decides_the_class(rest, echo, status, kind, expected):
     echo.answers["/api/a"] = (status, error(kind, "the words of the server"), {})
     with pytest.raises(expected, match="the words of the server"):
@@ -92,7 +116,10 @@ def test_retry_after_is_handed_on(rest, echo):
 
 
 def test_older_error_bodies_are_read_too(rest, echo):
-    body = {"type": "com.vmware.vapi.std.errors.not_found", "value": {"messages": [{"default_message": "no such tag"}]}}
+    body = {
+        "type": "com.vmware.vapi.std.errors.not_found",
+        "value": {"messages": [{"default_message": "no such tag"}]},
+    }
     echo.answers["/rest/x"] = (404, json.dumps(body).encode(), {})
     with pytest.raises(Missing, match="no such tag"):
         rest.get("/rest/x")

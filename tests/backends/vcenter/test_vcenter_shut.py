@@ -34,15 +34,30 @@ def never(_: float) -> None:
     raise AssertionError("it waits")
 
 
-@pytest.mark.parametrize(("status", "body", "what"), [
-    (500, PAGE, "no vCenter answers GET /sdk/vimServiceVersions.xml; it sends a web page: Internal Server & Error; 500"),
-    (401, "", "vCenter refused the login of u@vsphere.local"),
-])
-def test_who_lets_nobody_in_is_asked_once(status, body, what, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("status", "body", "what"),
+    [
+        (
+            500,
+            PAGE,
+            (
+                "no vCenter answers GET /sdk/vimServiceVersions.xml; it sends a web page: Internal Server & "
+                "Error; 500"
+            ),
+        ),
+        (401, "", "vCenter refused the login of u@vsphere.local"),
+    ],
+)
+def test_who_lets_nobody_in_is_asked_once(
+    status, body, what, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHUT_PASSWORD", "hunter2-long")
     (tmp_path / "site.yaml").write_text(SITE)
     server = Answering(status, body)
-    found = app.plan(app.load(tmp_path / "site.yaml"), around=app.Setting(fillings=(lambda _: server,), patience=Patience(sleep=never)))
+    found = app.plan(
+        app.load(tmp_path / "site.yaml"),
+        around=app.Setting(fillings=(lambda _: server,), patience=Patience(sleep=never)),
+    )
     why = set(found.unreadable.values())  # of each of the two APIs
     assert len(why) <= 2
     assert any(what in each for each in why)

@@ -1,4 +1,6 @@
-"""What is read in bulk through lxml is what pyVmomi would have made of the same answer: every property of everything in the sandbox."""
+"""What is read in bulk through lxml is what pyVmomi would have made of the same answer: every property of
+everything in the sandbox.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ from pyVmomi.VmomiSupport import DataObject, ManagedObject
 
 import bfinfra
 from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter import VCenter, capacity, devices, hardware, hosts, inventory, machines, properties, refs, tree
+from bfinfra.backends.vcenter import (
+    VCenter,
+    capacity,
+    devices,
+    hardware,
+    hosts,
+    inventory,
+    machines,
+    properties,
+    refs,
+    tree,
+)
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.model.errors import Denied, Malformed
 from bfinfra.model.mark import Mark
@@ -25,7 +38,14 @@ MARK = 'config.extraConfig["bfinfra.mark"]'
 READ = {
     **{kind: [*paths] for kind, paths in inventory.PATHS.items() if kind is not vim.HostSystem},
     vim.HostSystem: [*hosts.DETAIL, *capacity.PATHS[vim.HostSystem], "config.option", "hardware.systemInfo"],
-    vim.VirtualMachine: [*machines.DETAIL, MARK, "config.extraConfig", "config.files", "layoutEx.timestamp", "network"],
+    vim.VirtualMachine: [
+        *machines.DETAIL,
+        MARK,
+        "config.extraConfig",
+        "config.files",
+        "layoutEx.timestamp",
+        "network",
+    ],
 }
 
 
@@ -45,16 +65,36 @@ def machine(vcenter: VCenter) -> None:
     detail = next(d for d in vcenter.hosts.read([h.moid for h in here.hosts], "bfinfra.mark") if d.devices)
     host, gpu = next(h for h in here.hosts if h.moid == detail.moid), detail.devices[0]
     store, folder = next(d for d in here.datastores if host.moid in d.hosts), here.folder("", host.datacenter)
-    card = devices.add_pci(Attach(vendor=gpu.vendor, device=gpu.device, address=gpu.address, name=gpu.name), -200, "BYPASS")
+    card = devices.add_pci(
+        Attach(vendor=gpu.vendor, device=gpu.device, address=gpu.address, name=gpu.name), -200, "BYPASS"
+    )
     mark = vim.option.OptionValue(key="bfinfra.mark", value=Mark("trees", "bitfusion_server/one").encode())
-    app = vim.vApp.VmConfigSpec(property=[vim.vApp.PropertySpec(operation="add", info=vim.vApp.PropertyInfo(key=0, id="hostname", type="string", value="a <b> &"))])
+    app = vim.vApp.VmConfigSpec(
+        property=[
+            vim.vApp.PropertySpec(
+                operation="add",
+                info=vim.vApp.PropertyInfo(key=0, id="hostname", type="string", value="a <b> &"),
+            )
+        ]
+    )
 
     def start(content: Any) -> Any:
         nic = devices.add_nic(hardware.network_backing(content, min(detail.networks)), -300)
-        spec = vim.vm.ConfigSpec(name="one", guestId="otherGuest64", numCPUs=4, memoryMB=1024, memoryReservationLockedToMax=True, deviceChange=[card, nic],
-                                 extraConfig=[mark], vAppConfig=app, files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"))
+        spec = vim.vm.ConfigSpec(
+            name="one",
+            guestId="otherGuest64",
+            numCPUs=4,
+            memoryMB=1024,
+            memoryReservationLockedToMax=True,
+            deviceChange=[card, nic],
+            extraConfig=[mark],
+            vAppConfig=app,
+            files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"),
+        )
         pool = here.pool("", host.cluster)
-        return refs.refer(content, vim.Folder, folder.moid).CreateVM_Task(spec, refs.refer(content, vim.ResourcePool, pool.moid), host.ref)
+        return refs.refer(content, vim.Folder, folder.moid).CreateVM_Task(
+            spec, refs.refer(content, vim.ResourcePool, pool.moid), host.ref
+        )
 
     vcenter.tasks.run(start, "making a VM")
 
@@ -67,7 +107,9 @@ def plain(found: Any, model: Any) -> Any:
     if isinstance(model, DataObject):
         assert tree.is_a(found, type(model))
         assert not isinstance(found, tree.Node) or found.kind is type(model)
-        return {p.name: plain(getattr(found, p.name), getattr(model, p.name)) for p in model._GetPropertyList()}
+        return {
+            p.name: plain(getattr(found, p.name), getattr(model, p.name)) for p in model._GetPropertyList()
+        }
     if isinstance(model, ManagedObject):
         assert type(found) is type(model)
         return found._GetMoId()
@@ -94,9 +136,16 @@ def test_every_property_comes_out_as_pyvmomi_has_it(vcenter):
 
 def test_pages_are_joined(vcenter, monkeypatch):
     content = vcenter.session.content()
-    whole = properties.below(content, content.rootFolder, {vim.ManagedEntity: ["name"]}, lambda row: (row.moid, row["name"]))
+    whole = properties.below(
+        content, content.rootFolder, {vim.ManagedEntity: ["name"]}, lambda row: (row.moid, row["name"])
+    )
     monkeypatch.setattr(properties, "PAGE", 2)
-    assert properties.below(content, content.rootFolder, {vim.ManagedEntity: ["name"]}, lambda row: (row.moid, row["name"])) == whole
+    assert (
+        properties.below(
+            content, content.rootFolder, {vim.ManagedEntity: ["name"]}, lambda row: (row.moid, row["name"])
+        )
+        == whole
+    )
     assert vcenter.seam.tally.names["ContinueRetrievePropertiesEx"] >= len(whole) // 2
 
 
@@ -104,7 +153,10 @@ def test_what_is_gone_is_left_out_and_what_may_not_be_read_is_an_error(vcenter):
     content = vcenter.session.content()
     there = properties.below(content, content.rootFolder, {vim.HostSystem: ["name"]}, lambda row: row.ref)
     moids = [refs.moid(ref) for ref in there]
-    assert properties.of(content, vim.HostSystem, [*moids, "host-404", '<&">'], ["name"], lambda row: row.ref) == there
+    assert (
+        properties.of(content, vim.HostSystem, [*moids, "host-404", '<&">'], ["name"], lambda row: row.ref)
+        == there
+    )
     fault = vim.fault.NoPermission(privilegeId="System.Read")
     with pytest.raises(Denied, match="privilege System"):
         properties._check([("name", fault)], there[0], content)
@@ -121,7 +173,9 @@ def test_what_is_no_answer_is_malformed(vcenter, monkeypatch, text):
 
 
 def test_a_value_that_its_type_does_not_allow_is_refused():
-    spaces = b'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"'
+    spaces = (
+        b'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"'
+    )
     val = tree.parse([b"<val ", spaces, b' xsi:type="xsd:boolean">perhaps</val>'])
     with pytest.raises(tree.Unfit, match="perhaps"):
         tree.value(val, object, None)
@@ -135,7 +189,10 @@ def nodes(text: str) -> tree.Nodes:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("<d><id>a</id><vendorId>7</vendorId></d><d><id>b</id><vendorId>8</vendorId></d>", [("a", "7"), ("b", "8")]),
+        (
+            "<d><id>a</id><vendorId>7</vendorId></d><d><id>b</id><vendorId>8</vendorId></d>",
+            [("a", "7"), ("b", "8")],
+        ),
         ("<d><id>a</id></d><d><vendorId>8</vendorId><id>b</id></d>", [("a", None), ("b", "8")]),
         ("<d><id>a</id><vendorId/></d>", [("a", "")]),
         ("", []),
@@ -152,7 +209,12 @@ PASSTHROUGH = "<d><id>0000:3b:00.0</id><passthruCapable>true</passthruCapable><p
 
 @pytest.mark.parametrize(
     ("sort", "enabled", "what"),
-    [("gpu", "true", "classId: .*gpu"), ("", "true", "classId"), ("768", "perhaps", "passthruEnabled: .*perhaps"), ("768", "", "passthruEnabled")],
+    [
+        ("gpu", "true", "classId: .*gpu"),
+        ("", "true", "classId"),
+        ("768", "perhaps", "passthruEnabled: .*perhaps"),
+        ("768", "", "passthruEnabled"),
+    ],
 )
 def test_a_device_that_is_not_what_its_type_says_is_refused_by_the_name_of_the_attribute(sort, enabled, what):
     with pytest.raises(tree.Unfit, match=what):
@@ -168,7 +230,12 @@ def test_passthrough_that_is_not_spoken_of_is_off():
 
 def test_an_attribute_that_the_type_does_not_have_is_an_error(vcenter):
     content = vcenter.session.content()
-    first = properties.below(content, content.rootFolder, {vim.HostSystem: ["hardware.pciDevice"]}, lambda row: row["hardware.pciDevice"])
+    first = properties.below(
+        content,
+        content.rootFolder,
+        {vim.HostSystem: ["hardware.pciDevice"]},
+        lambda row: row["hardware.pciDevice"],
+    )
     first = next(found[0] for found in first if found)
     assert first.id
     with pytest.raises(AttributeError):

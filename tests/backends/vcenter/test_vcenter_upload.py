@@ -27,7 +27,9 @@ DATA = {name: bytes([n]) * size for n, (name, size) in enumerate(SIZES.items())}
 
 @dataclass
 class Host:
-    """Takes uploads as an ESXi host does; `cuts`: after how many bytes the next connections end, None = not at all; `answers` likewise."""
+    """Takes uploads as an ESXi host does; `cuts`: after how many bytes the next connections end, None = not
+    at all; `answers` likewise.
+    """
 
     url: str
     pem: str
@@ -40,16 +42,24 @@ class Host:
             head = b""
             while b"\r\n\r\n" not in head:
                 head += connection.recv(1)
-            size = next(int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            size = next(
+                int(line.partition(b":")[2])
+                for line in head.lower().split(b"\r\n")
+                if line.startswith(b"content-length")
+            )
             cut = self.cuts.pop(0) if self.cuts else None
             left = size if cut is None else cut
             while left > 0 and (block := connection.recv(min(left, MIB))):
                 left -= len(block)
             self.came.append((head.split()[1].decode(), (size if cut is None else cut) - left))
             if cut is None:
-                connection.sendall(self.answers.pop(0) if self.answers else b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                connection.sendall(
+                    self.answers.pop(0) if self.answers else b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+                )
             else:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, as a firewall sends it
+                connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )  # a reset, as a firewall sends it
 
 
 @pytest.fixture
@@ -73,14 +83,18 @@ def host(own_certificate) -> Iterator[Host]:
     thread.join(5)
 
 
-def sent(host: Host, monkeypatch: pytest.MonkeyPatch, source: Any = lambda name: io.BytesIO(DATA[name])) -> list[tuple[int, int]]:
+def sent(
+    host: Host, monkeypatch: pytest.MonkeyPatch, source: Any = lambda name: io.BytesIO(DATA[name])
+) -> list[tuple[int, int]]:
     """What is reported while both disks are sent."""
     monkeypatch.setattr(upload, "PAUSE", 0.001)
     seen: list[tuple[int, int]] = []
     seam = Seam()
     items = [SimpleNamespace(path=name, create=False) for name in SIZES]
     with KeepAlive(lambda _: None, 300) as alive:
-        made = upload.Upload(seam, lambda _: Trust(ca_pem=host.pem), alive, lambda done, total: seen.append((done, total)))
+        made = upload.Upload(
+            seam, lambda _: Trust(ca_pem=host.pem), alive, lambda done, total: seen.append((done, total))
+        )
         made.run(items, [httpx2.URL(f"{host.url}/nfc/1/{name}") for name in SIZES], SIZES, source)
     seam.close()
     return seen
@@ -95,8 +109,14 @@ def test_files_go_one_after_the_other_and_progress_is_that_of_all(host, monkeypa
 def test_only_the_file_that_was_cut_off_is_sent_again(host, monkeypatch):
     host.cuts = [None, 4 * MIB]
     seen = sent(host, monkeypatch)
-    assert host.came == [("/nfc/1/disk1.vmdk", 3 * MIB), ("/nfc/1/disk2.vmdk", 4 * MIB), ("/nfc/1/disk2.vmdk", 5 * MIB)]
-    assert (seen[-1], seen.count((3 * MIB, 8 * MIB))) == ((8 * MIB, 8 * MIB), 2), "back to where the file began"
+    assert host.came == [
+        ("/nfc/1/disk1.vmdk", 3 * MIB),
+        ("/nfc/1/disk2.vmdk", 4 * MIB),
+        ("/nfc/1/disk2.vmdk", 5 * MIB),
+    ]
+    assert (seen[-1], seen.count((3 * MIB, 8 * MIB))) == ((8 * MIB, 8 * MIB), 2), (
+        "back to where the file began"
+    )
 
 
 def test_after_four_times_it_is_given_up(host, monkeypatch):
@@ -123,7 +143,9 @@ def test_a_source_that_ends_early_is_an_error_of_its_own(host, monkeypatch):
 
 def test_a_lease_that_ends_while_a_file_waits_to_be_sent_again_ends_the_wait(host, monkeypatch):
     host.cuts = [1000] * 9
-    monkeypatch.setattr(KeepAlive, "wait", lambda self, _: (_ for _ in ()).throw(Missing("the lease is gone")))
+    monkeypatch.setattr(
+        KeepAlive, "wait", lambda self, _: (_ for _ in ()).throw(Missing("the lease is gone"))
+    )
     with pytest.raises(Missing):
         sent(host, monkeypatch)
     assert len(host.came) == 1

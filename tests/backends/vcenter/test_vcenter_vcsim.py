@@ -36,20 +36,37 @@ def place(vcenter):
 
 def wanted(place, name: str, **more) -> Import:
     inventory, host = place
-    text = descriptor(Appliance(name, "Server", "1-1", (Disk("disk1.vmdk", len(DATA), 50 << 30),), ("Network 1", "Network 2")))
+    text = descriptor(
+        Appliance(
+            name, "Server", "1-1", (Disk("disk1.vmdk", len(DATA), 50 << 30),), ("Network 1", "Network 2")
+        )
+    )
     network = inventory.network("DC0_DVPG0").moid
     settings = {
         "hardware": Hardware(
-            cpus=8, memory=64 << 30, reserve=True, firmware="efi", instance_uuid=str(uuid.uuid4()), extra={MARK: f"mark of {name}"},
+            cpus=8,
+            memory=64 << 30,
+            reserve=True,
+            firmware="efi",
+            instance_uuid=str(uuid.uuid4()),
+            extra={MARK: f"mark of {name}"},
             attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x20B5, name="gpu"),),
         ),
         "surplus": frozenset({1}),
-    } | more  # fmt: skip
+    } | more
     return Import(
-        name=name, descriptor=text, networks={"Network 1": network, "Network 2": network}, properties={"hostname": name, "customer_password": "long-secret"},
-        folder=inventory.folder("", "DC0").moid, pool=inventory.cluster("DC0_C0").pool, host=host.moid, datastore=inventory.datastore("LocalDS_0").moid,
-        files={"disk1.vmdk": len(DATA)}, open=lambda _: io.BytesIO(DATA), **settings,
-    )  # fmt: skip
+        name=name,
+        descriptor=text,
+        networks={"Network 1": network, "Network 2": network},
+        properties={"hostname": name, "customer_password": "long-secret"},
+        folder=inventory.folder("", "DC0").moid,
+        pool=inventory.cluster("DC0_C0").pool,
+        host=host.moid,
+        datastore=inventory.datastore("LocalDS_0").moid,
+        files={"disk1.vmdk": len(DATA)},
+        open=lambda _: io.BytesIO(DATA),
+        **settings,
+    )
 
 
 def test_the_inventory_is_read_in_one_collector_call(vcsim):
@@ -136,7 +153,11 @@ def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcent
 
     def look(done: int, total: int) -> None:
         if not seen:
-            seen.extend(vcenter.machines.read([b.moid for b in vcenter.machines.survey(MARK) if b.mark == "mark of bf-1"], [MARK]))
+            seen.extend(
+                vcenter.machines.read(
+                    [b.moid for b in vcenter.machines.survey(MARK) if b.mark == "mark of bf-1"], [MARK]
+                )
+            )
 
     moid = vcenter.imports.run(wanted(place, "bf-1"), look)
     assert [m.moid for m in seen] == [moid]
@@ -145,7 +166,9 @@ def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcent
     assert [p.address for p in seen[0].pci] == ["0000:17:00.0"]
     assert len(seen[0].nics) == 1, "the second adapter of the OVF was left out"
     vcenter.machines.power_on(moid)
-    assert [(h.name, h.on, h.addresses) for h in vcenter.hosts.read([place[1].moid], MARK)[0].holders] == [("bf-1", True, ("0000:17:00.0",))]
+    assert [(h.name, h.on, h.addresses) for h in vcenter.hosts.read([place[1].moid], MARK)[0].holders] == [
+        ("bf-1", True, ("0000:17:00.0",))
+    ]
     vcenter.machines.stop(moid)
     vcenter.machines.destroy(moid)
 
@@ -164,7 +187,9 @@ def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsi
             other = vcsim.vcenter()
             with pytest.raises(Exists) as error:
                 other.imports.run(server, lambda *_: None)
-            refused.append((str(error.value.problems[0].what), other.seam.tally.names["ImportVApp"], folders()))
+            refused.append(
+                (str(error.value.problems[0].what), other.seam.tally.names["ImportVApp"], folders())
+            )
             other.close()
 
     moid = vcenter.imports.run(server, meet)
@@ -177,10 +202,18 @@ def test_a_reconfiguration_is_one_task(vcenter, place):
     before = vcenter.machines.read([moid], [MARK])[0]
     writes = vcenter.seam.tally.writes
     network = place[0].network("VM Network").moid
-    vcenter.machines.reconfigure(moid, Hardware(
-        cpus=4, extra={"a.b": "1"}, properties={"hostname": "other"}, drop=(before.pci[0].key,), add_nics=(network,),
-        attach=(Attach(vendor=0x10DE, device=0x20B5),), nics={before.nics[0].key: network},
-    ))  # fmt: skip
+    vcenter.machines.reconfigure(
+        moid,
+        Hardware(
+            cpus=4,
+            extra={"a.b": "1"},
+            properties={"hostname": "other"},
+            drop=(before.pci[0].key,),
+            add_nics=(network,),
+            attach=(Attach(vendor=0x10DE, device=0x20B5),),
+            nics={before.nics[0].key: network},
+        ),
+    )
     assert vcenter.seam.tally.writes == writes + 1
     after = vcenter.machines.read([moid], [MARK, "a.b"])[0]
     assert (after.cpus, after.extra["a.b"], after.properties["hostname"]) == (4, "1", "other")

@@ -1,4 +1,6 @@
-"""A session's views are kept and read again and again; one that is gone is made anew, never taken for an empty world."""
+"""A session's views are kept and read again and again; one that is gone is made anew, never taken for an
+empty world.
+"""
 
 from __future__ import annotations
 

@@ -30,16 +30,26 @@ class Served:
         """A plain HTTP client with a bearer token (the administrator's where none is given)."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
         headers = {"authorization": f"Bearer {token or self.cluster.admin_token}"} if token != "" else {}
-        return httpx2.Client(base_url=self.url, verify=context, headers={"user-agent": "curl/8", **headers}, trust_env=False, timeout=60)
+        return httpx2.Client(
+            base_url=self.url,
+            verify=context,
+            headers={"user-agent": "curl/8", **headers},
+            trust_env=False,
+            timeout=60,
+        )
 
     def kubeconfig(self, token: str | None = None) -> dict[str, Any]:
         """A kubeconfig."""
         return {
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}}],
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [
+                {"name": "c", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}}
+            ],
             "users": [{"name": "u", "user": {"token": token or self.cluster.admin_token}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
-        }  # fmt: skip
+        }
 
     def lightkube(self, token: str | None = None) -> Client:
         """A lightkube client."""

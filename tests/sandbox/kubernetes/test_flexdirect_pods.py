@@ -1,4 +1,6 @@
-"""FlexDirect in containers: the program and its configuration are the node's, and GPUs are where a server's scheduler listens."""
+"""FlexDirect in containers: the program and its configuration are the node's, and GPUs are where a server's
+scheduler listens.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +44,22 @@ def node() -> Machine:
 def server() -> Machine:
     """A GPU server whose scheduler runs."""
     made = fresh("v100", 16384, 16384)
-    made.files |= {LICENSE: Node(b"two\n"), f"/etc/systemd/system/{SCHEDULER}": Node(b"ExecStart=/usr/bin/flexdirect resource_scheduler -n 1\n")}
+    made.files |= {
+        LICENSE: Node(b"two\n"),
+        f"/etc/systemd/system/{SCHEDULER}": Node(b"ExecStart=/usr/bin/flexdirect resource_scheduler -n 1\n"),
+    }
     made.services = {SCHEDULER: Service(active=True)}
     return made
 
 
 @pytest.fixture
 def guest(clock: Clock, node: Machine, server: Machine) -> Iterator[RunningCluster]:
-    machine = NodeMachine(node, lambda: {"10.0.0.9:56001": server} if server.services[SCHEDULER].active else {})
-    running = RunningCluster("g", "v1.27.5", clock, Outside(host=lambda name: machine if name == "n1" else None))
+    machine = NodeMachine(
+        node, lambda: {"10.0.0.9:56001": server} if server.services[SCHEDULER].active else {}
+    )
+    running = RunningCluster(
+        "g", "v1.27.5", clock, Outside(host=lambda name: machine if name == "n1" else None)
+    )
     running.start()
     running.add_node("n1", cpus=4, memory=2**35, version="v1.27.5")
     until(lambda: running.cluster.get("", "serviceaccounts", "default", "default"))
@@ -65,10 +74,20 @@ def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[http
         yield client
 
 
-def made(http: httpx2.Client, args: list[str], path: str = "/etc/bitfusionio", at: str = "/etc/bitfusionio") -> None:
-    container: dict[str, Any] = {"name": "c", "image": "x:1", "args": args, "volumeMounts": [{"name": "bitfusionio", "mountPath": at}]}
+def made(
+    http: httpx2.Client, args: list[str], path: str = "/etc/bitfusionio", at: str = "/etc/bitfusionio"
+) -> None:
+    container: dict[str, Any] = {
+        "name": "c",
+        "image": "x:1",
+        "args": args,
+        "volumeMounts": [{"name": "bitfusionio", "mountPath": at}],
+    }
     volume = {"name": "bitfusionio", "hostPath": {"path": path, "type": "Directory"}}
-    body = {"metadata": {"name": "p"}, "spec": {"restartPolicy": "Never", "containers": [container], "volumes": [volume]}}
+    body = {
+        "metadata": {"name": "p"},
+        "spec": {"restartPolicy": "Never", "containers": [container], "volumes": [volume]},
+    }
     answer = http.post(f"{HOME}/pods", json=body)
     assert answer.status_code == 201, answer.text
 
@@ -87,13 +106,18 @@ def test_where_all_is_there_gpus_are_locked(http: httpx2.Client) -> None:
     assert "Locked 1 GPUs with partial memory 0.5" in log
 
 
-@pytest.mark.parametrize(("gone", "args", "says"), [
-    (PROGRAM, RUN, 'exec: "flexdirect": executable file not found in $PATH'),
-    (PROGRAM, HEALTH, "/bin/bash: line 1: flexdirect: command not found"),
-    (LICENSE, RUN, "run flexdirect init"),
-    (CONF, RUN, "open /etc/bitfusionio/servers.conf: no such file or directory"),
-])
-def test_what_lacks_on_the_node_is_what_it_says(http: httpx2.Client, node: Machine, gone: str, args: list[str], says: str) -> None:
+@pytest.mark.parametrize(
+    ("gone", "args", "says"),
+    [
+        (PROGRAM, RUN, 'exec: "flexdirect": executable file not found in $PATH'),
+        (PROGRAM, HEALTH, "/bin/bash: line 1: flexdirect: command not found"),
+        (LICENSE, RUN, "run flexdirect init"),
+        (CONF, RUN, "open /etc/bitfusionio/servers.conf: no such file or directory"),
+    ],
+)
+def test_what_lacks_on_the_node_is_what_it_says(
+    http: httpx2.Client, node: Machine, gone: str, args: list[str], says: str
+) -> None:
     node.remove(gone)
     made(http, args)
     phase, log = ended(http)
@@ -127,12 +151,20 @@ def test_a_health_check_names_the_servers_of_the_nodes_list(http: httpx2.Client)
     assert log.startswith("Health report for server: 10.0.0.9:56001\n[PASS    ] Check flexdirect install")
 
 
-def test_a_node_without_the_folder_keeps_the_pod_waiting_until_it_is_there(http: httpx2.Client, guest: RunningCluster, node: Machine) -> None:
+def test_a_node_without_the_folder_keeps_the_pod_waiting_until_it_is_there(
+    http: httpx2.Client, guest: RunningCluster, node: Machine
+) -> None:
     node.remove("/etc/bitfusionio")
     made(http, RUN)
     until(lambda: "FailedMount" in http.get(f"{HOME}/events").text)
-    says = 'MountVolume.SetUp failed for volume \\"bitfusionio\\" : hostPath type check failed: /etc/bitfusionio is not a directory'
+    says = (
+        'MountVolume.SetUp failed for volume \\"bitfusionio\\" : hostPath type check failed: '
+        "/etc/bitfusionio is not a directory"
+    )
     assert says in http.get(f"{HOME}/events").text
-    node.files |= {path: Node(None) for path in ("/etc/bitfusionio", LICENSES)} | {LICENSE: Node(b"one\n"), CONF: Node(b"10.0.0.9\n")}
+    node.files |= {path: Node(None) for path in ("/etc/bitfusionio", LICENSES)} | {
+        LICENSE: Node(b"one\n"),
+        CONF: Node(b"10.0.0.9\n"),
+    }
     guest.loop.look_at_all()
     assert ended(http)[0] == "Succeeded"

@@ -1,4 +1,6 @@
-"""GPUs of nodes: pods get them where NVIDIA's device plug-in found them, and the scheduler says why none fits."""
+"""GPUs of nodes: pods get them where NVIDIA's device plug-in found them, and the scheduler says why none
+fits.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,12 @@ def asking(name: str, count: int = 1, **more: Any) -> dict[str, Any]:
 
 
 def plugin(*env: tuple[str, str], **more: Any) -> dict[str, Any]:
-    container = {"name": "ctr", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.20.0", "env": [{"name": name, "value": value} for name, value in env],
-                 "terminationMessagePolicy": "FallbackToLogsOnError"}  # fmt: skip
+    container = {
+        "name": "ctr",
+        "image": "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+        "env": [{"name": name, "value": value} for name, value in env],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
     pod = {"metadata": {"labels": {"app": "p"}}, "spec": {"containers": [container], **more}}
     return {"metadata": {"name": "p"}, "spec": {"selector": {"matchLabels": {"app": "p"}}, "template": pod}}
 
@@ -79,7 +85,9 @@ def phase(http: httpx2.Client, name: str) -> str:
 
 def plugins_pod(http: httpx2.Client) -> Any:
     """As soon as there is one."""
-    (pod,) = until(lambda: http.get("/api/v1/namespaces/kube-system/pods?labelSelector=app%3Dp").json()["items"])
+    (pod,) = until(
+        lambda: http.get("/api/v1/namespaces/kube-system/pods?labelSelector=app%3Dp").json()["items"]
+    )
     return pod
 
 
@@ -92,8 +100,11 @@ def test_without_a_plug_in_no_node_offers_its_gpus(http: httpx2.Client) -> None:
     made(http, f"{HOME}/pods", asking("train"))
     until(lambda: unscheduled(http, "train"))
     assert unscheduled(http, "train") == (
-        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }. "
-        "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.")
+        "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint "
+        "{node-role.kubernetes.io/control-plane: }. "
+        "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 "
+        "Preemption is not helpful for scheduling."
+    )
     assert (phase(http, "train"), offered(http)) == ("Pending", "")
     runs(http, plugin())
     until(lambda: phase(http, "train") == "Succeeded")
@@ -118,10 +129,14 @@ def test_a_plug_in_that_is_gone_takes_its_gpus_along(http: httpx2.Client) -> Non
     until(lambda: offered(http) == "")
 
 
-def test_where_the_runtime_hands_out_nothing_it_ends_with_its_words_and_comes_again_once_it_does(http: httpx2.Client, guest: RunningCluster, found: dict[str, Gpus]) -> None:
+def test_where_the_runtime_hands_out_nothing_it_ends_with_its_words_and_comes_again_once_it_does(
+    http: httpx2.Client, guest: RunningCluster, found: dict[str, Gpus]
+) -> None:
     found["n1"] = BARE
     runs(http, plugin())
-    until(lambda: plugins_pod(http)["status"].get("containerStatuses", [{}])[0].get("state", {}).get("waiting"))
+    until(
+        lambda: plugins_pod(http)["status"].get("containerStatuses", [{}])[0].get("state", {}).get("waiting")
+    )
     status = plugins_pod(http)["status"]["containerStatuses"][0]
     assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
     assert "nvml init failed: ERROR_LIBRARY_NOT_FOUND" in status["lastState"]["terminated"]["message"]
@@ -133,7 +148,9 @@ def test_where_the_runtime_hands_out_nothing_it_ends_with_its_words_and_comes_ag
     until(lambda: offered(http) == "1")
 
 
-def test_one_that_goes_on_without_gpus_finds_none_later(http: httpx2.Client, guest: RunningCluster, clock: Clock, found: dict[str, Gpus]) -> None:
+def test_one_that_goes_on_without_gpus_finds_none_later(
+    http: httpx2.Client, guest: RunningCluster, clock: Clock, found: dict[str, Gpus]
+) -> None:
     found["n1"] = BARE
     runs(http, plugin(("FAIL_ON_INIT_ERROR", "false")))
     until(lambda: plugins_pod(http)["status"]["phase"] == "Running")
@@ -142,7 +159,9 @@ def test_one_that_goes_on_without_gpus_finds_none_later(http: httpx2.Client, gue
     guest.loop.look_at_all()
     clock.rest()
     assert offered(http) == ""
-    http.delete(f"/api/v1/namespaces/kube-system/pods/{plugins_pod(http)['metadata']['name']}?gracePeriodSeconds=0")
+    http.delete(
+        f"/api/v1/namespaces/kube-system/pods/{plugins_pod(http)['metadata']['name']}?gracePeriodSeconds=0"
+    )
     until(lambda: offered(http) == "1")
 
 
@@ -174,8 +193,14 @@ def test_training_on_a_vgpu_without_a_license_fails(http: httpx2.Client, found: 
     until(lambda: offered(http) == "1")
     role = {"training.kubeflow.org/job-name": "j", "training.kubeflow.org/job-role": "worker"}
     worker, launcher = asking("w", restartPolicy="Always"), asking("l", 0)
-    worker["metadata"]["labels"], launcher["metadata"]["labels"] = role, {**role, "training.kubeflow.org/job-role": "launcher"}
-    launcher["spec"]["containers"][0] |= {"command": ["mpirun", "-np", "1", "python", "tf_cnn_benchmarks.py"], "resources": {}}
+    worker["metadata"]["labels"], launcher["metadata"]["labels"] = (
+        role,
+        {**role, "training.kubeflow.org/job-role": "launcher"},
+    )
+    launcher["spec"]["containers"][0] |= {
+        "command": ["mpirun", "-np", "1", "python", "tf_cnn_benchmarks.py"],
+        "resources": {},
+    }
     made(http, f"{HOME}/pods", worker)
     until(lambda: phase(http, "w") == "Running")
     made(http, f"{HOME}/pods", launcher)
@@ -191,19 +216,35 @@ def machine(*units: str, **files: str) -> Machine:
 
 
 DOCKER, CONTAINERD = "/etc/docker/daemon.json", "/etc/containerd/config.toml"
-TOML = 'version = 2\n[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = "nvidia"\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]\n'
+TOML = (
+    'version = 2\n[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = '
+    '"nvidia"\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]\n'
+)
 
 
-@pytest.mark.parametrize(("units", "files", "runtimes"), [
-    (("docker.service",), {}, set()),
-    (("docker.service",), {DOCKER: '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}}'}, {"nvidia"}),
-    (("docker.service",), {DOCKER: '{"runtimes": {"nvidia": {}}, "default-runtime": "nvidia"}'}, {"", "nvidia"}),
-    ((), {DOCKER: '{"runtimes": {"nvidia": {}}, "default-runtime": "nvidia"}'}, set()),
-    (("docker.service",), {DOCKER: "spoiled"}, set()),
-    (("containerd.service",), {CONTAINERD: TOML}, {"", "nvidia"}),
-    (("containerd.service",), {CONTAINERD: "version = 2\n"}, set()),
-])
-def test_a_machine_hands_gpus_to_containers_as_its_runtime_is_configured(units: tuple[str, ...], files: dict[str, str], runtimes: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("units", "files", "runtimes"),
+    [
+        (("docker.service",), {}, set()),
+        (
+            ("docker.service",),
+            {DOCKER: '{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}}'},
+            {"nvidia"},
+        ),
+        (
+            ("docker.service",),
+            {DOCKER: '{"runtimes": {"nvidia": {}}, "default-runtime": "nvidia"}'},
+            {"", "nvidia"},
+        ),
+        ((), {DOCKER: '{"runtimes": {"nvidia": {}}, "default-runtime": "nvidia"}'}, set()),
+        (("docker.service",), {DOCKER: "spoiled"}, set()),
+        (("containerd.service",), {CONTAINERD: TOML}, {"", "nvidia"}),
+        (("containerd.service",), {CONTAINERD: "version = 2\n"}, set()),
+    ],
+)
+def test_a_machine_hands_gpus_to_containers_as_its_runtime_is_configured(
+    units: tuple[str, ...], files: dict[str, str], runtimes: set[str]
+) -> None:
     assert gpus_of(machine(*units, **files)) == Gpus(1, frozenset(runtimes))
 
 

@@ -36,7 +36,9 @@ exit 1
 """
 
 
-def ran(folder: Path, netcat: str | None, patience: int, *ways: str, **variables: str) -> tuple[int, list[str]]:
+def ran(
+    folder: Path, netcat: str | None, patience: int, *ways: str, **variables: str
+) -> tuple[int, list[str]]:
     """The probe's script in this machine's shell, with a netcat of ours and a sleep that takes no time."""
     for name, text in (("nc", netcat), ("sleep", "#!/bin/sh\n")):
         if text is not None:
@@ -45,7 +47,13 @@ def ran(folder: Path, netcat: str | None, patience: int, *ways: str, **variables
     path = f"{folder}:{os.environ['PATH']}" if netcat else str(folder)
     if netcat is None:
         (folder / "date").symlink_to("/bin/date")
-    done = subprocess.run(["/bin/sh", "-c", SCRIPT, "probe", str(patience), *ways], capture_output=True, text=True, check=False, env={"PATH": path, **variables})
+    done = subprocess.run(
+        ["/bin/sh", "-c", SCRIPT, "probe", str(patience), *ways],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": path, **variables},
+    )
     return done.returncode, sorted(done.stdout.splitlines())
 
 
@@ -67,19 +75,28 @@ def test_an_image_without_netcat_is_told(tmp_path: Path) -> None:
 
 
 def rule(**more: Any) -> dict[str, Any]:
-    return {"spec": {"podSelector": {"matchLabels": {"app": "train"}}, "policyTypes": ["Egress"], "egress": [more] if more else []}}
+    return {
+        "spec": {
+            "podSelector": {"matchLabels": {"app": "train"}},
+            "policyTypes": ["Egress"],
+            "egress": [more] if more else [],
+        }
+    }
 
 
-@pytest.mark.parametrize(("policies", "let_out"), [
-    ([], True),
-    ([rule()], False),
-    ([rule(to=[{"ipBlock": {"cidr": "10.0.0.0/24"}}])], True),
-    ([rule(to=[{"ipBlock": {"cidr": "10.0.0.0/24", "except": ["10.0.0.1/32"]}}])], False),
-    ([rule(to=[{"podSelector": {}}])], False),
-    ([rule(), rule(ports=[{"port": 56001}])], True),
-    ([rule(ports=[{"port": 56000, "endPort": 56002}])], True),
-    ([rule(ports=[{"port": 56001, "protocol": "UDP"}])], False),
-])
+@pytest.mark.parametrize(
+    ("policies", "let_out"),
+    [
+        ([], True),
+        ([rule()], False),
+        ([rule(to=[{"ipBlock": {"cidr": "10.0.0.0/24"}}])], True),
+        ([rule(to=[{"ipBlock": {"cidr": "10.0.0.0/24", "except": ["10.0.0.1/32"]}}])], False),
+        ([rule(to=[{"podSelector": {}}])], False),
+        ([rule(), rule(ports=[{"port": 56001}])], True),
+        ([rule(ports=[{"port": 56000, "endPort": 56002}])], True),
+        ([rule(ports=[{"port": 56001, "protocol": "UDP"}])], False),
+    ],
+)
 def test_policies_that_pick_the_pod_add_up(policies: list[Any], *, let_out: bool) -> None:
     picked, other = ({"metadata": {"labels": {"app": app}}} for app in ("train", "web"))
     assert reported([SERVER], picked, policies, lambda _: True)[1] is let_out
@@ -94,13 +111,24 @@ def test_the_last_words_of_a_container_that_failed_are_the_end_of_its_log_where_
     container = {"name": "c", "image": "busybox", "command": ["sh", "-c", "nc -z …", SERVER, OTHER]}
     for name, policy in (("asks", "FallbackToLogsOnError"), ("asks-not", "File")):
         spec = {"restartPolicy": "Never", "containers": [{**container, "terminationMessagePolicy": policy}]}
-        running.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+        running.cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": spec,
+            }
+        )
     ended = {name: until(lambda name=name: end(running, name)) for name in ("asks", "asks-not")}
     running.cluster.close()
     assert {name: (each["exitCode"], each.get("message")) for name, each in ended.items()} == {
-        "asks": (1, f"{SERVER} reached\n{OTHER} not reached\n"), "asks-not": (1, None)}  # fmt: skip
+        "asks": (1, f"{SERVER} reached\n{OTHER} not reached\n"),
+        "asks-not": (1, None),
+    }
 
 
 def end(running: RunningCluster, name: str) -> Any:
     pod = running.cluster.get("", "pods", name, "default") or {"status": {}}
-    return next((each["state"].get("terminated") for each in pod["status"].get("containerStatuses") or ()), None)
+    return next(
+        (each["state"].get("terminated") for each in pod["status"].get("containerStatuses") or ()), None
+    )

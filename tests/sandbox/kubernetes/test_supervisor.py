@@ -23,9 +23,19 @@ from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervi
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 
-TKC = create_namespaced_resource("run.tanzu.vmware.com", "v1alpha1", "TanzuKubernetesCluster", "tanzukubernetesclusters")
-RELEASES = ("v1.19.7+vmware.1-tkg.1.fc82c41", "v1.20.2+vmware.1-tkg.2.3e10706", "v1.20.7+vmware.1-tkg.1.7fb9067", "v1.22.9+vmware.1-tkg.1.cc71bc8")
-CLASSES = {"small": SimpleNamespace(cpus=2, memory=4 * 2**30), "large": SimpleNamespace(cpus=4, memory=16 * 2**30)}
+TKC = create_namespaced_resource(
+    "run.tanzu.vmware.com", "v1alpha1", "TanzuKubernetesCluster", "tanzukubernetesclusters"
+)
+RELEASES = (
+    "v1.19.7+vmware.1-tkg.1.fc82c41",
+    "v1.20.2+vmware.1-tkg.2.3e10706",
+    "v1.20.7+vmware.1-tkg.1.7fb9067",
+    "v1.22.9+vmware.1-tkg.1.cc71bc8",
+)
+CLASSES = {
+    "small": SimpleNamespace(cpus=2, memory=4 * 2**30),
+    "large": SimpleNamespace(cpus=4, memory=16 * 2**30),
+}
 PEOPLE = {
     "administrator@x.test": Person("administrator@x.test", admin=True),
     "dev@x.test": Person("dev@x.test", ("devs@x.test",)),
@@ -33,7 +43,9 @@ PEOPLE = {
     "nobody@x.test": Person("nobody@x.test"),
 }
 ACCESS = (Access("devs@x.test", "EDIT", "GROUP"), Access("viewer@x.test", "VIEW"))
-SPEC = NamespaceSpec(storage={"Gold Policy": None, "silver": 1024}, vm_classes=("small", "large"), access=ACCESS)
+SPEC = NamespaceSpec(
+    storage={"Gold Policy": None, "silver": 1024}, vm_classes=("small", "large"), access=ACCESS
+)
 
 
 @dataclass
@@ -45,7 +57,9 @@ class World:
     pki: Pki
 
     def client(self, address: str, token: str = "") -> httpx2.Client:
-        served = Served(self.supervisor.cluster, f"https://127.0.0.1:{self.listeners.ports()[address]}", self.pki.ca_file)
+        served = Served(
+            self.supervisor.cluster, f"https://127.0.0.1:{self.listeners.ports()[address]}", self.pki.ca_file
+        )
         return served.http(token)
 
     def login(self, name: str, password: str = "right", **guest: str) -> httpx2.Response:
@@ -56,27 +70,41 @@ class World:
         return str(self.login(name).json()["session_id"])
 
     def served(self, token: str, address: str = "10.0.0.1:6443") -> Any:
-        return Served(self.supervisor.cluster, f"https://127.0.0.1:{self.listeners.ports()[address]}", self.pki.ca_file).lightkube(token)
+        return Served(
+            self.supervisor.cluster, f"https://127.0.0.1:{self.listeners.ports()[address]}", self.pki.ca_file
+        ).lightkube(token)
 
     def phase(self, name: str = "c1") -> str:
         found = self.cluster(name)
         return str(found.get("status", {}).get("phase", ""))
 
     def cluster(self, name: str = "c1") -> dict[str, Any]:
-        return self.supervisor.cluster.get("run.tanzu.vmware.com", "tanzukubernetesclusters", name, "ns") or {}
+        return (
+            self.supervisor.cluster.get("run.tanzu.vmware.com", "tanzukubernetesclusters", name, "ns") or {}
+        )
 
 
 def outside(listeners: Listeners, pki: Pki) -> Outside:
     return Outside(
-        ca_pem=pki.ca_pem, login=lambda name, password: PEOPLE.get(name) if password == "right" else None,
-        machine_classes=lambda: CLASSES, open=listeners.open, close=listeners.close,
-    )  # fmt: skip
+        ca_pem=pki.ca_pem,
+        login=lambda name, password: PEOPLE.get(name) if password == "right" else None,
+        machine_classes=lambda: CLASSES,
+        open=listeners.open,
+        close=listeners.close,
+    )
 
 
 @pytest.fixture
 def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[World]:
-    supervisor = Supervisor("10.0.0.1", "v1.27.5+vmware.wcp.1", clock, outside(listeners, pki), releases=RELEASES,
-                            pool=("10.0.0.10", "10.0.0.11"), hosts=("esx1.x.test",))  # fmt: skip
+    supervisor = Supervisor(
+        "10.0.0.1",
+        "v1.27.5+vmware.wcp.1",
+        clock,
+        outside(listeners, pki),
+        releases=RELEASES,
+        pool=("10.0.0.10", "10.0.0.11"),
+        hosts=("esx1.x.test",),
+    )
     supervisor.open()
     supervisor.namespace_ready("ns", SPEC)
     until(lambda: supervisor.cluster.get("", "serviceaccounts", "default", "ns"))
@@ -84,10 +112,19 @@ def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[World]:
     supervisor.close()
 
 
-def cluster(name: str = "c1", version: str = "v1.20.2", workers: int = 3, machine: str = "small", storage: str = "silver") -> Any:
+def cluster(
+    name: str = "c1",
+    version: str = "v1.20.2",
+    workers: int = 3,
+    machine: str = "small",
+    storage: str = "silver",
+) -> Any:
     nodes = {"class": machine, "storageClass": storage}
     topology = {"controlPlane": {"count": 1, **nodes}, "workers": {"count": workers, **nodes}}
-    return TKC(metadata={"name": name, "namespace": "ns"}, spec={"distribution": {"version": version}, "topology": topology})
+    return TKC(
+        metadata={"name": name, "namespace": "ns"},
+        spec={"distribution": {"version": version}, "topology": topology},
+    )
 
 
 def test_a_login_gives_a_token_that_carries_its_expiry(world: World) -> None:
@@ -98,7 +135,9 @@ def test_a_login_gives_a_token_that_carries_its_expiry(world: World) -> None:
     assert claims["exp"] - claims["iat"] == 36000
     assert (claims["domain"], bool(claims["aud"])) == ("x.test", True)
     head = answer.json()["session_id"].split(".")[0]
-    assert json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))["kid"], "a real token names its key"
+    assert json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))["kid"], (
+        "a real token names its key"
+    )
     with world.client("10.0.0.1:6443", answer.json()["session_id"]) as client:
         assert client.get("/api/v1/namespaces/ns").status_code == 200
 
@@ -120,15 +159,34 @@ def test_an_expired_token_is_401_and_a_new_login_works(world: World) -> None:
 def test_workloads_are_the_namespaces_that_the_account_may_see(world: World) -> None:
     world.supervisor.namespace_ready("other", NamespaceSpec())
     with world.client("10.0.0.1:443", "") as client:
-        seen = {name: [each["namespace"] for each in client.get("/wcp/workloads", auth=(name, "right")).json()] for name in PEOPLE}
-    assert seen == {"administrator@x.test": ["ns", "other"], "dev@x.test": ["ns"], "viewer@x.test": ["ns"], "nobody@x.test": []}
+        seen = {
+            name: [each["namespace"] for each in client.get("/wcp/workloads", auth=(name, "right")).json()]
+            for name in PEOPLE
+        }
+    assert seen == {
+        "administrator@x.test": ["ns", "other"],
+        "dev@x.test": ["ns"],
+        "viewer@x.test": ["ns"],
+        "nobody@x.test": [],
+    }
 
 
-@pytest.mark.parametrize(("name", "read", "write"), [("dev@x.test", 200, 201), ("viewer@x.test", 200, 403), ("nobody@x.test", 403, 403)])
+@pytest.mark.parametrize(
+    ("name", "read", "write"),
+    [("dev@x.test", 200, 201), ("viewer@x.test", 200, 403), ("nobody@x.test", 403, 403)],
+)
 def test_the_access_list_of_a_namespace_decides(world: World, name: str, read: int, write: int) -> None:
     with world.client("10.0.0.1:6443", world.token(name)) as client:
-        assert client.get("/apis/run.tanzu.vmware.com/v1alpha1/namespaces/ns/tanzukubernetesclusters").status_code == read
-        assert client.post("/api/v1/namespaces/ns/configmaps", json={"metadata": {"name": "a"}}).status_code == write
+        assert (
+            client.get(
+                "/apis/run.tanzu.vmware.com/v1alpha1/namespaces/ns/tanzukubernetesclusters"
+            ).status_code
+            == read
+        )
+        assert (
+            client.post("/api/v1/namespaces/ns/configmaps", json={"metadata": {"name": "a"}}).status_code
+            == write
+        )
 
 
 def test_a_changed_access_list_changes_rights_at_once(world: World) -> None:
@@ -148,11 +206,15 @@ def test_nobody_makes_or_removes_namespaces_here(world: World) -> None:
 def test_a_namespace_has_its_storage_as_quota_and_its_classes(world: World) -> None:
     with world.client("10.0.0.1:6443", world.token("dev@x.test")) as client:
         quota = client.get("/api/v1/namespaces/ns/resourcequotas/ns-storagequota").json()["spec"]["hard"]
-        machines = client.get("/apis/vmoperator.vmware.com/v1alpha1/namespaces/ns/virtualmachineclasses").json()["items"]
+        machines = client.get(
+            "/apis/vmoperator.vmware.com/v1alpha1/namespaces/ns/virtualmachineclasses"
+        ).json()["items"]
         classes = client.get("/apis/storage.k8s.io/v1/storageclasses").json()["items"]
         releases = client.get("/apis/run.tanzu.vmware.com/v1alpha1/tanzukubernetesreleases").json()["items"]
-    assert quota == {"gold-policy.storageclass.storage.k8s.io/requests.storage": "9223372036854775807",
-                     "silver.storageclass.storage.k8s.io/requests.storage": "1024Mi"}  # fmt: skip
+    assert quota == {
+        "gold-policy.storageclass.storage.k8s.io/requests.storage": "9223372036854775807",
+        "silver.storageclass.storage.k8s.io/requests.storage": "1024Mi",
+    }
     assert [each["metadata"]["name"] for each in machines] == ["large", "small"]
     assert [each["metadata"]["name"] for each in classes] == ["gold-policy", "silver"]
     assert [each["spec"]["version"] for each in releases] == [each.lstrip("v") for each in RELEASES]
@@ -197,7 +259,10 @@ def test_the_kubeconfig_secret_leads_into_the_cluster(world: World) -> None:
     config = json.loads(base64.b64decode(held))
     assert config["clusters"][0]["cluster"]["server"] == "https://10.0.0.10:6443"
     with world.client("10.0.0.10:6443", config["users"][0]["user"]["token"]) as admin:
-        names = [each["metadata"]["name"] for each in admin.get("/apis/storage.k8s.io/v1/storageclasses").json()["items"]]
+        names = [
+            each["metadata"]["name"]
+            for each in admin.get("/apis/storage.k8s.io/v1/storageclasses").json()["items"]
+        ]
     assert names == ["gold-policy", "silver"]
 
 
@@ -206,14 +271,40 @@ def test_scaling_and_upgrading_replace_what_is_needed(world: World) -> None:
     client.create(cluster(workers=1))
     until(lambda: world.phase() == "running")
     before = set(world.cluster()["status"]["nodeStatus"])
-    client.patch(TKC, "c1", {"spec": {"topology": {"workers": {"count": 2}}}}, namespace="ns", patch_type=PatchType.MERGE)
+    client.patch(
+        TKC,
+        "c1",
+        {"spec": {"topology": {"workers": {"count": 2}}}},
+        namespace="ns",
+        patch_type=PatchType.MERGE,
+    )
     until(lambda: len(world.cluster()["status"]["nodeStatus"]) == 3 and world.phase() == "running")
     assert before < set(world.cluster()["status"]["nodeStatus"])
-    client.patch(TKC, "c1", {"spec": {"distribution": {"version": "v1.20.7"}}}, namespace="ns", patch_type=PatchType.MERGE)
+    client.patch(
+        TKC,
+        "c1",
+        {"spec": {"distribution": {"version": "v1.20.7"}}},
+        namespace="ns",
+        patch_type=PatchType.MERGE,
+    )
     guest = world.supervisor.guests.running[("ns", "c1")].cluster
-    until(lambda: guest.version == "v1.20.7+vmware.1" and world.phase() == "running" and len(guest.all("", "nodes")) == 3)
-    assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in guest.all("", "nodes")} == {"v1.20.7+vmware.1"}
-    client.patch(TKC, "c1", {"spec": {"topology": {"workers": {"count": 0}}}}, namespace="ns", patch_type=PatchType.MERGE)
+    until(
+        lambda: (
+            guest.version == "v1.20.7+vmware.1"
+            and world.phase() == "running"
+            and len(guest.all("", "nodes")) == 3
+        )
+    )
+    assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in guest.all("", "nodes")} == {
+        "v1.20.7+vmware.1"
+    }
+    client.patch(
+        TKC,
+        "c1",
+        {"spec": {"topology": {"workers": {"count": 0}}}},
+        namespace="ns",
+        patch_type=PatchType.MERGE,
+    )
     until(lambda: len(world.cluster()["status"]["nodeStatus"]) == 1 and world.phase() == "running")
 
 
@@ -230,13 +321,23 @@ def test_versions_that_cannot_follow_are_denied(world: World, change: dict[str, 
     client.create(cluster(workers=0))
     until(lambda: world.phase() == "running")
     with pytest.raises(ApiError, match=says) as told:
-        client.patch(TKC, "c1", {"spec": {"distribution": change}}, namespace="ns", patch_type=PatchType.MERGE)
+        client.patch(
+            TKC, "c1", {"spec": {"distribution": change}}, namespace="ns", patch_type=PatchType.MERGE
+        )
     assert (told.value.status.code, told.value.status.reason) == (403, "Forbidden")
     assert "admission webhook" in told.value.status.message
 
 
-@pytest.mark.parametrize(("wrong", "reason"), [({"machine": "huge"}, "VirtualMachineClassBindingNotFound"), ({"storage": "tin"}, "StorageClassNotFound")])
-def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(world: World, wrong: dict[str, str], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"machine": "huge"}, "VirtualMachineClassBindingNotFound"),
+        ({"storage": "tin"}, "StorageClassNotFound"),
+    ],
+)
+def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(
+    world: World, wrong: dict[str, str], reason: str
+) -> None:
     world.served(world.token("dev@x.test")).create(cluster(**wrong))
     until(lambda: world.phase() == "failed")
     assert reason in {each.get("reason") for each in world.cluster()["status"]["conditions"]}
@@ -246,26 +347,41 @@ def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(world: World, 
 def test_what_a_namespace_offers_stands_where_the_version_has_it(
     listeners: Listeners, pki: Pki, clock: Clock, version: str, classes: list[str], bindings: int
 ) -> None:
-    """Since vSphere 8.0.2 classes are objects of the namespace; bindings are served, and nothing fills them."""
+    """Since vSphere 8.0.2 classes are objects of the namespace; bindings are served, and nothing fills
+    them.
+    """
     supervisor = Supervisor("10.0.0.2", version, clock, outside(listeners, pki))
     supervisor.open()
     supervisor.namespace_ready("ns", NamespaceSpec(vm_classes=("small",), access=ACCESS))
     found = supervisor.cluster.all("vmoperator.vmware.com", "virtualmachineclasses", "ns")
     assert [each["metadata"]["name"] for each in found] == classes
-    assert len(supervisor.cluster.all("vmoperator.vmware.com", "virtualmachineclassbindings", "ns")) == bindings
+    assert (
+        len(supervisor.cluster.all("vmoperator.vmware.com", "virtualmachineclassbindings", "ns")) == bindings
+    )
     supervisor.close()
 
 
 @pytest.mark.parametrize(("version", "kept"), [("v1.18.2", False), ("v1.20.2", True)])
-def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(listeners: Listeners, pki: Pki, clock: Clock, version: str, kept: bool) -> None:
+def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(
+    listeners: Listeners, pki: Pki, clock: Clock, version: str, kept: bool
+) -> None:
     supervisor = Supervisor("10.0.0.1", version, clock, outside(listeners, pki), releases=RELEASES)
     supervisor.open()
     supervisor.namespace_ready("ns", SPEC)
-    definition = supervisor.cluster.get("apiextensions.k8s.io", "customresourcedefinitions", "tanzukubernetesclusters.run.tanzu.vmware.com")
-    assert [each["name"] for each in definition["spec"]["versions"]] == ["v1alpha1", *(["v1alpha2", "v1alpha3"] if kept else [])]
+    definition = supervisor.cluster.get(
+        "apiextensions.k8s.io", "customresourcedefinitions", "tanzukubernetesclusters.run.tanzu.vmware.com"
+    )
+    assert [each["name"] for each in definition["spec"]["versions"]] == [
+        "v1alpha1",
+        *(["v1alpha2", "v1alpha3"] if kept else []),
+    ]
     world, given = World(supervisor, listeners, pki), cluster()
-    given["spec"]["topology"]["workers"]["volumes"] = [{"name": "v", "mountPath": "/v", "capacity": {"storage": "1Gi"}}]
-    given["spec"]["settings"] = {"network": {"trust": {"additionalTrustedCAs": [{"name": "a", "data": "eA=="}]}}}
+    given["spec"]["topology"]["workers"]["volumes"] = [
+        {"name": "v", "mountPath": "/v", "capacity": {"storage": "1Gi"}}
+    ]
+    given["spec"]["settings"] = {
+        "network": {"trust": {"additionalTrustedCAs": [{"name": "a", "data": "eA=="}]}}
+    }
     world.served(world.token("dev@x.test")).create(given)
     spec = world.cluster()["spec"]
     assert ("volumes" in spec["topology"]["workers"], "trust" in spec["settings"]["network"]) == (kept, kept)
@@ -275,7 +391,9 @@ def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(listeners
 def test_a_failed_cluster_goes_on_once_the_namespace_offers_what_it_needs(world: World) -> None:
     world.served(world.token("dev@x.test")).create(cluster(storage="bronze", workers=1))
     until(lambda: world.phase() == "failed")
-    world.supervisor.namespace_ready("ns", NamespaceSpec(storage={"bronze": None}, vm_classes=("small",), access=ACCESS))
+    world.supervisor.namespace_ready(
+        "ns", NamespaceSpec(storage={"bronze": None}, vm_classes=("small",), access=ACCESS)
+    )
     until(lambda: world.phase() == "running")
 
 
@@ -306,7 +424,14 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     clock.rest(longest=60)
     saved, dump = json.loads(json.dumps(world.supervisor.save())), world.supervisor.dump()
     world.supervisor.close()
-    again = Supervisor("10.0.0.1", "v1.27.5+vmware.wcp.1", clock, outside(world.listeners, pki), releases=RELEASES, pool=("10.0.0.10",))
+    again = Supervisor(
+        "10.0.0.1",
+        "v1.27.5+vmware.wcp.1",
+        clock,
+        outside(world.listeners, pki),
+        releases=RELEASES,
+        pool=("10.0.0.10",),
+    )
     again.open()
     again.restore(saved)
     reborn = World(again, world.listeners, pki)
@@ -315,7 +440,10 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     with reborn.client("10.0.0.1:6443", token) as client:
         assert client.get("/api/v1/namespaces/ns/pods").status_code == 401
     answer = reborn.login("dev@x.test", guest_cluster_name="c1").json()
-    assert len(list(reborn.served(answer["session_id"], f"{answer['guest_cluster_server']}:6443").list(Node))) == 2
+    assert (
+        len(list(reborn.served(answer["session_id"], f"{answer['guest_cluster_server']}:6443").list(Node)))
+        == 2
+    )
     again.close()
 
 

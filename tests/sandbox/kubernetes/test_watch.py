@@ -27,11 +27,19 @@ def events(http: httpx2.Client, query: str) -> Iterator[Iterator[dict[str, Any]]
 
 
 def make(http: httpx2.Client, name: str, **labels: str) -> int:
-    return int(http.post(HOME, json={"metadata": {"name": name, "labels": labels}}).json()["metadata"]["resourceVersion"])
+    return int(
+        http.post(HOME, json={"metadata": {"name": name, "labels": labels}}).json()["metadata"][
+            "resourceVersion"
+        ]
+    )
 
 
 def relabel(http: httpx2.Client, name: str, **labels: str | None) -> None:
-    http.patch(f"{HOME}/{name}", content=json.dumps({"metadata": {"labels": labels}}), headers={"content-type": "application/merge-patch+json"})
+    http.patch(
+        f"{HOME}/{name}",
+        content=json.dumps({"metadata": {"labels": labels}}),
+        headers={"content-type": "application/merge-patch+json"},
+    )
 
 
 def test_a_watch_tells_what_happened_since_a_version(http: httpx2.Client) -> None:
@@ -40,7 +48,10 @@ def test_a_watch_tells_what_happened_since_a_version(http: httpx2.Client) -> Non
     relabel(http, "b", x="y")
     http.delete(f"{HOME}/a")
     with events(http, f"resourceVersion={since}") as stream:
-        told = [(each["type"], each["object"]["metadata"]["name"]) for _, each in zip(range(3), stream, strict=False)]
+        told = [
+            (each["type"], each["object"]["metadata"]["name"])
+            for _, each in zip(range(3), stream, strict=False)
+        ]
     assert told == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
 
 
@@ -50,12 +61,23 @@ def test_objects_come_and_go_as_their_labels_do(http: httpx2.Client) -> None:
     relabel(http, "a", x="y", z="1")
     relabel(http, "a", x="n")
     with events(http, f"resourceVersion={since}&labelSelector=x%3Dy") as stream:
-        assert [each["type"] for _, each in zip(range(3), stream, strict=False)] == ["ADDED", "MODIFIED", "DELETED"]
+        assert [each["type"] for _, each in zip(range(3), stream, strict=False)] == [
+            "ADDED",
+            "MODIFIED",
+            "DELETED",
+        ]
 
 
 def test_a_version_from_too_long_ago_is_gone(http: httpx2.Client, served: Served) -> None:
     for number in range(store.HISTORY + 1):
-        served.cluster.store.put(("", "configmaps"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{number % 3}", "namespace": "default"}})
+        served.cluster.store.put(
+            ("", "configmaps"),
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"c{number % 3}", "namespace": "default"},
+            },
+        )
     with events(http, "resourceVersion=2") as stream:
         told = next(stream)
     assert (told["type"], told["object"]["code"], told["object"]["reason"]) == ("ERROR", 410, "Expired")
@@ -63,10 +85,15 @@ def test_a_version_from_too_long_ago_is_gone(http: httpx2.Client, served: Served
 
 def test_a_streamed_list_ends_with_a_bookmark(http: httpx2.Client) -> None:
     make(http, "a")
-    with events(http, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true") as stream:
+    with events(
+        http, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    ) as stream:
         first, mark = next(stream), next(stream)
     assert first["type"] == "ADDED"
-    assert (mark["type"], mark["object"]["metadata"]["annotations"]) == ("BOOKMARK", {"k8s.io/initial-events-end": "true"})
+    assert (mark["type"], mark["object"]["metadata"]["annotations"]) == (
+        "BOOKMARK",
+        {"k8s.io/initial-events-end": "true"},
+    )
 
 
 def test_lightkube_watches(served: Served) -> None:
@@ -84,9 +111,15 @@ def test_the_official_client_creates_lists_patches_watches_and_deletes(served: S
     configuration.api_key = {"authorization": f"Bearer {served.cluster.admin_token}"}
     with kubernetes.client.ApiClient(configuration) as client:
         core = kubernetes.client.CoreV1Api(client)
-        core.create_namespaced_config_map("default", kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name="a"), data={"k": "v"}))
+        core.create_namespaced_config_map(
+            "default",
+            kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name="a"), data={"k": "v"}),
+        )
         assert [each.metadata.name for each in core.list_namespaced_config_map("default").items] == ["a"]
-        assert core.patch_namespaced_config_map("a", "default", {"data": {"z": "1"}}).data == {"k": "v", "z": "1"}
+        assert core.patch_namespaced_config_map("a", "default", {"data": {"z": "1"}}).data == {
+            "k": "v",
+            "z": "1",
+        }
         watcher = kubernetes.watch.Watch()
         for event in watcher.stream(core.list_namespaced_config_map, "default", timeout_seconds=60):
             assert (event["type"], event["object"].metadata.name) == ("ADDED", "a")

@@ -1,4 +1,6 @@
-"""The type metadata of the official SDK as a judge of REST bodies: every field there, none unknown, every type right."""
+"""The type metadata of the official SDK as a judge of REST bodies: every field there, none unknown, every
+type right.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,43 @@ with warnings.catch_warnings():
     from com.vmware.content import library_client
     from com.vmware.content.library import item_client
     from com.vmware.content.library.item import updatesession_client
-    from com.vmware.vcenter import namespace_management_client, namespaces_client, ovf_client, storage_client, vm_template_client
+    from com.vmware.vcenter import (
+        namespace_management_client,
+        namespaces_client,
+        ovf_client,
+        storage_client,
+        vm_template_client,
+    )
     from com.vmware.vcenter.content import registries_client
     from com.vmware.vcenter.content.registries import harbor_client
     from com.vmware.vcenter.namespaces import user_client
     from vmware.vapi.data import definition as vapi
 
 __all__ = [
-    "cis_client", "content_client", "harbor_client", "item_client", "library_client", "misfits", "namespace_management_client", "namespaces_client", "ovf_client", "registries_client",
-    "storage_client", "tagging_client", "updatesession_client", "user_client", "vcenter_client", "vm_template_client",
-]  # fmt: skip
+    "cis_client",
+    "content_client",
+    "harbor_client",
+    "item_client",
+    "library_client",
+    "misfits",
+    "namespace_management_client",
+    "namespaces_client",
+    "ovf_client",
+    "registries_client",
+    "storage_client",
+    "tagging_client",
+    "updatesession_client",
+    "user_client",
+    "vcenter_client",
+    "vm_template_client",
+]
 
 SCALARS = {
-    vapi.StringDefinition: str, vapi.IntegerDefinition: int, vapi.BooleanDefinition: bool, vapi.SecretDefinition: str, vapi.DoubleDefinition: float,
+    vapi.StringDefinition: str,
+    vapi.IntegerDefinition: int,
+    vapi.BooleanDefinition: bool,
+    vapi.SecretDefinition: str,
+    vapi.DoubleDefinition: float,
 }
 
 
@@ -34,15 +60,31 @@ def misfits(kind: Any, value: Any, at: str = "$") -> list[str]:
     if isinstance(kind, vapi.OptionalDefinition):
         return [] if value is None else misfits(kind.element_type, value, at)
     if isinstance(kind, vapi.ListDefinition) and getattr(kind.element_type, "name", "") == "map-entry":
-        return [wrong for key, each in value.items() for wrong in misfits(kind.element_type.get_field("value"), each, f"{at}[{key}]")]
+        return [
+            wrong
+            for key, each in value.items()
+            for wrong in misfits(kind.element_type.get_field("value"), each, f"{at}[{key}]")
+        ]
     if isinstance(kind, vapi.ListDefinition):
-        return [wrong for n, each in enumerate(value) for wrong in misfits(kind.element_type, each, f"{at}[{n}]")] if isinstance(value, list) else [f"{at}: no list"]
+        return (
+            [
+                wrong
+                for n, each in enumerate(value)
+                for wrong in misfits(kind.element_type, each, f"{at}[{n}]")
+            ]
+            if isinstance(value, list)
+            else [f"{at}: no list"]
+        )
     if isinstance(kind, vapi.StructDefinition):
         return _structure(kind, value, at)
     if isinstance(kind, vapi.DynamicStructDefinition):
         return [] if isinstance(value, dict) else [f"{at}: no structure"]
     wanted = SCALARS[type(kind)]
-    return [] if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool)) else [f"{at}: {value!r} is no {wanted.__name__}"]
+    return (
+        []
+        if isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+        else [f"{at}: {value!r} is no {wanted.__name__}"]
+    )
 
 
 def _structure(kind: Any, value: Any, at: str) -> list[str]:
@@ -50,5 +92,14 @@ def _structure(kind: Any, value: Any, at: str) -> list[str]:
         return [f"{at}: no structure"]
     fields = {name: kind.get_field(name) for name in kind.get_field_names()}
     wrong = [f"{at}.{name}: unknown" for name in value if name not in fields]
-    wrong += [f"{at}.{name}: missing" for name, each in fields.items() if name not in value and not isinstance(each, vapi.OptionalDefinition)]
-    return wrong + [each for name in value if name in fields for each in misfits(fields[name], value[name], f"{at}.{name}")]
+    wrong += [
+        f"{at}.{name}: missing"
+        for name, each in fields.items()
+        if name not in value and not isinstance(each, vapi.OptionalDefinition)
+    ]
+    return wrong + [
+        each
+        for name in value
+        if name in fields
+        for each in misfits(fields[name], value[name], f"{at}.{name}")
+    ]

@@ -13,17 +13,24 @@ def supervisor(rest: Rest) -> str:
 
 
 def policy(rest: Rest, name: str = "gold") -> str:
-    return next(str(each["policy"]) for each in rest.get("/api/vcenter/storage/policies") if each["name"] == name)
+    return next(
+        str(each["policy"]) for each in rest.get("/api/vcenter/storage/policies") if each["name"] == name
+    )
 
 
 def full(rest: Rest) -> dict[str, Any]:
     """A namespace with everything set."""
     return {
-        "cluster": supervisor(rest), "namespace": "ns", "description": "for tests",
+        "cluster": supervisor(rest),
+        "namespace": "ns",
+        "description": "for tests",
         "resource_spec": {"cpu_limit": 1000, "memory_limit": 2048, "pod_count": 3},
         "storage_specs": [{"policy": policy(rest), "limit": 1024}, {"policy": policy(rest, "silver")}],
         "access_list": [{"subject_type": "GROUP", "subject": "devs", "domain": "small.test", "role": "EDIT"}],
-        "vm_service_spec": {"vm_classes": ["best-effort-small"], "content_libraries": rest.get("/api/content/library")},
+        "vm_service_spec": {
+            "vm_classes": ["best-effort-small"],
+            "content_libraries": rest.get("/api/content/library"),
+        },
     }
 
 

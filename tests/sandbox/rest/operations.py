@@ -1,4 +1,6 @@
-"""The official SDK's own table of operations: method, address, body and answer of each; a judge of whole exchanges."""
+"""The official SDK's own table of operations: method, address, body and answer of each; a judge of whole
+exchanges.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,23 @@ from vmware.vapi.bindings.stub import ApiInterfaceStub
 from vmware.vapi.data import definition as vapi
 from vmware.vapi.data.definition import VoidDefinition
 
-MODULES = (cis_client, content_client, library_client, item_client, updatesession_client, ovf_client, namespace_management_client, namespaces_client, storage_client, tagging_client, registries_client, harbor_client,
-           user_client, vcenter_client, vm_template_client)
+MODULES = (
+    cis_client,
+    content_client,
+    library_client,
+    item_client,
+    updatesession_client,
+    ovf_client,
+    namespace_management_client,
+    namespaces_client,
+    storage_client,
+    tagging_client,
+    registries_client,
+    harbor_client,
+    user_client,
+    vcenter_client,
+    vm_template_client,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Operation:
-    """`template`: `/vcenter/namespaces/instances/{namespace}`; `body`: the type that goes in, `answer`: the one that comes out.
+    """`template`: `/vcenter/namespaces/instances/{namespace}`; `body`: the type that goes in, `answer`: the
+    one that comes out.
 
     `marker`: what the query must name, of two operations of one path.
     """
@@ -68,7 +86,11 @@ class Operation:
 
     def takes(self, exchange: Exchange) -> bool:
         pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(self.template))
-        asked = self.method == exchange.method and self.action == exchange.query.get("action", "") and (not self.marker or self.marker in exchange.query)
+        asked = (
+            self.method == exchange.method
+            and self.action == exchange.query.get("action", "")
+            and (not self.marker or self.marker in exchange.query)
+        )
         return asked and bool(re.fullmatch(pattern, exchange.path))
 
 
@@ -78,15 +100,26 @@ def operations() -> tuple[Operation, ...]:
     found: list[Operation] = []
 
     def note(stub: Any, *_: Any, operations: Any, rest_metadata: Any, **more: Any) -> None:
-        found.extend(_operation(rest_metadata[name], operations[name]) for name in rest_metadata if name in operations)
+        found.extend(
+            _operation(rest_metadata[name], operations[name]) for name in rest_metadata if name in operations
+        )
 
     with mock.patch.object(ApiInterfaceStub, "__init__", note), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the SDK's own modules, when it resolves its types
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of the SDK's own modules, when it resolves its types
         for module in MODULES:
             for name, each in vars(module).items():
-                if name.endswith("Stub") and isinstance(each, type) and each is not ApiInterfaceStub and issubclass(each, ApiInterfaceStub):
+                if (
+                    name.endswith("Stub")
+                    and isinstance(each, type)
+                    and each is not ApiInterfaceStub
+                    and issubclass(each, ApiInterfaceStub)
+                ):
                     each(None)
-    return tuple(sorted(found, key=lambda each: (each.template.count("{"), not each.marker)))  # .../instances/v2 before .../instances/{namespace}
+    return tuple(
+        sorted(found, key=lambda each: (each.template.count("{"), not each.marker))
+    )  # .../instances/v2 before .../instances/{namespace}
 
 
 def judged(exchange: Exchange) -> tuple[str, list[str]]:
@@ -113,7 +146,9 @@ def _of_answer(kind: Any, answer: Any) -> list[str]:
 def _operation(rest: Any, types: Any) -> Operation:
     template, _, query = rest._url_template.partition("?")
     given = types["input_type"].definition
-    body = given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
+    body = (
+        given.get_field(rest.request_body_parameter) if rest.request_body_parameter else _rest_of(given, rest)
+    )
     marker, _, action = query.partition("=")  # `?action=find`, or `?library_id`
     marker = "" if action else marker
     asked = rest._dispatch_parameters or {}  # older SDKs have the query here
@@ -124,8 +159,15 @@ def _operation(rest: Any, types: Any) -> Operation:
 
 
 def _rest_of(given: Any, rest: Any) -> Any:
-    """What stands in the body under its own name: neither in the path nor in the query nor in a header. None where nothing does, or nothing must."""
-    elsewhere = {*rest._path_variables, *rest._query_parameters, *rest._header_parameters.values(), *rest._dispatch_parameters}
+    """What stands in the body under its own name: neither in the path nor in the query nor in a header. None
+    where nothing does, or nothing must.
+    """
+    elsewhere = {
+        *rest._path_variables,
+        *rest._query_parameters,
+        *rest._header_parameters.values(),
+        *rest._dispatch_parameters,
+    }
     fields = {name: given.get_field(name) for name in given.get_field_names() if name not in elsewhere}
     must = [name for name, each in fields.items() if not isinstance(each, vapi.OptionalDefinition)]
     return vapi.StructDefinition("body", tuple(fields.items())) if must else None

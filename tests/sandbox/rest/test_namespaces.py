@@ -24,7 +24,17 @@ def test_a_namespace_is_configuring_until_it_runs(rest: Rest, world: Running) ->
 
 
 def test_a_fault_rule_makes_it_fail_with_its_message(rest: Rest, world: Running) -> None:
-    control(world, "POST", "/faults", {"door": "rest", "method": "ConfigureNamespace", "object": "ns", "do": {"message": "no IP addresses left"}})
+    control(
+        world,
+        "POST",
+        "/faults",
+        {
+            "door": "rest",
+            "method": "ConfigureNamespace",
+            "object": "ns",
+            "do": {"message": "no IP addresses left"},
+        },
+    )
     rest.call("POST", PATH, full(rest))
     info = until(lambda: (found := rest.get(f"{PATH}/ns"))["config_status"] == "ERROR" and found)
     assert info["messages"][0]["details"]["default_message"] == "no IP addresses left"
@@ -32,7 +42,10 @@ def test_a_fault_rule_makes_it_fail_with_its_message(rest: Rest, world: Running)
 
 def test_patch_changes_limits_one_by_one_and_lists_whole(rest: Rest) -> None:
     made(rest)
-    change = {"resource_spec": {"cpu_limit_unset": True, "memory_limit": 4096}, "storage_specs": [{"policy": policy(rest, "silver")}]}
+    change = {
+        "resource_spec": {"cpu_limit_unset": True, "memory_limit": 4096},
+        "storage_specs": [{"policy": policy(rest, "silver")}],
+    }
     assert rest.call("PATCH", f"{PATH}/ns", change).status == 204
     info = rest.get(f"{PATH}/ns")
     assert info["resource_spec"] == {"memory_limit": 4096, "pod_count": 3}
@@ -56,15 +69,37 @@ def test_a_deleted_namespace_is_not_found_in_the_end_and_can_be_made_again(rest:
     made(rest)
 
 
-@pytest.mark.parametrize(("change", "kind"), [
-    ({"namespace": "Not_A_Label"}, "INVALID_ARGUMENT"), ({"namespace": "vmware-system-x"}, "INVALID_ARGUMENT"),
-    ({"cluster": "domain-c999"}, "NOT_FOUND"), ({"colour": "red"}, "INVALID_ARGUMENT"), ({"description": 7}, "INVALID_ARGUMENT"),
-    ({"storage_specs": [{"policy": "none"}]}, "INVALID_ARGUMENT"), ({"vm_service_spec": {"vm_classes": ["huge"]}}, "INVALID_ARGUMENT"),
-    ({"resource_spec": {"cpu_limit": 1}}, "INVALID_ARGUMENT"), ({"resource_spec": {"gpu_limit": 1}}, "INVALID_ARGUMENT"),
-    ({"access_list": [{"subject_type": "USER", "subject": "ghost", "domain": "small.test", "role": "EDIT"}]}, "INVALID_ARGUMENT"),
-    ({"access_list": [{"subject_type": "USER", "subject": "dev", "domain": "small.test", "role": "KING"}]}, "INVALID_ARGUMENT"),
-    ({"networks": ["net"]}, "INVALID_ARGUMENT"),
-])
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"namespace": "Not_A_Label"}, "INVALID_ARGUMENT"),
+        ({"namespace": "vmware-system-x"}, "INVALID_ARGUMENT"),
+        ({"cluster": "domain-c999"}, "NOT_FOUND"),
+        ({"colour": "red"}, "INVALID_ARGUMENT"),
+        ({"description": 7}, "INVALID_ARGUMENT"),
+        ({"storage_specs": [{"policy": "none"}]}, "INVALID_ARGUMENT"),
+        ({"vm_service_spec": {"vm_classes": ["huge"]}}, "INVALID_ARGUMENT"),
+        ({"resource_spec": {"cpu_limit": 1}}, "INVALID_ARGUMENT"),
+        ({"resource_spec": {"gpu_limit": 1}}, "INVALID_ARGUMENT"),
+        (
+            {
+                "access_list": [
+                    {"subject_type": "USER", "subject": "ghost", "domain": "small.test", "role": "EDIT"}
+                ]
+            },
+            "INVALID_ARGUMENT",
+        ),
+        (
+            {
+                "access_list": [
+                    {"subject_type": "USER", "subject": "dev", "domain": "small.test", "role": "KING"}
+                ]
+            },
+            "INVALID_ARGUMENT",
+        ),
+        ({"networks": ["net"]}, "INVALID_ARGUMENT"),
+    ],
+)
 def test_a_wrong_namespace_is_refused_in_vapi_s_words(change: dict[str, Any], kind: str, rest: Rest) -> None:
     answer = rest.call("POST", PATH, {**full(rest), **change})
     assert answer.data["error_type"] == kind
@@ -97,7 +132,9 @@ def test_users_see_their_namespaces_and_change_none_without_the_privilege(rest: 
     reader = Rest(world, "reader@small.test", generated(world, "reader@small.test"))
     developer = Rest(world, "dev@small.test", generated(world, "dev@small.test"))
     assert reader.get("/api/vcenter/namespaces-user/namespaces") == []
-    assert developer.get("/api/vcenter/namespaces-user/namespaces") == [{"namespace": "ns", "master_host": "10.1.0.1"}]
+    assert developer.get("/api/vcenter/namespaces-user/namespaces") == [
+        {"namespace": "ns", "master_host": "10.1.0.1"}
+    ]
     answer = developer.call("DELETE", f"{PATH}/ns")
     assert (answer.status, answer.data["error_type"]) == (403, "UNAUTHORIZED")
     assert "Namespaces.Configure" in answer.data["messages"][0]["default_message"]

@@ -23,11 +23,21 @@ def backings(found: dict[str, Any]) -> list[Any]:
 
 def test_classes_are_made_changed_and_removed(rest: Rest) -> None:
     assert rest.call("POST", CLASSES, {"id": "gpu", "cpu_count": 4, "memory_MB": 8192}).status == 204
-    assert rest.call("POST", CLASSES, {"id": "gpu", "cpu_count": 4, "memory_MB": 8192}).data["error_type"] == "ALREADY_EXISTS"
-    assert rest.call("PATCH", f"{CLASSES}/gpu", {"devices": {"vgpu_devices": [{"profile_name": "grid"}]}}).data["error_type"] == "INVALID_ARGUMENT"
+    assert (
+        rest.call("POST", CLASSES, {"id": "gpu", "cpu_count": 4, "memory_MB": 8192}).data["error_type"]
+        == "ALREADY_EXISTS"
+    )
+    assert (
+        rest.call("PATCH", f"{CLASSES}/gpu", {"devices": {"vgpu_devices": [{"profile_name": "grid"}]}}).data[
+            "error_type"
+        ]
+        == "INVALID_ARGUMENT"
+    )
     change = {"memory_reservation": 100, "devices": {"vgpu_devices": [{"profile_name": "grid_v100dx-32q"}]}}
     assert rest.call("PATCH", f"{CLASSES}/gpu", change).status == 204
-    assert backings(rest.get(f"{CLASSES}/gpu")) == [{"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_v100dx-32q"}]
+    assert backings(rest.get(f"{CLASSES}/gpu")) == [
+        {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_v100dx-32q"}
+    ]
     assert rest.call("PATCH", f"{CLASSES}/gpu", {"cpu_count": 2}).status == 204
     assert len(backings(rest.get(f"{CLASSES}/gpu"))) == 1
     assert rest.call("PATCH", f"{CLASSES}/gpu", {"devices": {"vgpu_devices": []}}).status == 204
@@ -51,7 +61,11 @@ def test_libraries_are_made_found_and_removed(rest: Rest) -> None:
     assert rest.call("POST", "/api/content/library?action=find", {"name": "isos"}).data == [answer.data]
     assert rest.call("GET", f"/api/content/subscribed-library/{answer.data}").status == 404
     assert rest.call("DELETE", f"/api/content/local-library/{answer.data}").status == 204
-    subscribed = {**spec, "type": "SUBSCRIBED", "subscription_info": {"subscription_url": "https://x.test/lib.json", "password": "secret"}}
+    subscribed = {
+        **spec,
+        "type": "SUBSCRIBED",
+        "subscription_info": {"subscription_url": "https://x.test/lib.json", "password": "secret"},
+    }
     made_one = rest.call("POST", "/api/content/subscribed-library", subscribed).data
     assert "password" not in rest.get(f"/api/content/subscribed-library/{made_one}")["subscription_info"]
     assert rest.call("POST", f"/api/content/subscribed-library/{made_one}?action=sync").status == 204
@@ -60,18 +74,33 @@ def test_libraries_are_made_found_and_removed(rest: Rest) -> None:
 def test_lookups_filter_by_name_id_and_place(rest: Rest) -> None:
     farm = rest.get("/api/vcenter/cluster?names=farm")[0]["cluster"]
     assert [each["name"] for each in rest.get(f"/api/vcenter/host?clusters={farm}")] == ["esx1.small.test"]
-    assert [each["name"] for each in rest.get("/api/vcenter/datastore?names=local&names=shared")] == ["local", "shared"]
+    assert [each["name"] for each in rest.get("/api/vcenter/datastore?names=local&names=shared")] == [
+        "local",
+        "shared",
+    ]
     assert [each["name"] for each in rest.get("/api/vcenter/folder?type=VIRTUAL_MACHINE")] == ["vm"]
     assert rest.get(f"/api/vcenter/resource-pool?clusters={farm}")[0]["name"] == "Resources"
     assert rest.call("GET", "/api/vcenter/vm?colours=red").data["error_type"] == "INVALID_ARGUMENT"
 
 
 def test_the_older_rest_wraps_answers_in_value(rest: Rest, world: Running) -> None:
-    answer = rest.raw("POST", "/rest/com/vmware/cis/session", headers=basic("admin@small.test", world.env["VCENTER_PASSWORD"]))
+    answer = rest.raw(
+        "POST",
+        "/rest/com/vmware/cis/session",
+        headers=basic("admin@small.test", world.env["VCENTER_PASSWORD"]),
+    )
     key = {"vmware-api-session-id": answer.data["value"]}
-    assert rest.raw("GET", "/rest/vcenter/host?filter.names.1=esx1.small.test", headers=key).data["value"][0]["name"] == "esx1.small.test"
+    assert (
+        rest.raw("GET", "/rest/vcenter/host?filter.names.1=esx1.small.test", headers=key).data["value"][0][
+            "name"
+        ]
+        == "esx1.small.test"
+    )
     library = rest.raw("GET", "/rest/com/vmware/content/library", headers=key).data["value"][0]
-    assert rest.raw("GET", f"/rest/com/vmware/content/library/id:{library}", headers=key).data["value"]["name"] == "tkr"
+    assert (
+        rest.raw("GET", f"/rest/com/vmware/content/library/id:{library}", headers=key).data["value"]["name"]
+        == "tkr"
+    )
     missing = rest.raw("GET", "/rest/vcenter/cluster/domain-c999", headers=key)
     assert (missing.status, missing.data["type"]) == (404, "com.vmware.vapi.std.errors.not_found")
     assert rest.raw("DELETE", "/rest/com/vmware/cis/session", headers=key).status == 200
@@ -93,7 +122,10 @@ def test_sessions_open_end_and_expire(rest: Rest, world: Running) -> None:
 def test_what_is_not_there_is_refused_by_name(rest: Rest) -> None:
     answer = rest.call("POST", "/api/vcenter/tagging/associations?action=attach")
     assert (answer.status, answer.data["error_type"]) == (404, "OPERATION_NOT_FOUND")
-    assert "POST /api/vcenter/tagging/associations?action=attach" in answer.data["messages"][0]["default_message"]
+    assert (
+        "POST /api/vcenter/tagging/associations?action=attach"
+        in answer.data["messages"][0]["default_message"]
+    )
 
 
 def test_the_roots_can_be_downloaded_by_everybody(rest: Rest) -> None:

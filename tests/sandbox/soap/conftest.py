@@ -1,4 +1,6 @@
-"""A vCenter of its own for each test: the SOAP and upload doors behind loopback TLS, and pyVmomi as shipped as the client."""
+"""A vCenter of its own for each test: the SOAP and upload doors behind loopback TLS, and pyVmomi as shipped
+as the client.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,38 @@ from bfinfra.sandbox.soap import esx_door, soap_door
 from bfinfra.sandbox.tally import Tally
 from bfinfra.sandbox.world import parse
 
-V100 = {"vendor": 0x10DE, "device": 0x1DB6, "name": "GV100GL [Tesla V100 PCIe 32GB]", "class": 0x0302, "memory": "32GiB"}
+V100 = {
+    "vendor": 0x10DE,
+    "device": 0x1DB6,
+    "name": "GV100GL [Tesla V100 PCIe 32GB]",
+    "class": 0x0302,
+    "memory": "32GiB",
+}
 WORLD: dict[str, Any] = {
-    "pace": 0, "datacenter": "Singapore", "vcenter": {"host": "vcsa.aiml.local"}, "networks": ["VM Network", "rdma"],
+    "pace": 0,
+    "datacenter": "Singapore",
+    "vcenter": {"host": "vcsa.aiml.local"},
+    "networks": ["VM Network", "rdma"],
     "users": [
         {"name": "administrator@aiml.local", "password": "VMware1!", "role": "admin"},
         {"name": "viewer@aiml.local", "password": "look", "role": "readonly"},
         {"name": "operator@aiml.local", "password": "some", "role": ["VirtualMachine.Interact.PowerOn"]},
     ],
     "clusters": {
-        "gpu-farm": {"hosts": {
-            "esx209-161.aiml.local": {"memory": "768GiB", "pci": [{"id": "0000:3b:00.0", **V100}, {"id": "0000:af:00.0", **V100}]},
-        }},
+        "gpu-farm": {
+            "hosts": {
+                "esx209-161.aiml.local": {
+                    "memory": "768GiB",
+                    "pci": [{"id": "0000:3b:00.0", **V100}, {"id": "0000:af:00.0", **V100}],
+                }
+            }
+        },
         "compute": {"hosts": {f"esx209-16{n}.aiml.local": {} for n in (2, 3, 4)}},
     },
-    "datastores": {"gpu-local": {"capacity": "4TiB", "clusters": ["gpu-farm"]}, "vsan": {"capacity": "20TiB"}},
+    "datastores": {
+        "gpu-local": {"capacity": "4TiB", "clusters": ["gpu-farm"]},
+        "vsan": {"capacity": "20TiB"},
+    },
 }
 
 
@@ -60,7 +79,14 @@ class Site:
 
     def login(self, user: str = "administrator@aiml.local", password: str = "VMware1!") -> Client:
         """A pyVmomi session."""
-        si = SmartConnect(host="127.0.0.1", port=self.port, user=user, pwd=password, sslContext=self.trust, httpConnectionTimeout=60)
+        si = SmartConnect(
+            host="127.0.0.1",
+            port=self.port,
+            user=user,
+            pwd=password,
+            sslContext=self.trust,
+            httpConnectionTimeout=60,
+        )
         self.clients.append(si)
         return Client(si)
 
@@ -80,7 +106,9 @@ class Client:
         """The GPU host."""
         return self.find("Singapore/host/gpu-farm/esx209-161.aiml.local")
 
-    def vm(self, name: str = "vm-a", *, cluster: str = "gpu-farm", store: str = "gpu-local", **spec: Any) -> Any:
+    def vm(
+        self, name: str = "vm-a", *, cluster: str = "gpu-farm", store: str = "gpu-local", **spec: Any
+    ) -> Any:
         """A new machine."""
         config = vim.vm.ConfigSpec(name=name, files=vim.vm.FileInfo(vmPathName=f"[{store}]"), **spec)
         pool = self.find(f"Singapore/host/{cluster}").resourcePool
@@ -95,9 +123,9 @@ class Client:
     def pass_through(self, *addresses: str) -> None:
         """Pass the GPU host's devices through, with the reboot that it takes."""
         host = self.host
-        host.configManager.pciPassthruSystem.UpdatePassthruConfig([
-            vim.host.PciPassthruConfig(id=each, passthruEnabled=True) for each in addresses
-        ])
+        host.configManager.pciPassthruSystem.UpdatePassthruConfig(
+            [vim.host.PciPassthruConfig(id=each, passthruEnabled=True) for each in addresses]
+        )
         self.run(host.EnterMaintenanceMode_Task(10))
         self.run(host.RebootHost_Task(force=False))
         self.until(lambda: host.runtime.connectionState == "connected")
@@ -133,7 +161,15 @@ def make_site(pki: Pki) -> Iterator[Callable[..., Site]]:
 
         listeners = Listeners(pki, faults, tally)
         port = listeners.open("vcsa.aiml.local:443", both, "")
-        site = Site(port, inventory, sessions, faults, tally, clock, ssl.create_default_context(cafile=str(pki.ca_file)))
+        site = Site(
+            port,
+            inventory,
+            sessions,
+            faults,
+            tally,
+            clock,
+            ssl.create_default_context(cafile=str(pki.ca_file)),
+        )
         opened.append((listeners, site))
         return site
 

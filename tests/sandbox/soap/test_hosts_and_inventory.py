@@ -36,7 +36,9 @@ def test_passthrough_is_active_after_a_reboot_only(client: Any) -> None:
 
 def test_passthrough_of_an_unknown_device_is_refused(client: Any) -> None:
     with pytest.raises(vmodl.fault.InvalidArgument, match="0000:99"):
-        client.host.configManager.pciPassthruSystem.UpdatePassthruConfig([vim.host.PciPassthruConfig(id="0000:99:00.0", passthruEnabled=True)])
+        client.host.configManager.pciPassthruSystem.UpdatePassthruConfig(
+            [vim.host.PciPassthruConfig(id="0000:99:00.0", passthruEnabled=True)]
+        )
 
 
 def test_a_rebooting_host_answers_nothing(make_site: Any) -> None:
@@ -45,7 +47,9 @@ def test_a_rebooting_host_answers_nothing(make_site: Any) -> None:
     client.run(client.host.Reboot(force=False))
     assert client.host.runtime.connectionState == "notResponding"
     with pytest.raises(vmodl.fault.HostNotConnected):
-        client.host.configManager.advancedOption.UpdateOptions([vim.option.OptionValue(key="Net.PVRDMAVmknic", value="vmk0")])
+        client.host.configManager.advancedOption.UpdateOptions(
+            [vim.option.OptionValue(key="Net.PVRDMAVmknic", value="vmk0")]
+        )
 
 
 def test_maintenance_moves_what_can_move_and_waits_for_the_rest(client: Any) -> None:
@@ -76,12 +80,21 @@ def test_advanced_options_of_a_host_are_set_and_unknown_ones_refused(client: Any
 
 def test_pools_are_made_changed_and_dissolved(client: Any) -> None:
     root = client.find("Singapore/host/gpu-farm").resourcePool
-    limits = vim.ResourceAllocationInfo(reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=0))
+    limits = vim.ResourceAllocationInfo(
+        reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="normal", shares=0)
+    )
     made = root.CreateResourcePool("p", vim.ResourceConfigSpec(cpuAllocation=limits, memoryAllocation=limits))
     with pytest.raises(vim.fault.DuplicateName):
         root.CreateResourcePool("p", vim.ResourceConfigSpec(cpuAllocation=limits, memoryAllocation=limits))
-    vm = client.run(client.find("Singapore/vm").CreateVM_Task(vim.vm.ConfigSpec(name="a", files=vim.vm.FileInfo(vmPathName="[vsan]")), made))
-    made.UpdateConfig("q", vim.ResourceConfigSpec(cpuAllocation=vim.ResourceAllocationInfo(limit=1000), memoryAllocation=limits))
+    vm = client.run(
+        client.find("Singapore/vm").CreateVM_Task(
+            vim.vm.ConfigSpec(name="a", files=vim.vm.FileInfo(vmPathName="[vsan]")), made
+        )
+    )
+    made.UpdateConfig(
+        "q",
+        vim.ResourceConfigSpec(cpuAllocation=vim.ResourceAllocationInfo(limit=1000), memoryAllocation=limits),
+    )
     assert (made.name, made.config.cpuAllocation.limit) == ("q", 1000)
     client.run(made.Destroy())
     assert vm.resourcePool == root
@@ -126,7 +139,10 @@ def test_events_tell_who_changed_what(site: Any, client: Any) -> None:
     client.run(client.vm("b").PowerOn())
     wanted = vim.event.EventFilterSpec(entity=vim.event.EventFilterSpec.ByEntity(entity=vm, recursion="self"))
     found = client.content.eventManager.QueryEvents(wanted)
-    assert [type(each).__name__.rpartition(".")[2] for each in found] == ["VmCreatedEvent", "VmReconfiguredEvent"]
+    assert [type(each).__name__.rpartition(".")[2] for each in found] == [
+        "VmCreatedEvent",
+        "VmReconfiguredEvent",
+    ]
     assert {each.userName for each in found} == {"AIML.LOCAL\\administrator"}
     assert found[0].createdTime <= found[1].createdTime
 
@@ -160,14 +176,25 @@ def test_search_finds_by_uuid_name_and_address(client: Any) -> None:
 
 def test_port_groups_take_adapters_and_refuse_to_go_while_used(client: Any) -> None:
     member = vim.dvs.HostMember.ConfigSpec(operation="add", host=client.host)
-    spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs", host=[member]))
+    spec = vim.DistributedVirtualSwitch.CreateSpec(
+        configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs", host=[member])
+    )
     switch = client.run(client.find("Singapore/network").CreateDVS_Task(spec))
-    client.run(switch.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="rocev2", type="earlyBinding")]))
+    client.run(
+        switch.AddDVPortgroup_Task(
+            [vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="rocev2", type="earlyBinding")]
+        )
+    )
     group = client.find("Singapore/network/rocev2")
-    assert [each.name for each in switch.portgroup] == ["dvs-DVUplinks-" + switch._moId.rpartition("-")[2], "rocev2"]
+    assert [each.name for each in switch.portgroup] == [
+        "dvs-DVUplinks-" + switch._moId.rpartition("-")[2],
+        "rocev2",
+    ]
     assert group in client.host.network
     port = vim.dvs.PortConnection(switchUuid=switch.uuid, portgroupKey=group.key)
-    card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port))
+    card = vim.vm.device.VirtualVmxnet3(
+        key=-1, backing=vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo(port=port)
+    )
     vm = client.vm("a", deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="add", device=card)])
     assert vm.network == [group]
     client.run(vm.PowerOn())
@@ -175,17 +202,32 @@ def test_port_groups_take_adapters_and_refuse_to_go_while_used(client: Any) -> N
     with pytest.raises(vim.fault.ResourceInUse):
         client.run(group.Destroy())
     stale = group.config.configVersion
-    client.run(group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="roce", configVersion=stale)))
+    client.run(
+        group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="roce", configVersion=stale))
+    )
     assert group.name == "roce"
     with pytest.raises(vim.fault.ConcurrentAccess):
         group.Reconfigure(vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="x", configVersion=stale))
 
 
 def test_settings_of_a_port_group_that_a_change_does_not_name_stay(client: Any) -> None:
-    spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs"))
-    switch, vmware = client.run(client.find("Singapore/network").CreateDVS_Task(spec)), vim.dvs.VmwareDistributedVirtualSwitch
+    spec = vim.DistributedVirtualSwitch.CreateSpec(
+        configSpec=vim.DistributedVirtualSwitch.ConfigSpec(name="dvs")
+    )
+    switch, vmware = (
+        client.run(client.find("Singapore/network").CreateDVS_Task(spec)),
+        vim.dvs.VmwareDistributedVirtualSwitch,
+    )
     port = vmware.VmwarePortConfigPolicy(vlan=vmware.VlanIdSpec(inherited=False, vlanId=7))
-    client.run(switch.AddDVPortgroup_Task([vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="a", type="earlyBinding", defaultPortConfig=port)]))
+    client.run(
+        switch.AddDVPortgroup_Task(
+            [
+                vim.dvs.DistributedVirtualPortgroup.ConfigSpec(
+                    name="a", type="earlyBinding", defaultPortConfig=port
+                )
+            ]
+        )
+    )
     group = client.find("Singapore/network/a")
     assert group.config.defaultPortConfig.blocked.inherited, "from its switch"
     blocked = vmware.VmwarePortConfigPolicy(blocked=vim.BoolPolicy(inherited=False, value=True))
@@ -199,13 +241,39 @@ def test_disks_adapters_and_controllers_say_what_nobody_set(client: Any) -> None
     backing = device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network")
     added = (
         (device.ParaVirtualSCSIController(key=-1, sharedBus="noSharing"), None),
-        (device.VirtualDisk(key=-2, controllerKey=-1, capacityInKB=1024, backing=device.VirtualDisk.FlatVer2BackingInfo(diskMode="persistent")), "create"),
+        (
+            device.VirtualDisk(
+                key=-2,
+                controllerKey=-1,
+                capacityInKB=1024,
+                backing=device.VirtualDisk.FlatVer2BackingInfo(diskMode="persistent"),
+            ),
+            "create",
+        ),
         (device.VirtualVmxnet3(key=-3, backing=backing), None),
     )
-    vm = client.vm("a", deviceChange=[device.VirtualDeviceSpec(operation="add", device=each, fileOperation=how) for each, how in added])
-    controller, disk, card = (next(each for each in vm.config.hardware.device if isinstance(each, kind)) for kind in (device.VirtualSCSIController, device.VirtualDisk, device.VirtualVmxnet3))
+    vm = client.vm(
+        "a",
+        deviceChange=[
+            device.VirtualDeviceSpec(operation="add", device=each, fileOperation=how) for each, how in added
+        ],
+    )
+    controller, disk, card = (
+        next(each for each in vm.config.hardware.device if isinstance(each, kind))
+        for kind in (device.VirtualSCSIController, device.VirtualDisk, device.VirtualVmxnet3)
+    )
     assert (controller.hotAddRemove, controller.unitNumber) == (True, 3)
-    assert (disk.shares.level, disk.storageIOAllocation.limit, disk.backing.sharing) == ("normal", -1, "sharingNone")
-    assert (card.resourceAllocation.limit, card.connectable.migrateConnect, card.slotInfo) == (-1, "unset", None)
+    assert (disk.shares.level, disk.storageIOAllocation.limit, disk.backing.sharing) == (
+        "normal",
+        -1,
+        "sharingNone",
+    )
+    assert (card.resourceAllocation.limit, card.connectable.migrateConnect, card.slotInfo) == (
+        -1,
+        "unset",
+        None,
+    )
     client.run(vm.PowerOn())
-    assert next(each for each in vm.config.hardware.device if each.key == card.key).slotInfo.pciSlotNumber == 160
+    assert (
+        next(each for each in vm.config.hardware.device if each.key == card.key).slotInfo.pciSlotNumber == 160
+    )

@@ -12,8 +12,12 @@ FIRST, SECOND = "0000:3b:00.0", "0000:af:00.0"
 
 def gpu(address: str) -> Any:
     """A device change that adds a fixed passthrough device."""
-    backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(id=address, deviceId="1db6", vendorId=0x10DE, systemId="BYPASS", deviceName="V100")
-    return vim.vm.device.VirtualDeviceSpec(operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing))
+    backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+        id=address, deviceId="1db6", vendorId=0x10DE, systemId="BYPASS", deviceName="V100"
+    )
+    return vim.vm.device.VirtualDeviceSpec(
+        operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
+    )
 
 
 def any_gpu(count: int = 1) -> list[Any]:
@@ -21,7 +25,12 @@ def any_gpu(count: int = 1) -> list[Any]:
     passthrough = vim.vm.device.VirtualPCIPassthrough
     allowed = passthrough.AllowedDevice(vendorId=0x10DE, deviceId=0x1DB6)
     return [
-        vim.vm.device.VirtualDeviceSpec(operation="add", device=passthrough(key=-n - 1, backing=passthrough.DynamicBackingInfo(deviceName="", allowedDevice=[allowed])))
+        vim.vm.device.VirtualDeviceSpec(
+            operation="add",
+            device=passthrough(
+                key=-n - 1, backing=passthrough.DynamicBackingInfo(deviceName="", allowedDevice=[allowed])
+            ),
+        )
         for n in range(count)
     ]
 
@@ -69,10 +78,16 @@ def test_a_stale_change_version_is_refused(client: Any) -> None:
 
 def test_a_refused_change_changes_nothing(client: Any) -> None:
     vm = client.vm(memoryMB=4096)
-    spec = vim.vm.ConfigSpec(annotation="x", memoryMB=8192, memoryAllocation=vim.ResourceAllocationInfo(reservation=16384))
+    spec = vim.vm.ConfigSpec(
+        annotation="x", memoryMB=8192, memoryAllocation=vim.ResourceAllocationInfo(reservation=16384)
+    )
     with pytest.raises(vmodl.fault.InvalidArgument):
         client.run(vm.Reconfigure(spec))
-    assert (vm.config.annotation, vm.config.hardware.memoryMB, vm.config.memoryAllocation.reservation) == ("", 4096, 0)
+    assert (vm.config.annotation, vm.config.hardware.memoryMB, vm.config.memoryAllocation.reservation) == (
+        "",
+        4096,
+        0,
+    )
 
 
 def test_a_running_machine_takes_no_cold_changes(client: Any) -> None:
@@ -113,9 +128,16 @@ def test_a_gpu_needs_passthrough_reserved_memory_and_nobody_else_on_it(client: A
 
 def test_dynamic_devices_are_assigned_at_power_on_and_given_back(client: Any) -> None:
     client.pass_through(FIRST, SECOND)
-    vms = [client.vm(name, memoryMB=4096, memoryReservationLockedToMax=True, deviceChange=any_gpu(count)) for name, count in (("a", 2), ("b", 1))]
+    vms = [
+        client.vm(name, memoryMB=4096, memoryReservationLockedToMax=True, deviceChange=any_gpu(count))
+        for name, count in (("a", 2), ("b", 1))
+    ]
     client.run(vms[0].PowerOn())
-    taken = {each.backing.assignedId for each in vms[0].config.hardware.device if isinstance(each, vim.vm.device.VirtualPCIPassthrough)}
+    taken = {
+        each.backing.assignedId
+        for each in vms[0].config.hardware.device
+        if isinstance(each, vim.vm.device.VirtualPCIPassthrough)
+    }
     assert taken == {FIRST, SECOND}
     with pytest.raises(vim.fault.GenericVmConfigFault):
         client.run(vms[1].PowerOn())
@@ -138,7 +160,9 @@ def test_the_same_device_twice_in_one_machine_is_refused(client: Any) -> None:
 
 
 def test_an_unknown_network_is_refused(client: Any) -> None:
-    card = vim.vm.device.VirtualVmxnet3(key=-1, backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="nowhere"))
+    card = vim.vm.device.VirtualVmxnet3(
+        key=-1, backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="nowhere")
+    )
     with pytest.raises(vim.fault.InvalidDeviceSpec, match="nowhere"):
         client.vm("x", deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="add", device=card)])
     assert client.find("Singapore/vm/x") is None
@@ -146,10 +170,21 @@ def test_an_unknown_network_is_refused(client: Any) -> None:
 
 def with_disk(size: int) -> list[Any]:
     return [
-        vim.vm.device.VirtualDeviceSpec(operation="add", device=vim.vm.device.ParaVirtualSCSIController(key=-1, busNumber=0, sharedBus="noSharing")),
-        vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=vim.vm.device.VirtualDisk(
-            key=-2, controllerKey=-1, unitNumber=0, capacityInKB=size, backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName="", diskMode="persistent"),
-        )),
+        vim.vm.device.VirtualDeviceSpec(
+            operation="add",
+            device=vim.vm.device.ParaVirtualSCSIController(key=-1, busNumber=0, sharedBus="noSharing"),
+        ),
+        vim.vm.device.VirtualDeviceSpec(
+            operation="add",
+            fileOperation="create",
+            device=vim.vm.device.VirtualDisk(
+                key=-2,
+                controllerKey=-1,
+                unitNumber=0,
+                capacityInKB=size,
+                backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName="", diskMode="persistent"),
+            ),
+        ),
     ]
 
 
@@ -163,7 +198,13 @@ def test_a_disk_grows_no_further_than_its_datastore(client: Any) -> None:
     (disk,) = [each for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualDisk)]
     disk.capacityInKB, disk.capacityInBytes = 5 << 30, 5 << 40
     with pytest.raises(vim.fault.NoDiskSpace):
-        client.run(vm.Reconfigure(vim.vm.ConfigSpec(deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="edit", device=disk)])))
+        client.run(
+            vm.Reconfigure(
+                vim.vm.ConfigSpec(
+                    deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="edit", device=disk)]
+                )
+            )
+        )
 
 
 def test_a_task_holds_its_machine(make_site: Any) -> None:
@@ -183,8 +224,17 @@ def test_clones_take_devices_but_no_gpu_and_templates_do_not_run(client: Any) ->
     with pytest.raises(vim.fault.InvalidState):
         vm.PowerOn()
     pool = client.find("Singapore/host/gpu-farm").resourcePool
-    spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(pool=pool), powerOn=False, template=False, config=vim.vm.ConfigSpec(extraConfig=[option("b", "2")]))
+    spec = vim.vm.CloneSpec(
+        location=vim.vm.RelocateSpec(pool=pool),
+        powerOn=False,
+        template=False,
+        config=vim.vm.ConfigSpec(extraConfig=[option("b", "2")]),
+    )
     copied = client.run(vm.Clone(client.find("Singapore/vm"), "copy", spec))
     assert {each.key for each in copied.config.extraConfig} == {"a", "b"}
-    assert not [each for each in copied.config.hardware.device if isinstance(each, vim.vm.device.VirtualPCIPassthrough)]
+    assert not [
+        each
+        for each in copied.config.hardware.device
+        if isinstance(each, vim.vm.device.VirtualPCIPassthrough)
+    ]
     assert copied.config.instanceUuid != vm.config.instanceUuid

@@ -17,23 +17,36 @@ PC = vmodl.query.PropertyCollector
 def spec(view: Any, kind: Any, *paths: str) -> Any:
     """All objects of a view."""
     through = PC.TraversalSpec(type=type(view), path="view", skip=False)
-    return PC.FilterSpec(objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[through])], propSet=[PC.PropertySpec(type=kind, pathSet=list(paths))])
+    return PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[through])],
+        propSet=[PC.PropertySpec(type=kind, pathSet=list(paths))],
+    )
 
 
 def all_vms(client: Any) -> Any:
-    return client.content.viewManager.CreateContainerView(client.content.rootFolder, [vim.VirtualMachine], True)
+    return client.content.viewManager.CreateContainerView(
+        client.content.rootFolder, [vim.VirtualMachine], True
+    )
 
 
 def read(client: Any, *paths: str) -> dict[str, dict[str, Any]]:
     """Properties of all machines by name."""
-    found = client.content.propertyCollector.RetrievePropertiesEx([spec(all_vms(client), vim.VirtualMachine, "name", *paths)], PC.RetrieveOptions())
+    found = client.content.propertyCollector.RetrievePropertiesEx(
+        [spec(all_vms(client), vim.VirtualMachine, "name", *paths)], PC.RetrieveOptions()
+    )
     rows = [{each.name: each.val for each in item.propSet} for item in found.objects] if found else []
     return {row["name"]: row for row in rows}
 
 
 def test_keyed_paths_give_one_option_and_nothing_where_it_is_unset(client: Any) -> None:
     path = 'config.extraConfig["bfinfra.mark"]'
-    client.vm("a", extraConfig=[vim.option.OptionValue(key="bfinfra.mark", value="m"), vim.option.OptionValue(key="z", value="z")])
+    client.vm(
+        "a",
+        extraConfig=[
+            vim.option.OptionValue(key="bfinfra.mark", value="m"),
+            vim.option.OptionValue(key="z", value="z"),
+        ],
+    )
     client.vm("b")
     found = read(client, path)
     assert found["a"][path].value == "m"
@@ -58,7 +71,9 @@ def test_pages_go_on_by_token_until_the_end(client: Any) -> None:
     for name in "abcde":
         client.vm(name)
     collector, names = client.content.propertyCollector, []
-    found = collector.RetrievePropertiesEx([spec(all_vms(client), vim.VirtualMachine, "name")], PC.RetrieveOptions(maxObjects=2))
+    found = collector.RetrievePropertiesEx(
+        [spec(all_vms(client), vim.VirtualMachine, "name")], PC.RetrieveOptions(maxObjects=2)
+    )
     while True:
         names += [each.propSet[0].val for each in found.objects]
         if not found.token:
@@ -111,9 +126,22 @@ def test_every_property_of_every_entity_can_be_read(client: Any) -> None:
     client.run(client.vm("a").PowerOn())
     view = client.content.viewManager.CreateContainerView(client.content.rootFolder, [], True)
     found = client.content.propertyCollector.RetrievePropertiesEx(
-        [PC.FilterSpec(objectSet=spec(view, vim.ManagedEntity).objectSet, propSet=[PC.PropertySpec(type=vim.ManagedEntity, all=True)])], PC.RetrieveOptions(),
+        [
+            PC.FilterSpec(
+                objectSet=spec(view, vim.ManagedEntity).objectSet,
+                propSet=[PC.PropertySpec(type=vim.ManagedEntity, all=True)],
+            )
+        ],
+        PC.RetrieveOptions(),
     )
-    assert {type(each.obj) for each in found.objects} >= {vim.VirtualMachine, vim.HostSystem, vim.Datastore, vim.Network, vim.ResourcePool, vim.ClusterComputeResource}
+    assert {type(each.obj) for each in found.objects} >= {
+        vim.VirtualMachine,
+        vim.HostSystem,
+        vim.Datastore,
+        vim.Network,
+        vim.ResourcePool,
+        vim.ClusterComputeResource,
+    }
     assert all(len(each.propSet) > 5 for each in found.objects)
 
 

@@ -12,7 +12,10 @@ PC = vmodl.query.PropertyCollector
 
 def names(client: Any, paths: tuple[str, ...] = ("name",)) -> Any:
     """One read of the root folder."""
-    spec = PC.FilterSpec(objectSet=[PC.ObjectSpec(obj=client.content.rootFolder)], propSet=[PC.PropertySpec(type=vim.Folder, pathSet=list(paths))])
+    spec = PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=client.content.rootFolder)],
+        propSet=[PC.PropertySpec(type=vim.Folder, pathSet=list(paths))],
+    )
     return client.content.propertyCollector.RetrievePropertiesEx([spec], PC.RetrieveOptions())
 
 
@@ -32,14 +35,19 @@ def test_a_session_that_ended_reads_nothing_and_says_why_in_the_missing_set(site
 
 
 def test_an_idle_session_ends(client: Any) -> None:
-    client.content.setting.UpdateOptions([vim.option.OptionValue(key="config.vmacore.soap.sessionTimeout", value="0s")])
+    client.content.setting.UpdateOptions(
+        [vim.option.OptionValue(key="config.vmacore.soap.sessionTimeout", value="0s")]
+    )
     client.until(lambda: not names(client).objects[0].propSet)
 
 
 def test_another_session_can_be_terminated_but_not_the_own(site: Any, client: Any) -> None:
     other = site.login()
     manager = client.content.sessionManager
-    assert {each.key for each in manager.sessionList} >= {other.content.sessionManager.currentSession.key, manager.currentSession.key}
+    assert {each.key for each in manager.sessionList} >= {
+        other.content.sessionManager.currentSession.key,
+        manager.currentSession.key,
+    }
     with pytest.raises(vmodl.fault.InvalidArgument):
         manager.TerminateSession([manager.currentSession.key])
     manager.TerminateSession([other.content.sessionManager.currentSession.key])
@@ -51,7 +59,13 @@ def test_views_belong_to_their_session(site: Any, client: Any) -> None:
     assert len(view.view) == 4
     other = site.login()
     spec = PC.FilterSpec(
-        objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[PC.TraversalSpec(type=vim.view.ContainerView, path="view", skip=False)])],
+        objectSet=[
+            PC.ObjectSpec(
+                obj=view,
+                skip=True,
+                selectSet=[PC.TraversalSpec(type=vim.view.ContainerView, path="view", skip=False)],
+            )
+        ],
         propSet=[PC.PropertySpec(type=vim.HostSystem, pathSet=["name"])],
     )
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
@@ -79,7 +93,9 @@ def test_a_listed_privilege_is_enough(site: Any, client: Any) -> None:
     with pytest.raises(vim.fault.NoPermission):
         operator.find("Singapore/vm/vm-a").PowerOff()
     granted = operator.content.authorizationManager.HasUserPrivilegeOnEntities(
-        [operator.find("Singapore/vm/vm-a")], "operator@aiml.local", ["VirtualMachine.Interact.PowerOn", "VirtualMachine.Interact.PowerOff"],
+        [operator.find("Singapore/vm/vm-a")],
+        "operator@aiml.local",
+        ["VirtualMachine.Interact.PowerOn", "VirtualMachine.Interact.PowerOff"],
     )
     assert [each.isGranted for each in granted[0].privAvailability] == [True, False]
 
@@ -102,7 +118,15 @@ def test_a_fault_rule_answers_a_call_and_is_spent(site: Any, client: Any) -> Non
 
 def test_a_fault_rule_fails_a_task(site: Any, client: Any) -> None:
     vm = client.vm("vm-a")
-    site.faults.add({"door": "vcenter", "method": "PowerOnVM_Task", "object": "vm-a", "nth": 1, "do": {"task": "GenericVmConfigFault", "message": "no luck"}})
+    site.faults.add(
+        {
+            "door": "vcenter",
+            "method": "PowerOnVM_Task",
+            "object": "vm-a",
+            "nth": 1,
+            "do": {"task": "GenericVmConfigFault", "message": "no luck"},
+        }
+    )
     with pytest.raises(vim.fault.GenericVmConfigFault, match="no luck"):
         client.run(vm.PowerOn())
     client.run(vm.PowerOn())
@@ -114,23 +138,43 @@ def test_a_property_that_asks_for_a_right_of_its_own_is_missing_without_it(site:
     with pytest.raises(vim.fault.NoPermission) as caught:
         _ = viewer.content.sessionManager.sessionList
     assert caught.value.privilegeId == "Sessions.TerminateSession"
-    spec = PC.FilterSpec(objectSet=[PC.ObjectSpec(obj=viewer.content.sessionManager)], propSet=[PC.PropertySpec(type=vim.SessionManager, pathSet=["sessionList"])])
+    spec = PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=viewer.content.sessionManager)],
+        propSet=[PC.PropertySpec(type=vim.SessionManager, pathSet=["sessionList"])],
+    )
     found = viewer.content.propertyCollector.RetrievePropertiesEx([spec], PC.RetrieveOptions()).objects[0]
     assert found.missingSet[0].fault.privilegeId == "Sessions.TerminateSession"
 
 
 def test_a_permission_further_down_overrides_and_a_role_can_be_taken_back(site: Any, client: Any) -> None:
     client.vm("vm-a")
-    manager, folder, viewer = client.content.authorizationManager, client.find("Singapore/vm"), site.login("viewer@aiml.local", "look")
+    manager, folder, viewer = (
+        client.content.authorizationManager,
+        client.find("Singapore/vm"),
+        site.login("viewer@aiml.local", "look"),
+    )
     role = manager.AddAuthorizationRole("starters", ["VirtualMachine.Interact.PowerOn"])
-    given = vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=role, propagate=True)
+    given = vim.AuthorizationManager.Permission(
+        principal="viewer@aiml.local", group=False, roleId=role, propagate=True
+    )
     manager.SetEntityPermissions(folder, [given])
     viewer.run(viewer.find("Singapore/vm/vm-a").PowerOn())
-    manager.SetEntityPermissions(client.find("Singapore/vm/vm-a"), [vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=-2, propagate=False)])
+    manager.SetEntityPermissions(
+        client.find("Singapore/vm/vm-a"),
+        [
+            vim.AuthorizationManager.Permission(
+                principal="viewer@aiml.local", group=False, roleId=-2, propagate=False
+            )
+        ],
+    )
     with pytest.raises(vim.fault.NoPermission):
         viewer.find("Singapore/vm/vm-a").PowerOn()
     manager.RemoveEntityPermission(client.find("Singapore/vm/vm-a"), "viewer@aiml.local", False)
-    granted = manager.HasUserPrivilegeOnEntities([client.find("Singapore/vm/vm-a")], "viewer@aiml.local", ["VirtualMachine.Interact.PowerOn", "VirtualMachine.Interact.PowerOff"])
+    granted = manager.HasUserPrivilegeOnEntities(
+        [client.find("Singapore/vm/vm-a")],
+        "viewer@aiml.local",
+        ["VirtualMachine.Interact.PowerOn", "VirtualMachine.Interact.PowerOff"],
+    )
     assert [each.isGranted for each in granted[0].privAvailability] == [True, False]
     with pytest.raises(vim.fault.RemoveFailed):
         manager.RemoveAuthorizationRole(role, True)
@@ -145,9 +189,25 @@ def test_who_may_not_see_an_object_does_not_find_it_in_lists(site: Any, client: 
     with pytest.raises(vim.fault.NoPermission):
         viewer.content.viewManager.CreateContainerView(root, [vim.HostSystem], True)
     cluster = client.find("Singapore/host/compute")
-    manager.SetEntityPermissions(cluster, [vim.AuthorizationManager.Permission(principal="viewer@aiml.local", group=False, roleId=-2, propagate=True)])
-    seen = PC.FilterSpec(
-        objectSet=[PC.ObjectSpec(obj=client.find("Singapore"), skip=True), PC.ObjectSpec(obj=cluster, skip=True, selectSet=[
-            PC.TraversalSpec(type=vim.ComputeResource, path="host", skip=False)])], propSet=[PC.PropertySpec(type=vim.HostSystem, pathSet=["name"])],
+    manager.SetEntityPermissions(
+        cluster,
+        [
+            vim.AuthorizationManager.Permission(
+                principal="viewer@aiml.local", group=False, roleId=-2, propagate=True
+            )
+        ],
     )
-    assert len(viewer.content.propertyCollector.RetrievePropertiesEx([seen], PC.RetrieveOptions()).objects) == 3
+    seen = PC.FilterSpec(
+        objectSet=[
+            PC.ObjectSpec(obj=client.find("Singapore"), skip=True),
+            PC.ObjectSpec(
+                obj=cluster,
+                skip=True,
+                selectSet=[PC.TraversalSpec(type=vim.ComputeResource, path="host", skip=False)],
+            ),
+        ],
+        propSet=[PC.PropertySpec(type=vim.HostSystem, pathSet=["name"])],
+    )
+    assert (
+        len(viewer.content.propertyCollector.RetrievePropertiesEx([seen], PC.RetrieveOptions()).objects) == 3
+    )

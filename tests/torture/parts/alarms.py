@@ -1,7 +1,8 @@
 """A site that was just applied never drifts.
 
-Each site is applied once, then checked again and again, a run of `bfinfra drift` each: whatever it finds is a false alarm. The world goes on meanwhile as it does:
-controllers write, clocks advance, sessions come and go. Kinds compare with what servers make of what was written, so defaults that a server fills in are no drift.
+Each site is applied once, then checked again and again, a run of `bfinfra drift` each: whatever it finds is a
+false alarm. The world goes on meanwhile as it does: controllers write, clocks advance, sessions come and go.
+Kinds compare with what servers make of what was written, so defaults that a server fills in are no drift.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ RUNS = 100
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    places = [place for place in effort.some(PLACES, 2) if effort.wants(f"`{place.name}`, checked after its apply")]
+    places = [
+        place for place in effort.some(PLACES, 2) if effort.wants(f"`{place.name}`, checked after its apply")
+    ]
     yield from spread(of_places, places, effort, processes=2, shares=len(places))
 
 

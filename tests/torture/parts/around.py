@@ -1,8 +1,10 @@
 """A full disk, a wrong clock, a field that the server does not know.
 
-Whole processes on the sandbox. The journal's disk is full from the first line or from a random byte on (a limit on the size of files): no step runs that
-the journal has not taken, the error names the file and what to do, and with room again the next apply finishes. The clock of the machine is ten minutes off, as
-Python sees it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved: `tests/trust` has certificates whose dates are off instead). A field that the schema does not know is refused by server-side
+Whole processes on the sandbox. The journal's disk is full from the first line or from a random byte on (a
+limit on the size of files): no step runs that the journal has not taken, the error names the file and what to
+do, and with room again the next apply finishes. The clock of the machine is ten minutes off, as Python sees
+it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved: `tests/trust` has
+certificates whose dates are off instead). A field that the schema does not know is refused by server-side
 apply with HTTP 500: once, and it is not tried again.
 """
 
@@ -35,6 +37,8 @@ kubernetes_cluster:
 namespace:
   one: {{cluster: other, namespace: wrong-field, labels: {{team: {team}}}}}
 """
+
+
 def counts(effort: Effort) -> Iterator[Count]:
     with desk(DEMO, effort.folder) as at:
         alone = at.run("apply", "--yes")
@@ -46,7 +50,9 @@ def counts(effort: Effort) -> Iterator[Count]:
             short_journal(at, whole, FIRST, nothing=True)
         for turn in range(effort.number(12, 1)):
             at.sandbox.reset()
-            bytes_left = effort.chance(f"full {turn}").randint(FIRST, size * 9 // 10)  # times and retries make journals of different length
+            bytes_left = effort.chance(f"full {turn}").randint(
+                FIRST, size * 9 // 10
+            )  # times and retries make journals of different length
             with full.trial(f"from byte {bytes_left}"):
                 short_journal(at, whole, bytes_left)
         yield full
@@ -64,13 +70,25 @@ def counts(effort: Effort) -> Iterator[Count]:
 
 
 def short_journal(at: Desk, whole: str, left: int, *, nothing: bool = False) -> None:
-    """No file of the process may have more than so many bytes; its output goes to a pipe. `nothing`: then nothing was written to the servers either."""
+    """No file of the process may have more than so many bytes; its output goes to a pipe. `nothing`: then
+    nothing was written to the servers either.
+    """
     journal = at.lock().with_name("journal.jsonl")
     journal.write_bytes(b"")
     words = at.words("apply", "--yes", "--output", "text")
-    env = {**at.env("a"), "PYTHONDONTWRITEBYTECODE": "1"}  # it would leave modules cut short for all that come after it
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (left, left)))
+    env = {
+        **at.env("a"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # it would leave modules cut short for all that come after it
+    done = subprocess.run(
+        words,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (left, left)),
+    )
     said = done.stdout + done.stderr
     assert done.returncode == 1, said[-900:]
     assert "Traceback" not in said, said
@@ -86,7 +104,10 @@ def tells(said: str, *parts: str) -> None:
 
 
 def shifted(at: Desk, whole: str, minutes: int) -> None:
-    program = f"import sys, time; real = time.time; time.time = lambda: real() + {60 * minutes}; from bfinfra.cli import program; sys.exit(program())"
+    program = (
+        f"import sys, time; real = time.time; time.time = lambda: real() + {60 * minutes}; from bfinfra.cli "
+        "import program; sys.exit(program())"
+    )
     words = [sys.executable, "-c", program, *at.words("apply", "--yes")[3:]]
     done = subprocess.run(words, env=at.env("a"), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -109,8 +130,13 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
     assert made(first), endings(first)
     site.write_text(SITE.format(team="b"))
     sent: list[str] = []
-    options, setting = Options(patience=QUICK), app.Setting(sandbox=sandbox, patience=QUICK, fillings=(lambda inner: Meddling(inner, sent),))
-    outcome = app.apply(app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting)
+    options, setting = (
+        Options(patience=QUICK),
+        app.Setting(sandbox=sandbox, patience=QUICK, fillings=(lambda inner: Meddling(inner, sent),)),
+    )
+    outcome = app.apply(
+        app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting
+    )
     (problem,) = [ended.problem for ended in outcome.endings.values() if ended.problem]
     count.figures |= {"applies sent": len(sent)}
     assert "nonsense: field not declared in schema" in problem.why, problem
@@ -127,11 +153,15 @@ class Meddling:
         self._inner, self._sent = inner, sent
 
     def handle_request(self, request: Any) -> Any:
-        if request.method == "PATCH" and request.headers["content-type"].startswith("application/apply-patch"):
+        if request.method == "PATCH" and request.headers["content-type"].startswith(
+            "application/apply-patch"
+        ):
             self._sent.append(request.url.path)
             body = {**json.loads(request.read()), "nonsense": True}
             headers = {name: value for name, value in request.headers.items() if name != "content-length"}
-            request = httpx2.Request("PATCH", request.url, headers=headers, json=body, extensions=request.extensions)
+            request = httpx2.Request(
+                "PATCH", request.url, headers=headers, json=body, extensions=request.extensions
+            )
         return self._inner.handle_request(request)
 
     def close(self) -> None:

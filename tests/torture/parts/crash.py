@@ -1,10 +1,12 @@
 """Killed at any instant, the next apply finishes the job.
 
-SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with parallelism 10. Each time the next apply has to end
-well, the world to be the one that an undisturbed apply makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
-after every write; the next one has to leave the world as it was before anything was made, and so has one after an apply that was killed (where Ansible
-plays, after a draw of its writes). Where things go on side by side a run may do with a write or two less
-than the one that was counted: it has ended before the last ones come, and is counted apart.
+SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with
+parallelism 10. Each time the next apply has to end well, the world to be the one that an undisturbed apply
+makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
+after every write; the next one has to leave the world as it was before anything was made, and so has one
+after an apply that was killed (where Ansible plays, after a draw of its writes). Where things go on side by
+side a run may do with a write or two less than the one that was counted: it has ended before the last ones
+come, and is counted apart.
 """
 
 from __future__ import annotations
@@ -31,10 +33,16 @@ LINES = (APPLY, DESTROY, UNDO)
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    places = [place for place in PLACES if not (effort.share and by_ansible(place))]  # minutes each: tests/kinds/test_by_ansible.py has their share
+    places = [
+        place for place in PLACES if not (effort.share and by_ansible(place))
+    ]  # minutes each: tests/kinds/test_by_ansible.py has their share
     places.sort(key=lambda place: not by_ansible(place))  # the longest first
-    places = [place for place in effort.some(places, 2) if any(effort.wants(line(place, what)) for what in LINES)]
-    cuts = [(place, cut) for place in places for cut in (range(CUTS) if by_ansible(place) else [ALL])]  # what takes an hour, by parts: each says what it found
+    places = [
+        place for place in effort.some(places, 2) if any(effort.wants(line(place, what)) for what in LINES)
+    ]
+    cuts = [
+        (place, cut) for place in places for cut in (range(CUTS) if by_ansible(place) else [ALL])
+    ]  # what takes an hour, by parts: each says what it found
     yield from spread(struck, cuts, effort, processes=2, shares=len(cuts))
     if effort.wants("killed at a random instant"):
         yield at_random_instants(DEMO, effort)
@@ -54,20 +62,30 @@ def struck(cuts: list[tuple[Place, int]], effort: Effort) -> list[Count]:
 
 
 def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count, Count]:
-    """What a struck apply and the next one made is what a struck destroy and the next one take away. `cut`: of CUTS, or ALL."""
+    """What a struck apply and the next one made is what a struck destroy and the next one take away. `cut`:
+    of CUTS, or ALL.
+    """
     applies, destroys, undone = (Count(line(place, what)) for what in LINES)
     with applies.ground(), sandbox_of(place, effort.folder) as sandbox:
         before, whole = world(sandbox), undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
         if cut in (0, ALL):
-            applies.figures["writes"], destroys.figures["writes"] = writes, sandbox.tally()["written"] - writes
-        strikes = effort.some([(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6)
+            applies.figures["writes"], destroys.figures["writes"] = (
+                writes,
+                sandbox.tally()["written"] - writes,
+            )
+        strikes = effort.some(
+            [(nth, when) for nth in range(1, writes + 1) for when in ("before", "after")], 6
+        )
         ends = effort.some(range(1, sandbox.tally()["written"] - writes + 1), 2)
         middles = effort.some(range(1, writes + 1), 2)
         if cut != ALL:
             strikes, ends, middles = strikes[cut::CUTS], ends[cut::CUTS], middles[cut::CUTS][::CUTS]
-        strikes, ends, middles = (each if effort.wants(count.what) else [] for count, each in ((applies, strikes), (destroys, ends), (undone, middles)))
+        strikes, ends, middles = (
+            each if effort.wants(count.what) else []
+            for count, each in ((applies, strikes), (destroys, ends), (undone, middles))
+        )
         for strike, end in zip_longest(strikes, ends):
             sandbox.reset()
             if strike:
@@ -87,7 +105,16 @@ def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count
     return applies, destroys, undone
 
 
-def strike_at(nth: int, when: str, place: Place, sandbox: Running, effort: Effort, count: Count, *, destroy: bool = False) -> None:
+def strike_at(
+    nth: int,
+    when: str,
+    place: Place,
+    sandbox: Running,
+    effort: Effort,
+    count: Count,
+    *,
+    destroy: bool = False,
+) -> None:
     before = sandbox.tally()["written"]
     code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed", destroy=destroy)
     if code == 0 and sandbox.tally()["written"] - before < nth:

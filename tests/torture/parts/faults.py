@@ -1,10 +1,13 @@
 """Whatever goes wrong between it and the servers, the next apply finds the world as it should be.
 
-The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every single one. Reads: every method of every server,
-at one of its calls, drawn by the seed. The apply has to succeed, or to end with an error that says what, why and what next; the next,
-undisturbed one has to end well, in the world that an undisturbed apply makes, with an empty plan. "Sent again" are writes beyond those of an undisturbed apply: none
-is allowed to be the one that the server had acted on, but for a note that is set to the same again, a disk that is sent over itself, and an import that is cancelled first. Shortened: stalls of 30 s are 1.5 s, the transport's time-out of 60 s is
-3 s (0.75 s for a stall that outlasts it), pauses between tries are 0.01 s; a pause that Retry-After asks for is checked, then cut short.
+The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every
+single one. Reads: every method of every server, at one of its calls, drawn by the seed. The apply has to
+succeed, or to end with an error that says what, why and what next; the next, undisturbed one has to end well,
+in the world that an undisturbed apply makes, with an empty plan. "Sent again" are writes beyond those of an
+undisturbed apply: none is allowed to be the one that the server had acted on, but for a note that is set to
+the same again, a disk that is sent over itself, and an import that is cancelled first. Shortened: stalls of
+30 s are 1.5 s, the transport's time-out of 60 s is 3 s (0.75 s for a stall that outlasts it), pauses between
+tries are 0.01 s; a pause that Retry-After asks for is checked, then cut short.
 """
 
 from __future__ import annotations
@@ -29,16 +32,22 @@ from bfinfra.sandbox import Running
 ASKED = 7  # seconds that Retry-After asks for
 SOAP, REST, KUBE, ESX = "vcenter", "rest", "kubernetes", "esx"
 AGAIN = {(SOAP, "SetField"), (SOAP, "ImportVApp")}
-"""Writes that may follow on their own lost answer. A note that comes before an act is set to the same again where a look finds the act undone; a lease that nobody knows
-can't be filled: the import is cancelled, and what it left is removed before the next."""
+"""Writes that may follow on their own lost answer. A note that comes before an act is set to the same again
+where a look finds the act undone; a lease that nobody knows can't be filled: the import is cancelled, and
+what it left is removed before the next.
+"""
 LATE = ("a stall longer than the time-out", "EnterMaintenanceMode_Task")
-"""Left out: the server takes the host into maintenance when all is done, and nothing tells that from somebody's own maintenance (docs/flaws.md)."""
+"""Left out: the server takes the host into maintenance when all is done, and nothing tells that from
+somebody's own maintenance (docs/flaws.md).
+"""
 Rule = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`deed`: what the sandbox does; `doors`: where; `acted`: whether the call itself was done; `writes` only; `methods`: only those that end so."""
+    """`deed`: what the sandbox does; `doors`: where; `acted`: whether the call itself was done; `writes`
+    only; `methods`: only those that end so.
+    """
 
     name: str
     deed: Any
@@ -65,10 +74,27 @@ FAULTS = (
     Fault("409 Conflict, ConcurrentAccess", {"status": 409}, (REST, KUBE), only_writes=True),
     Fault("409 Conflict, ConcurrentAccess", {"soap": "ConcurrentAccess"}, (SOAP,), only_writes=True),
     Fault("a task that fails", {"task": "GenericVmConfigFault"}, (SOAP,), only_writes=True, methods="_Task"),
-    Fault("a lease that fails", {"task": "InsufficientResourcesFault"}, (SOAP,), only_writes=True, methods="ImportVApp"),
-    Fault("a lease that timed out", {"soap": "Timedout"}, (SOAP,), only_writes=True, methods="HttpNfcLeaseComplete"),
+    Fault(
+        "a lease that fails",
+        {"task": "InsufficientResourcesFault"},
+        (SOAP,),
+        only_writes=True,
+        methods="ImportVApp",
+    ),
+    Fault(
+        "a lease that timed out",
+        {"soap": "Timedout"},
+        (SOAP,),
+        only_writes=True,
+        methods="HttpNfcLeaseComplete",
+    ),
     Fault("410 Gone, InvalidCollectorVersion", {"status": 410}, (KUBE,)),
-    Fault("410 Gone, InvalidCollectorVersion", {"soap": "InvalidCollectorVersion"}, (SOAP,), methods="WaitForUpdatesEx"),
+    Fault(
+        "410 Gone, InvalidCollectorVersion",
+        {"soap": "InvalidCollectorVersion"},
+        (SOAP,),
+        methods="WaitForUpdatesEx",
+    ),
 )
 
 
@@ -82,7 +108,13 @@ class Call:
     writes: bool
 
     def rule(self, fault: Fault) -> Rule:
-        return {"door": self.door, "method": self.method, "nth": self.nth, "writes": self.writes, "do": fault.deed}
+        return {
+            "door": self.door,
+            "method": self.method,
+            "nth": self.nth,
+            "writes": self.writes,
+            "do": fault.deed,
+        }
 
     def __str__(self) -> str:
         return f"{self.door} {self.method} #{self.nth}"
@@ -115,7 +147,11 @@ def drawn(tally: Mapping[str, Any], effort: Effort) -> list[Trial]:
         for calls in (writes, reads):
             fitting = [Trial(fault, call) for call in calls if fits(fault, call)]
             chance = effort.chance(f"{fault} {number} {len(calls)}")
-            fitting = chance.sample(fitting, min(len(fitting), chance.random() < 1 / 3)) if effort.share else fitting
+            fitting = (
+                chance.sample(fitting, min(len(fitting), chance.random() < 1 / 3))
+                if effort.share
+                else fitting
+            )
             found += [trial for trial in fitting if effort.wants(trial.line)]
     return found
 
@@ -133,17 +169,31 @@ def work(trials: list[Trial], effort: Effort) -> list[Count]:
 
 
 def each_write(tally: Mapping[str, Any]) -> list[Call]:
-    return [Call(door, method, nth, True) for door, methods in tally["writes"].items() for method, times in methods.items() for nth in range(1, times + 1)]
+    return [
+        Call(door, method, nth, True)
+        for door, methods in tally["writes"].items()
+        for method, times in methods.items()
+        for nth in range(1, times + 1)
+    ]
 
 
 def each_read(tally: Mapping[str, Any], effort: Effort) -> list[Call]:
     chance = effort.chance("reads")
-    reads = [(door, method, times - tally["writes"].get(door, {}).get(method, 0)) for door, methods in tally["calls"].items() for method, times in methods.items()]
+    reads = [
+        (door, method, times - tally["writes"].get(door, {}).get(method, 0))
+        for door, methods in tally["calls"].items()
+        for method, times in methods.items()
+    ]
     return [Call(door, method, chance.randint(1, times), False) for door, method, times in reads if times]
 
 
 def fits(fault: Fault, call: Call) -> bool:
-    return (fault.name, call.method) != LATE and call.door in fault.doors and call.method.endswith(fault.methods) and (call.writes or not fault.only_writes)
+    return (
+        (fault.name, call.method) != LATE
+        and call.door in fault.doors
+        and call.method.endswith(fault.methods)
+        and (call.writes or not fault.only_writes)
+    )
 
 
 @dataclass(frozen=True)
@@ -167,12 +217,20 @@ def tried(fault: Fault, call: Call, count: Count, bench: Bench) -> None:
     count.add("errors" if problems else "succeeded at once", 1)
     for problem in problems:
         assert problem.what and problem.why and problem.next, f"says too little: {problem!r}"
-    if fault.pauses is not None and paused:  # what is not needed (a log-out, a figure of progress) is not asked for again
+    if (
+        fault.pauses is not None and paused
+    ):  # what is not needed (a log-out, a figure of progress) is not asked for again
         assert max(paused) >= fault.pauses, f"asked for {fault.pauses} s, waited {paused}"
     finished(DEMO.site, sandbox, bench.whole)
     repeated = again(sandbox.tally()["writes"], bench.writes, call, acted=fault.acted or not call.writes)
     count.add("sent again", sum(repeated.values()))
-    blindly = fault.acted and call.writes and call.door != ESX and (call.door, call.method) not in AGAIN and repeated[call.door, call.method]
+    blindly = (
+        fault.acted
+        and call.writes
+        and call.door != ESX
+        and (call.door, call.method) not in AGAIN
+        and repeated[call.door, call.method]
+    )
     assert not blindly, f"repeated although the server had acted: {dict(repeated)}"
 
 
@@ -189,13 +247,24 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         time.sleep(min(seconds, QUICK.longest))
 
     patience = replace(QUICK, sleep=sleep)
-    setting = app.Setting(sandbox=sandbox, patience=patience, fillings=(lambda inner: Impatient(inner, fault.timeout),))
+    setting = app.Setting(
+        sandbox=sandbox, patience=patience, fillings=(lambda inner: Impatient(inner, fault.timeout),)
+    )
     try:
-        outcome = app.apply(app.load(DEMO.site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=Options(patience=patience, deadline=20), around=setting)
+        outcome = app.apply(
+            app.load(DEMO.site, sandbox=sandbox),
+            approve=lambda _: EVERYTHING,
+            options=Options(patience=patience, deadline=20),
+            around=setting,
+        )
     except BfinfraError as error:
         return list(error.problems)
-    problems = [ended.problem for ended in outcome.endings.values() if ended.ending in (Ending.FAILED, Ending.WAITING)]
-    assert problems or all(ended.ending in (Ending.DONE, Ending.KEPT) for ended in outcome.endings.values()), endings(outcome)
+    problems = [
+        ended.problem for ended in outcome.endings.values() if ended.ending in (Ending.FAILED, Ending.WAITING)
+    ]
+    assert problems or all(
+        ended.ending in (Ending.DONE, Ending.KEPT) for ended in outcome.endings.values()
+    ), endings(outcome)
     return [problem or Problem("") for problem in problems]
 
 
@@ -206,16 +275,32 @@ class Impatient:
         self._inner, self._seconds = inner, seconds
 
     def handle_request(self, request: Any) -> Any:
-        request.extensions = {**request.extensions, "timeout": {"connect": self._seconds * 4, "read": self._seconds, "write": self._seconds, "pool": 10}}
+        request.extensions = {
+            **request.extensions,
+            "timeout": {
+                "connect": self._seconds * 4,
+                "read": self._seconds,
+                "write": self._seconds,
+                "pool": 10,
+            },
+        }
         return self._inner.handle_request(request)
 
     def close(self) -> None:
         self._inner.close()
 
 
-def again(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], call: Call, *, acted: bool) -> Counter[tuple[str, str]]:
-    """Writes by door and method beyond those of an undisturbed apply; the struck one may be sent once more where the server had not acted."""
-    found: Counter[tuple[str, str]] = Counter({(door, method): times for door, methods in now.items() for method, times in methods.items()})
-    found.subtract({(door, method): times for door, methods in before.items() for method, times in methods.items()})
+def again(
+    now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], call: Call, *, acted: bool
+) -> Counter[tuple[str, str]]:
+    """Writes by door and method beyond those of an undisturbed apply; the struck one may be sent once more
+    where the server had not acted.
+    """
+    found: Counter[tuple[str, str]] = Counter(
+        {(door, method): times for door, methods in now.items() for method, times in methods.items()}
+    )
+    found.subtract(
+        {(door, method): times for door, methods in before.items() for method, times in methods.items()}
+    )
     found.subtract({} if acted else {(call.door, call.method): 1})
     return +found

@@ -1,8 +1,10 @@
 """Hostile input is refused in words.
 
-Site files (after the site schema with wrong things in between, and `specs/` with bytes changed) and archives (OVAs and tokens: links, devices, sparse files, doubles, lying
-sizes, traversal, entities, packed bombs) go through the command line; and during plans and drifts the servers lie: other types, shapes, statuses, encodings, sizes. None may end in a traceback, take more than 5 s of the processor, bring the whole process over 500 MB, put
-anything on the screen that acts on a terminal, or leave a file behind.
+Site files (after the site schema with wrong things in between, and `specs/` with bytes changed) and archives
+(OVAs and tokens: links, devices, sparse files, doubles, lying sizes, traversal, entities, packed bombs) go
+through the command line; and during plans and drifts the servers lie: other types, shapes, statuses,
+encodings, sizes. None may end in a traceback, take more than 5 s of the processor, bring the whole process
+over 500 MB, put anything on the screen that acts on a terminal, or leave a file behind.
 """
 
 from __future__ import annotations
@@ -38,13 +40,18 @@ Outcome = tuple[str, fuzz.Found]
 
 def counts(effort: Effort) -> Iterator[Count]:
     with ThreadPoolExecutor(2) as both:  # each trial is in a process of its own
-        lines = [fuzzed(both, what, part, effort.number(whole, share), effort) for what, part, whole, share in FUZZED]
+        lines = [
+            fuzzed(both, what, part, effort.number(whole, share), effort)
+            for what, part, whole, share in FUZZED
+        ]
         lied = [both.submit(lied_to, kind, effort) for kind in effort.some(sorted(set(EXAMPLES) - SILENT), 2)]
         yield from (together(each) for each in (*lines, *([each] for each in lied)))
 
 
 def lied_to(kind: str, effort: Effort) -> Outcome:
-    """Plans and drifts of one kind's example, while one to three answers of its servers are not what they should be."""
+    """Plans and drifts of one kind's example, while one to three answers of its servers are not what they
+    should be.
+    """
     folder = effort.folder / kind
     running = sandbox.start(sandbox.SMALL_WORLD, folder / "sandbox", pace=0)
     try:
@@ -52,13 +59,30 @@ def lied_to(kind: str, effort: Effort) -> Outcome:
             talk = lies.recorded(EXAMPLES[kind], running, folder / "site")
     finally:
         sandbox.stop(folder / "sandbox")
-    return _apart(f"lies of servers during a plan or drift of `{kind}`", lies.lied_to, talk, effort.number(LIES, LIES_SHARE), effort.seed)
+    return _apart(
+        f"lies of servers during a plan or drift of `{kind}`",
+        lies.lied_to,
+        talk,
+        effort.number(LIES, LIES_SHARE),
+        effort.seed,
+    )
 
 
-def fuzzed(pool: ThreadPoolExecutor, what: str, part: Callable[[int, int, Path], fuzz.Found], times: int, effort: Effort) -> list[Future[Outcome]]:
+def fuzzed(
+    pool: ThreadPoolExecutor,
+    what: str,
+    part: Callable[[int, int, Path], fuzz.Found],
+    times: int,
+    effort: Effort,
+) -> list[Future[Outcome]]:
     """In batches, each with a seed of its own: what the fuzzer remembers of its inputs grows with them."""
     sizes = [min(BATCH, times - at) for at in range(0, times, BATCH)]
-    return [pool.submit(_apart, what, part, size, effort.seed + number, effort.folder / f"{part.__name__}-{number}") for number, size in enumerate(sizes)]
+    return [
+        pool.submit(
+            _apart, what, part, size, effort.seed + number, effort.folder / f"{part.__name__}-{number}"
+        )
+        for number, size in enumerate(sizes)
+    ]
 
 
 def _apart(what: str, part: Callable[..., fuzz.Found], *given: object) -> Outcome:
@@ -78,5 +102,8 @@ def together(batches: Sequence[Future[Outcome]]) -> Count:
     count, found = Count(outcomes[0][0]), [each for _, each in outcomes]
     for each in found:
         count.take(Count(count.what, each.tried, each.broken, dict(each.tally)))
-    count.figures |= {"slowest": f"{max(each.slowest for each in found):.2f} s", "memory taken at most": f"{max(each.peak for each in found) >> 20} MiB"}
+    count.figures |= {
+        "slowest": f"{max(each.slowest for each in found):.2f} s",
+        "memory taken at most": f"{max(each.peak for each in found) >> 20} MiB",
+    }
     return count

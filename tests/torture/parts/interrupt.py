@@ -1,7 +1,9 @@
 """Stopped at once or out of time, it leaves nothing open, and the next apply goes on.
 
-`bfinfra apply` as whole processes on the sandbox. The second SIGINT or SIGTERM, at a random instant, stops it at once (of the first, see the part `signals`). A deadline that is too short ends as "still waiting", exit 3, and the next apply waits on. Sessions are counted at the
-server after many runs, a third of them killed: the next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/flaws.md).
+`bfinfra apply` as whole processes on the sandbox. The second SIGINT or SIGTERM, at a random instant, stops it
+at once (of the first, see the part `signals`). A deadline that is too short ends as "still waiting", exit 3,
+and the next apply waits on. Sessions are counted at the server after many runs, a third of them killed: the
+next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/flaws.md).
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ def counts(effort: Effort) -> Iterator[Count]:
                     finished(at, whole)
             if count.tried:
                 yield count
-    for count, try_ in ((Count(f"`{CHAIN_PLACE.name}`, a deadline of a second until all is done"), deadlines), (Count("sessions left"), sessions)):
+    for count, try_ in (
+        (Count(f"`{CHAIN_PLACE.name}`, a deadline of a second until all is done"), deadlines),
+        (Count("sessions left"), sessions),
+    ):
         if effort.wants(count.what):
             yield try_(count, effort)
 
@@ -49,7 +54,10 @@ def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> Non
     run = at.start("apply", "--yes")
     time.sleep(after)
     run.process.send_signal(number)
-    until(lambda: run.process.poll() is not None or "once more stops now" in run.said(), "the first signal's message")
+    until(
+        lambda: run.process.poll() is not None or "once more stops now" in run.said(),
+        "the first signal's message",
+    )
     began = time.monotonic()
     if run.process.poll() is None:
         run.process.send_signal(number)
@@ -95,17 +103,34 @@ def sessions(count: Count, effort: Effort) -> Count:
         for number in range(runs):
             undo = number % 2 == 1
             if number % 3 == 0:
-                killed += kill_at(DEMO.site, sandbox, chance.randint(1, 12), chance.choice(["before", "after"]), effort.folder / "killed", destroy=undo) == KILLED
+                killed += (
+                    kill_at(
+                        DEMO.site,
+                        sandbox,
+                        chance.randint(1, 12),
+                        chance.choice(["before", "after"]),
+                        effort.folder / "killed",
+                        destroy=undo,
+                    )
+                    == KILLED
+                )
             else:
                 outcome = apply(DEMO.site, sandbox, destroy=undo)
                 assert made(outcome), endings(outcome)
-        count.what = f"`{DEMO.name}`, applied and destroyed in turn, {runs} runs, {killed} of them killed: sessions left"
+        count.what = (
+            f"`{DEMO.name}`, applied and destroyed in turn, {runs} runs, {killed} of them killed: sessions "
+            "left"
+        )
         before = sandbox.sessions()
         with count.trial("after the next run"):
             outcome = apply(DEMO.site, sandbox)
             assert made(outcome), endings(outcome)
             after = sandbox.sessions()
-            count.figures |= {"SOAP, before the next run": len(before["vcenter"]), "SOAP, after it": len(after["vcenter"]), "REST, left to time out": len(after["rest"])}
+            count.figures |= {
+                "SOAP, before the next run": len(before["vcenter"]),
+                "SOAP, after it": len(after["vcenter"]),
+                "REST, left to time out": len(after["rest"]),
+            }
             assert after["vcenter"] == []
             assert len(after["rest"]) <= killed
     return count

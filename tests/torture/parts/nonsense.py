@@ -1,8 +1,10 @@
 """Whatever a server answers to a write, the next apply finds the world as it should be.
 
-Each write of each kind's example and of the demo site on the sandbox, which does what it is asked; its answer is then nothing, 1 GiB, another type, markup, a redirect,
-escapes for terminals, or one of the bodies that the fuzzer has for reads (drawn by the seed). The apply has to succeed, or to end with errors in words with what to do next;
-no traceback, nothing that acts on a terminal, less than 500 MB of memory; the next one has to end well in the world that an undisturbed apply makes, with an empty plan.
+Each write of each kind's example and of the demo site on the sandbox, which does what it is asked; its answer
+is then nothing, 1 GiB, another type, markup, a redirect, escapes for terminals, or one of the bodies that the
+fuzzer has for reads (drawn by the seed). The apply has to succeed, or to end with errors in words with what
+to do next; no traceback, nothing that acts on a terminal, less than 500 MB of memory; the next one has to end
+well in the world that an undisturbed apply makes, with an empty plan.
 """
 
 from __future__ import annotations
@@ -21,13 +23,21 @@ Trial = tuple[Place, int, str]
 
 def counts(effort: Effort) -> Iterator[Count]:
     trials: list[Trial] = []
-    places = [place for place in PLACES if (place == DEMO or place not in SITES) and effort.wants(f"`{place.name}`, nonsense for an answer to each write")]
+    places = [
+        place
+        for place in PLACES
+        if (place == DEMO or place not in SITES)
+        and effort.wants(f"`{place.name}`, nonsense for an answer to each write")
+    ]
     for place in effort.some(places, 4):
         with sandbox_of(place, effort.folder) as sandbox:
             many = answers(place.site, sandbox)
         others = sorted(ANSWERS.keys() - {*ALWAYS})
         for nth in range(1, many + 1):
-            trials += [(place, nth, name) for name in (*ALWAYS, *effort.chance(f"{place.name} {nth}").sample(others, DRAWN))]
+            trials += [
+                (place, nth, name)
+                for name in (*ALWAYS, *effort.chance(f"{place.name} {nth}").sample(others, DRAWN))
+            ]
     yield from spread(tried, effort.some(trials, 12), effort, processes=2)
 
 

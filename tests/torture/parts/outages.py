@@ -1,8 +1,10 @@
 """An outage of half a minute is outlived
 
-`bfinfra`'s apply in a network namespace of its own, on the sandbox at the other end of a cable. At an instant drawn from its apply the network is away for a while: the interface goes down,
-every connection is reset and new ones are refused, or what is sent vanishes (a black hole, both ways). It has to end well by itself, in the world that was to be.
-An outage before a server has first answered in a run is another matter: `plan` then says within seconds that it can't be reached.
+`bfinfra`'s apply in a network namespace of its own, on the sandbox at the other end of a cable. At an instant
+drawn from its apply the network is away for a while: the interface goes down, every connection is reset and
+new ones are refused, or what is sent vanishes (a black hole, both ways). It has to end well by itself, in the
+world that was to be. An outage before a server has first answered in a run is another matter: `plan` then
+says within seconds that it can't be reached.
 """
 
 from __future__ import annotations
@@ -31,12 +33,20 @@ Trial = tuple[str, int, int]
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    if shutil.which("ip") is None or subprocess.run(["ip", "netns", "add", "bfo-try"], capture_output=True, check=False).returncode:
+    if (
+        shutil.which("ip") is None
+        or subprocess.run(["ip", "netns", "add", "bfo-try"], capture_output=True, check=False).returncode
+    ):
         sys.stderr.write("outages: not tried: network namespaces take root and iproute2\n")
         return
     subprocess.run(["ip", "netns", "del", "bfo-try"], check=True)
     seconds = SECONDS[:1] if effort.share else SECONDS
-    trials = [(how, length, turn) for turn in range(effort.number(TRIALS, SHARE)) for how, length in itertools.product(HOWS, seconds) if effort.wants(line(how, length))]
+    trials = [
+        (how, length, turn)
+        for turn in range(effort.number(TRIALS, SHARE))
+        for how, length in itertools.product(HOWS, seconds)
+        if effort.wants(line(how, length))
+    ]
     yield from spread(outages, trials, effort, processes=SIDE_BY_SIDE)
 
 
@@ -56,7 +66,9 @@ def outages(trials: list[Trial], effort: Effort) -> list[Count]:
             longest, whole = time.monotonic() - began, world(sandbox)
             for how, length, turn in trials:
                 count = counted.setdefault(line(how, length), Count(line(how, length)))
-                after = effort.chance(f"{how} {length} {turn}").uniform(0.0, longest / 2)  # the other half is its start and its look
+                after = effort.chance(f"{how} {length} {turn}").uniform(
+                    0.0, longest / 2
+                )  # the other half is its start and its look
                 with count.trial(f"after {after:.2f} s, number {turn}"):
                     sandbox.reset()
                     struck(line_to, sandbox, effort, how, length, after)

@@ -1,9 +1,12 @@
 """The same on live peers: kube-apiserver and vcsim.
 
-Tried where `script/peers up` started them. SIGKILL comes from within, before a writing request is sent or after its answer came. On kube-apiserver what bears the
-site's label is counted by kubectl, on vcsim (a new one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two processes
-with two state folders. A Tanzu cluster is made, scaled and deleted on kube-apiserver with the supervisor's resource definition and a small controller; killed at
-each write of each of the three, the next run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/flaws.md), so two at once are tried on kube-apiserver only.
+Tried where `script/peers up` started them. SIGKILL comes from within, before a writing request is sent or
+after its answer came. On kube-apiserver what bears the site's label is counted by kubectl, on vcsim (a new
+one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two
+processes with two state folders. A Tanzu cluster is made, scaled and deleted on kube-apiserver with the
+supervisor's resource definition and a small controller; killed at each write of each of the three, the next
+run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/flaws.md), so
+two at once are tried on kube-apiserver only.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ PLACES = ("before", "after")
 ROUNDS = 10
 KUBERNETES = "`specs/peers/kubernetes.yaml` on kube-apiserver, killed before and after each write"
 VCSIM = "`specs/peers/vcsim.yaml` on vcsim, killed before and after each write"
-TANZU, ACTS = "`specs/peers/tanzu.yaml` on kube-apiserver, killed before and after each write", ("made", "scaled", "deleted")
+TANZU, ACTS = (
+    "`specs/peers/tanzu.yaml` on kube-apiserver, killed before and after each write",
+    ("made", "scaled", "deleted"),
+)
 Trial = tuple[int, str, tuple[str, ...]]
 """The nth write, before or after it, and what an undisturbed apply leaves there."""
 
@@ -95,12 +101,23 @@ def tanzu(effort: Effort) -> Count:
     test_tanzu.define(peers)
     with test_tanzu.placed(peers, folder(effort)) as site, test_tanzu.controlled(site, peers):
         many = [site.seam.tally.writes for act in range(len(ACTS)) if acted(site, act)]
-    each = [(act, nth, when) for act, before in enumerate([0, *many[:-1]]) for nth in range(1, many[act] - before + 1) for when in PLACES]
+    each = [
+        (act, nth, when)
+        for act, before in enumerate([0, *many[:-1]])
+        for nth in range(1, many[act] - before + 1)
+        for when in PLACES
+    ]
     for act, nth, when in effort.some(each, 2):
-        with count.trial(f"{ACTS[act]}, {when} write {nth}"), test_tanzu.placed(peers, folder(effort)) as site, test_tanzu.controlled(site, peers):
+        with (
+            count.trial(f"{ACTS[act]}, {when} write {nth}"),
+            test_tanzu.placed(peers, folder(effort)) as site,
+            test_tanzu.controlled(site, peers),
+        ):
             for before in range(act):
                 all_are(acted(site, before), "done", "kept")
-            striking.run_to_its_kill(killed_tanzu, folder(effort), peers, site.space.rpartition("-")[2], act, nth=nth, when=when)
+            striking.run_to_its_kill(
+                killed_tanzu, folder(effort), peers, site.space.rpartition("-")[2], act, nth=nth, when=when
+            )
             writes = site.seam.tally.writes
             all_are(acted(site, act), "done", "kept")
             count.add("writes left to the next run", site.seam.tally.writes - writes)

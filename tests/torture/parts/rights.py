@@ -1,8 +1,10 @@
 """What `bfinfra privileges` prints is enough, and nothing of it too much.
 
-For each kind's example and the PoC's site, an account gets exactly what is printed for plan, apply or destroy, and does all that the use is for (an apply: make, change, mend what
-others did). Then once more for each single right, without it: bfinfra has to end with an error that names the right. The rights are given by an administrator with
-pyVmomi as shipped and by plain HTTP. Rights in a supervisor are held against its `edit` role cut down to what is printed.
+For each kind's example and the PoC's site, an account gets exactly what is printed for plan, apply or
+destroy, and does all that the use is for (an apply: make, change, mend what others did). Then once more for
+each single right, without it: bfinfra has to end with an error that names the right. The rights are given by
+an administrator with pyVmomi as shipped and by plain HTTP. Rights in a supervisor are held against its `edit`
+role cut down to what is printed.
 """
 
 from __future__ import annotations
@@ -49,12 +51,19 @@ def all_of(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) 
 def one_fewer(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) -> None:
     site = Site.of(kind, effort.folder / "site")
     rights = needed(site, sandbox, use)
-    used = taken(site, sandbox, use) if kind == POC else None  # its servers are not changed here: bitfusion_server's example is
+    used = (
+        taken(site, sandbox, use) if kind == POC else None
+    )  # its servers are not changed here: bitfusion_server's example is
     for place, name in effort.some([each for each in each_one(rights) if used is None or each[1] in used], 2):
         sandbox.reset()
         with count.trial(f"{use} without {name} on {place}"):
             try:
-                lived(site, sandbox, use, lambda place=place, name=name: give(sandbox, site, without(rights, place, name)))
+                lived(
+                    site,
+                    sandbox,
+                    use,
+                    lambda place=place, name=name: give(sandbox, site, without(rights, place, name)),
+                )
             except Refused as refused:
                 assert named(name) in str(refused), f"it does not name it: {refused}"
             else:

@@ -1,9 +1,12 @@
 """No secret is anywhere but where it belongs.
 
-More than thirty secrets of every sort (passwords with every awkward letter, tokens, private keys, a kubeconfig, vApp passwords, registry accounts, the pepper, a proxy's, a client
-certificate's key; and the sessions and tokens that servers hand out) go through every command, output and level, with servers that quote what they were sent in five forms.
-Then every output, the journal, saved plans, temporary files, the process list and the environment of every child are searched for each secret in each form:
-plain, escaped for JSON, XML and URLs, base64 at three offsets and twice, hexadecimal, UTF-16, quoted-printable, and its beginning and end. The scan is tried on what it must find.
+More than thirty secrets of every sort (passwords with every awkward letter, tokens, private keys, a
+kubeconfig, vApp passwords, registry accounts, the pepper, a proxy's, a client certificate's key; and the
+sessions and tokens that servers hand out) go through every command, output and level, with servers that quote
+what they were sent in five forms. Then every output, the journal, saved plans, temporary files, the process
+list and the environment of every child are searched for each secret in each form: plain, escaped for JSON,
+XML and URLs, base64 at three offsets and twice, hexadecimal, UTF-16, quoted-printable, and its beginning and
+end. The scan is tried on what it must find.
 """
 
 from __future__ import annotations
@@ -25,15 +28,23 @@ def counts(effort: Effort) -> Iterator[Count]:
 def _searched(effort: Effort) -> Iterator[Count]:
     ran = campaign.run(effort.folder / "all", campaign.share if effort.share else campaign.commands)
     scanner = Scanner(ran.secrets)
-    lines = Count("a command line on a site full of secrets prints none", figures={"secrets": len(ran.secrets), "forms of them": len(scanner)})
+    lines = Count(
+        "a command line on a site full of secrets prints none",
+        figures={"secrets": len(ran.secrets), "forms of them": len(scanner)},
+    )
     leaks = list(ran.leaks())
     for number, run in enumerate(ran.runs):
         with lines.trial(f"{number}: {' '.join(run['argv'])} {run['echo']}"):
             assert not scanner.text(run["err"], "" if campaign.meant(run) else run["out"])
         lines.add("quoted by a server", bool(run["echo"]))
     yield lines
-    elsewhere = Count("a file of state, plan, temporary file or child process holds none", tried=len(ran.children) + len(list(ran.files())))
-    elsewhere.broken += [leak for leak in leaks if leak.startswith(("state/", "tmp/", "cwd/", "home/", "seen/", "process "))]
+    elsewhere = Count(
+        "a file of state, plan, temporary file or child process holds none",
+        tried=len(ran.children) + len(list(ran.files())),
+    )
+    elsewhere.broken += [
+        leak for leak in leaks if leak.startswith(("state/", "tmp/", "cwd/", "home/", "seen/", "process "))
+    ]
     elsewhere.figures["child processes, command line and environment"] = len(ran.children)
     yield elsewhere
 
@@ -42,7 +53,11 @@ def _sabotaged(effort: Effort) -> Count:
     count = Count("with hiding switched off, the scan finds it")
     ran = campaign.run(effort.folder / "unhidden", campaign.mishaps, unhidden=True)
     found = "\n".join(ran.leaks())
-    for name in sorted(each for each in ran.secrets if each.startswith("registry password") or each in ("appliance password", "private key")):
+    for name in sorted(
+        each
+        for each in ran.secrets
+        if each.startswith("registry password") or each in ("appliance password", "private key")
+    ):
         with count.trial(name):
             assert name in found
     return count

@@ -1,8 +1,11 @@
 """A signal at any instant ends an apply within the step that runs
 
-`bfinfra apply` as whole processes on the sandbox, a fifth of them with a fresh HOME, so that the sandbox is started as well. SIGINT or SIGTERM comes at an instant
-drawn from the whole life of the process, its imports and its last words included; half of them once its first step has begun. It ends with 130 or 143 (or died of the signal before it began
-anything, which a shell calls the same; Python's own start, before any of bfinfra, may end with 1); no step begins after the signal, and the sandbox sees no write after the last step's end; "Exception ignored" is never said; the next apply ends well in the world that was to be.
+`bfinfra apply` as whole processes on the sandbox, a fifth of them with a fresh HOME, so that the sandbox is
+started as well. SIGINT or SIGTERM comes at an instant drawn from the whole life of the process, its imports
+and its last words included; half of them once its first step has begun. It ends with 130 or 143 (or died of
+the signal before it began anything, which a shell calls the same; Python's own start, before any of bfinfra,
+may end with 1); no step begins after the signal, and the sandbox sees no write after the last step's end;
+"Exception ignored" is never said; the next apply ends well in the world that was to be.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ Trial = tuple[signal.Signals, int]
 
 
 def counts(effort: Effort) -> Iterator[Count]:
-    trials = [(number, turn) for number, times in TRIALS.items() for turn in range(effort.number(times, SHARE))]
+    trials = [
+        (number, turn) for number, times in TRIALS.items() for turn in range(effort.number(times, SHARE))
+    ]
     yield from spread(struck, trials, effort, processes=2)
 
 
@@ -44,13 +49,18 @@ def struck(trials: list[Trial], effort: Effort) -> list[Count]:
         assert alone.end() == 0, alone.said()
         longest, whole = time.monotonic() - began, world(at.sandbox)
         lines = at.journal()
-        writing = lines[-1]["at"] - next(line["at"] for line in lines if line["event"] == "StepBegun") + SLOWER
+        writing = (
+            lines[-1]["at"] - next(line["at"] for line in lines if line["event"] == "StepBegun") + SLOWER
+        )
         for number, turn in trials:
             count, chance = found[number], effort.chance(f"{number} {turn}")
             fresh = turn % FRESH == 0
             amid = turn % 2 == 1
             after = chance.uniform(0.0, writing if amid else longest * (2 if fresh else 1))
-            with count.trial(f"{after:.3f} s after {'its first step began' if amid else 'its start'}{', with a fresh HOME' if fresh else ''}"):
+            with count.trial(
+                f"{after:.3f} s after {'its first step began' if amid else 'its start'}"
+                f"{', with a fresh HOME' if fresh else ''}"
+            ):
                 one(at, number, after, count, fresh=fresh, amid=amid)
                 finished(at, whole)
     return list(found.values())
@@ -71,13 +81,24 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
     before = len(at.journal())
     run = at.start("apply", *NARROW)
     if amid:
-        until(lambda: run.process.poll() is not None or any(line["event"] == "StepBegun" for line in at.journal()[before:]), "the first step")
+        until(
+            lambda: (
+                run.process.poll() is not None
+                or any(line["event"] == "StepBegun" for line in at.journal()[before:])
+            ),
+            "the first step",
+        )
     time.sleep(after)
     at_signal = time.time()
     run.process.send_signal(number)
     ended = run.end()
     said = run.said()
-    count.add({0: "had ended before", 128 + number: "stopped"}.get(ended, "among its imports or in its last moment"), 1)
+    count.add(
+        {0: "had ended before", 128 + number: "stopped"}.get(
+            ended, "among its imports or in its last moment"
+        ),
+        1,
+    )
     unborn = ended == -number or (ended == 1 and "init_import_site" in said)  # in Python's own start
     assert unborn or ended in (0, 128 + number), f"exit {ended}: {said[-500:]}"
     assert "Exception ignored" not in said, said[-1000:]
@@ -85,11 +106,15 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
     lines = at.journal()[before:]
     begun, done = ([line for line in lines if line["event"] == event] for event in ("StepBegun", "StepEnded"))
     assert len(begun) == len(done), "a step that ran was not finished"
-    assert ended == 0 or not [line for line in begun if line["at"] > at_signal + HEARD], "a step began after the signal"
+    assert ended == 0 or not [line for line in begun if line["at"] > at_signal + HEARD], (
+        "a step began after the signal"
+    )
     if found := running(state):
         at.sandbox = found
         last = found.tally()["last"]
-        assert not last or last <= max((line["at"] for line in done), default=0.0), "a write came after the last step"
+        assert not last or last <= max((line["at"] for line in done), default=0.0), (
+            "a write came after the last step"
+        )
         if ended == 128 + number:
             count.add("after its first write", bool(done))
 

@@ -1,7 +1,8 @@
 """Two applies of one site at once end with one world.
 
-On one machine the second is refused by a lock that names its holder and dies with it. From two machines (two state folders, two sessions, started within half a
-second of each other) both have to end well; then the world is the one that a single apply makes, and a third has nothing to do. Whole processes on the sandbox.
+On one machine the second is refused by a lock that names its holder and dies with it. From two machines (two
+state folders, two sessions, started within half a second of each other) both have to end well; then the world
+is the one that a single apply makes, and a third has nothing to do. Whole processes on the sandbox.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def wrong(each: Command) -> str:
 def held(at: Desk) -> Command:
     """An apply that holds the lock."""
     made = at.start("apply", *YES)
-    until(lambda: at.lock().exists() and at.lock().read_text() == str(made.process.pid), "the first apply's lock")
+    until(
+        lambda: at.lock().exists() and at.lock().read_text() == str(made.process.pid),
+        "the first apply's lock",
+    )
     return made
 
 

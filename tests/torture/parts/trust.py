@@ -1,7 +1,8 @@
 """Only the right server gets anything.
 
-Each sort of server certificate beside each way to trust; old versions of TLS; servers of every kind that send their client elsewhere. The servers are `openssl s_server`, where it is
-installed, which shares nothing with bfinfra but the library. What a server that is not trusted was sent is counted: nothing.
+Each sort of server certificate beside each way to trust; old versions of TLS; servers of every kind that send
+their client elsewhere. The servers are `openssl s_server`, where it is installed, which shares nothing with
+bfinfra but the library. What a server that is not trusted was sent is counted: nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def counts(effort: Effort) -> Iterator[Count]:
 
 
 def _matrix(effort: Effort) -> Count:
-    count = Count("a server's certificate beside a way to trust", figures={"requests that an untrusted server got": 0})
+    count = Count(
+        "a server's certificate beside a way to trust", figures={"requests that an untrusted server got": 0}
+    )
     for case in cases():
         shown, trust = _made(case, effort.folder)
         with listening(shown.file) as server, count.trial(case.name):
@@ -60,7 +63,10 @@ def _old(effort: Effort) -> Count:
     shown = Authority(effort.folder).leaf()
     for newest in ("TLSv1", "TLSv1_1"):
         for trust in (Trust(ca_pem=shown.ca), Trust(sha256=shown.sha256)):
-            with listening(shown.file, newest=ssl.TLSVersion[newest]) as server, count.trial(f"{newest}, {trust}"):
+            with (
+                listening(shown.file, newest=ssl.TLSVersion[newest]) as server,
+                count.trial(f"{newest}, {trust}"),
+            ):
                 _refused(server.url, trust, "TLS 1.2")
                 assert server.asked == []
     return count
@@ -111,7 +117,9 @@ def _refused(url: str, trust: Trust, says: str) -> None:
 @contextlib.contextmanager
 def _s_server(file: Path) -> Iterator[int]:
     argv = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", str(file), "-key", str(file), "-www"]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = next(line for line in process.stdout if line.startswith("ACCEPT"))

@@ -47,7 +47,9 @@ class Claims:
     def _class(self, claim: Object) -> Object | None:
         name = dig(claim, "spec", "storageClassName")
         for each in self._cluster.store.all(CLASSES):
-            default = dig(each, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class") == "true"
+            default = (
+                dig(each, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class") == "true"
+            )
             if name_of(each) == name or (name is None and default):
                 return each
         return None
@@ -58,21 +60,46 @@ class Claims:
         if claim is None or storage is None or uid_of(claim) != uid:
             return
         volume, size = f"pvc-{uid}", dig(claim, "spec", "resources", "requests", "storage")
-        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": item[1], "name": item[2], "uid": uid}
-        self._cluster.ensure({
-            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
-            "spec": {"capacity": {"storage": size}, "accessModes": claim["spec"]["accessModes"], "claimRef": reference,
-                     "persistentVolumeReclaimPolicy": storage.get("reclaimPolicy", "Delete"), "storageClassName": name_of(storage),
-                     "volumeMode": "Filesystem", "csi": {"driver": storage["provisioner"], "volumeHandle": volume}},
-            "status": {"phase": "Bound"},
-        })  # fmt: skip
-        bound = self._cluster.change(claim, lambda live: live["spec"].__setitem__("volumeName", volume)) or claim
-        self._cluster.set_status(bound, {"phase": "Bound", "accessModes": claim["spec"]["accessModes"], "capacity": {"storage": size}})
+        reference = {
+            "kind": "PersistentVolumeClaim",
+            "apiVersion": "v1",
+            "namespace": item[1],
+            "name": item[2],
+            "uid": uid,
+        }
+        self._cluster.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {"name": volume},
+                "spec": {
+                    "capacity": {"storage": size},
+                    "accessModes": claim["spec"]["accessModes"],
+                    "claimRef": reference,
+                    "persistentVolumeReclaimPolicy": storage.get("reclaimPolicy", "Delete"),
+                    "storageClassName": name_of(storage),
+                    "volumeMode": "Filesystem",
+                    "csi": {"driver": storage["provisioner"], "volumeHandle": volume},
+                },
+                "status": {"phase": "Bound"},
+            }
+        )
+        bound = (
+            self._cluster.change(claim, lambda live: live["spec"].__setitem__("volumeName", volume)) or claim
+        )
+        self._cluster.set_status(
+            bound,
+            {"phase": "Bound", "accessModes": claim["spec"]["accessModes"], "capacity": {"storage": size}},
+        )
 
     def _let_go(self, claim: Object) -> None:
         namespace, name = namespace_of(claim), name_of(claim)
         ended = ("Succeeded", "Failed")
-        pods = [pod for pod in self._cluster.store.all(PODS, namespace) if dig(pod, "status", "phase") not in ended]
+        pods = [
+            pod
+            for pod in self._cluster.store.all(PODS, namespace)
+            if dig(pod, "status", "phase") not in ended
+        ]
         if any(name in claims_of(pod) for pod in pods):
             return
         volume = self._cluster.get("", "persistentvolumes", dig(claim, "spec", "volumeName", default=""))
@@ -88,17 +115,25 @@ class Claims:
             self._cluster.set_status(volume, {"phase": "Released"})
 
     def _protect(self, target: Target, before: Object | None, after: Object, _: Options) -> Object:
-        if target.resource.key == CLAIMS and before is None and PROTECTION not in after["metadata"].get("finalizers", []):
+        if (
+            target.resource.key == CLAIMS
+            and before is None
+            and PROTECTION not in after["metadata"].get("finalizers", [])
+        ):
             after["metadata"]["finalizers"] = [*after["metadata"].get("finalizers", []), PROTECTION]
         return after
 
 
-def storage_class(name: str, *, provisioner: str = "csi.vsphere.vmware.com", policy: str = "", default: bool = False) -> Object:
+def storage_class(
+    name: str, *, provisioner: str = "csi.vsphere.vmware.com", policy: str = "", default: bool = False
+) -> Object:
     """A storage class as a vSphere cluster has it."""
     annotations = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
     return {
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name, **annotations}, "provisioner": provisioner,
-        "parameters": {"storagePolicyID": policy} if policy else {"svStorageClass": name}, "allowVolumeExpansion": True,
-    }  # fmt: skip
-
-
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, **annotations},
+        "provisioner": provisioner,
+        "parameters": {"storagePolicyID": policy} if policy else {"svStorageClass": name},
+        "allowVolumeExpansion": True,
+    }

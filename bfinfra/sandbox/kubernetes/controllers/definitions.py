@@ -1,4 +1,6 @@
-"""CustomResourceDefinitions: established as soon as they are there, served from then on, their objects gone with them."""
+"""CustomResourceDefinitions: established as soon as they are there, served from then on, their objects gone
+with them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ DEFINITIONS: Key = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 class Definitions:
-    """Serves what is defined. `converts`: how objects of a definition go between versions (its name → function)."""
+    """Serves what is defined. `converts`: how objects of a definition go between versions (its name →
+    function).
+    """
 
     kinds = (DEFINITIONS,)
 
@@ -48,8 +52,19 @@ class Definitions:
     def _establish(self, thing: Object) -> None:
         when = stamp(self._cluster.clock.now())
         conditions = [
-            condition("NamesAccepted", status=True, when=when, reason="NoConflicts", message="no conflicts found"),
-            condition("Established", status=True, when=when, reason="InitialNamesAccepted", message="the initial names have been accepted"),
+            condition(
+                "NamesAccepted", status=True, when=when, reason="NoConflicts", message="no conflicts found"
+            ),
+            condition(
+                "Established",
+                status=True,
+                when=when,
+                reason="InitialNamesAccepted",
+                message="the initial names have been accepted",
+            ),
         ]
         stored = [each["name"] for each in thing["spec"]["versions"] if each.get("storage")]
-        self._cluster.set_status(thing, {"conditions": conditions, "acceptedNames": thing["spec"]["names"], "storedVersions": stored})
+        self._cluster.set_status(
+            thing,
+            {"conditions": conditions, "acceptedNames": thing["spec"]["names"], "storedVersions": stored},
+        )

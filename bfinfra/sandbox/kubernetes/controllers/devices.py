@@ -1,4 +1,6 @@
-"""Device plug-ins: a pod that says what it advertises makes the kubelet of its node advertise it, as long as it runs."""
+"""Device plug-ins: a pod that says what it advertises makes the kubelet of its node advertise it, as long as
+it runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ KUBELET = "kubelet"
 
 
 class Devices:
-    """The kubelets' device managers. What a plug-in that stopped advertised is taken back at once, without the kubelet's five minutes."""
+    """The kubelets' device managers. What a plug-in that stopped advertised is taken back at once, without
+    the kubelet's five minutes.
+    """
 
     kinds = (NODES,)
 
@@ -35,12 +39,23 @@ class Devices:
         """Write what is advertised."""
         if thing is None or not self._known:
             return
-        pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing)]
-        running = [pod for pod in pods if dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp")]
+        pods = [
+            pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing)
+        ]
+        running = [
+            pod
+            for pod in pods
+            if dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
+        ]
         wanted = {name: number for pod in running for name, number in self._advertised(pod).items()}
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
-            status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if name not in self._known}, **wanted}
+            status[part] = {
+                **{
+                    name: count for name, count in (status.get(part) or {}).items() if name not in self._known
+                },
+                **wanted,
+            }
         if status != thing.get("status"):
             self._cluster.set_status(thing, status, KUBELET)
 

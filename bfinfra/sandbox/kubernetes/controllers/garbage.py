@@ -28,7 +28,9 @@ class Garbage:
             self._gone.setdefault(item, set()).add(uid_of(change.after))
             yield item
             yield from self._waiting(change.after)
-        elif change.after["metadata"].get("deletionTimestamp") and {FOREGROUND, ORPHAN} & set(change.after["metadata"].get("finalizers") or []):
+        elif change.after["metadata"].get("deletionTimestamp") and {FOREGROUND, ORPHAN} & set(
+            change.after["metadata"].get("finalizers") or []
+        ):
             yield item
 
     def look(self, item: Item, thing: Object | None) -> None:
@@ -58,7 +60,11 @@ class Garbage:
                     yield thing
 
     def _release(self, child: Object, uid: str) -> None:
-        others = [each for each in child["metadata"]["ownerReferences"] if each["uid"] != uid and self._lives(each["uid"])]
+        others = [
+            each
+            for each in child["metadata"]["ownerReferences"]
+            if each["uid"] != uid and self._lives(each["uid"])
+        ]
         if others:
             self._disown(child, uid)
         else:
@@ -70,13 +76,17 @@ class Garbage:
 
     def _disown(self, child: Object, uid: str) -> None:
         def without(live: Object) -> None:
-            live["metadata"]["ownerReferences"] = [each for each in live["metadata"].get("ownerReferences") or [] if each["uid"] != uid]
+            live["metadata"]["ownerReferences"] = [
+                each for each in live["metadata"].get("ownerReferences") or [] if each["uid"] != uid
+            ]
 
         self._cluster.change(child, without)
 
     def _drop(self, thing: Object, finalizer: str) -> None:
         def without(live: Object) -> None:
-            live["metadata"]["finalizers"] = [each for each in live["metadata"].get("finalizers") or [] if each != finalizer]
+            live["metadata"]["finalizers"] = [
+                each for each in live["metadata"].get("finalizers") or [] if each != finalizer
+            ]
 
         self._cluster.change(thing, without)
 

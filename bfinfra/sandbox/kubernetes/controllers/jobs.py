@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.objects import Object, condition, copied, dig, name_of, namespace_of, owned_by, random_suffix, stamp, uid_of
+from bfinfra.sandbox.kubernetes.objects import (
+    Object,
+    condition,
+    copied,
+    dig,
+    name_of,
+    namespace_of,
+    owned_by,
+    random_suffix,
+    stamp,
+    uid_of,
+)
 from bfinfra.sandbox.kubernetes.store import Change, Key
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
@@ -37,7 +48,9 @@ class Jobs:
         """Start what is missing, count what ended."""
         if thing is None or thing["metadata"].get("deletionTimestamp") or dig(thing, "spec", "suspend"):
             return
-        if any(each["type"] in ("Complete", "Failed") for each in dig(thing, "status", "conditions", default=[])):
+        if any(
+            each["type"] in ("Complete", "Failed") for each in dig(thing, "status", "conditions", default=[])
+        ):
             self._expire(thing)
             return
         pods = [pod for pod in self._cluster.store.all(PODS, item[1]) if _owner(pod) == uid_of(thing)]
@@ -57,7 +70,11 @@ class Jobs:
 
     def _status(self, job: Object, active: int, done: int, failed: int) -> Object:
         began = dig(job, "status", "startTime", default=stamp(self._cluster.clock.now()))
-        counted = {key: value for key, value in (("active", active), ("succeeded", done), ("failed", failed)) if value}
+        counted = {
+            key: value
+            for key, value in (("active", active), ("succeeded", done), ("failed", failed))
+            if value
+        }
         return {"startTime": began, **counted, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}
 
     def _expire(self, job: Object) -> None:
@@ -68,7 +85,12 @@ class Jobs:
     def _label(self, target: Target, before: Object | None, after: Object, _: Options) -> Object:
         if target.resource.key == JOBS and before is None:
             uid, name = uid_of(after), name_of(after)
-            labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
+            labels = {
+                "batch.kubernetes.io/controller-uid": uid,
+                "batch.kubernetes.io/job-name": name,
+                "controller-uid": uid,
+                "job-name": name,
+            }
             template = after["spec"]["template"].setdefault("metadata", {})
             template["labels"] = {**template.get("labels", {}), **labels}
             after["spec"].setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
@@ -78,19 +100,50 @@ class Jobs:
 
 def _ended(status: Object, when: str, *, over: bool) -> Object:
     if over:
-        why = condition("Failed", status=True, when=when, reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit")
-        return {**status, "conditions": [condition("FailureTarget", status=True, when=when, reason="BackoffLimitExceeded"), why]}
-    reached = condition("SuccessCriteriaMet", status=True, when=when, reason="CompletionsReached", message="Reached expected number of succeeded pods")
-    complete = condition("Complete", status=True, when=when, reason="CompletionsReached", message="Reached expected number of succeeded pods")
+        why = condition(
+            "Failed",
+            status=True,
+            when=when,
+            reason="BackoffLimitExceeded",
+            message="Job has reached the specified backoff limit",
+        )
+        return {
+            **status,
+            "conditions": [
+                condition("FailureTarget", status=True, when=when, reason="BackoffLimitExceeded"),
+                why,
+            ],
+        }
+    reached = condition(
+        "SuccessCriteriaMet",
+        status=True,
+        when=when,
+        reason="CompletionsReached",
+        message="Reached expected number of succeeded pods",
+    )
+    complete = condition(
+        "Complete",
+        status=True,
+        when=when,
+        reason="CompletionsReached",
+        message="Reached expected number of succeeded pods",
+    )
     return {**status, "completionTime": when, "conditions": [reached, complete]}
 
 
 def _pod(job: Object) -> Object:
     template = copied(job["spec"]["template"])
-    metadata = {**template.get("metadata", {}), "name": f"{name_of(job)}-{random_suffix()}", "generateName": f"{name_of(job)}-",
-                "namespace": namespace_of(job), "ownerReferences": [owned_by(job)]}  # fmt: skip
+    metadata = {
+        **template.get("metadata", {}),
+        "name": f"{name_of(job)}-{random_suffix()}",
+        "generateName": f"{name_of(job)}-",
+        "namespace": namespace_of(job),
+        "ownerReferences": [owned_by(job)],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 def _owner(pod: Object) -> str:
-    return next((each["uid"] for each in pod["metadata"].get("ownerReferences") or [] if each.get("controller")), "")
+    return next(
+        (each["uid"] for each in pod["metadata"].get("ownerReferences") or [] if each.get("controller")), ""
+    )

@@ -33,14 +33,18 @@ KUBELET = "kubelet"
 
 
 class Kubelet:
-    """All nodes at once. Pods that wait for a Secret, a ConfigMap or a pull credential are looked at when one comes."""
+    """All nodes at once. Pods that wait for a Secret, a ConfigMap or a pull credential are looked at when one
+    comes.
+    """
 
     kinds = (PODS,)
 
     def __init__(self, loop: Loop, outside: Outside, logs: Logs) -> None:
         self._loop, self._cluster, self._outside, self._logs = loop, loop.cluster, outside, logs
         loop.cluster.lingering[PODS] = lambda pod: (
-            bool(dig(pod, "spec", "nodeName")) and dig(pod, "status", "phase") not in ENDED and pod["metadata"].get("deletionGracePeriodSeconds", 0) > 0
+            bool(dig(pod, "spec", "nodeName"))
+            and dig(pod, "status", "phase") not in ENDED
+            and pod["metadata"].get("deletionGracePeriodSeconds", 0) > 0
         )
 
     def touched(self, change: Change) -> Iterable[Item]:
@@ -75,32 +79,67 @@ class Kubelet:
     def _hindrance(self, pod: Object) -> tuple[str, str, str] | None:
         """Reason and message, and the init container that it is about, "" where it is about all."""
         namespace = namespace_of(pod)
-        for kind, plural, names in (("secret", "secrets", secrets_of(pod)), ("configmap", "configmaps", config_maps_of(pod))):
+        for kind, plural, names in (
+            ("secret", "secrets", secrets_of(pod)),
+            ("configmap", "configmaps", config_maps_of(pod)),
+        ):
             for name in sorted(names):
                 if self._cluster.get("", plural, name, namespace) is None:
-                    return "ContainerCreating", f'MountVolume.SetUp failed for volume: {kind} "{name}" not found', ""
+                    return (
+                        "ContainerCreating",
+                        f'MountVolume.SetUp failed for volume: {kind} "{name}" not found',
+                        "",
+                    )
         node = self._outside.host(pod["spec"]["nodeName"])
         for name, path in folders_of(pod):
             if not has_folder(node, path, self._outside.kubelet_folder(pod["spec"]["nodeName"])):
-                return "ContainerCreating", f'MountVolume.SetUp failed for volume "{name}" : hostPath type check failed: {path} is not a directory', ""
+                return (
+                    "ContainerCreating",
+                    (
+                        f'MountVolume.SetUp failed for volume "{name}" : hostPath type check failed: {path} '
+                        "is not a directory"
+                    ),
+                    "",
+                )
         for container in containers(pod):
-            policy, there = container.get("imagePullPolicy"), node is not None and node.has_image(container["image"])
+            policy, there = (
+                container.get("imagePullPolicy"),
+                node is not None and node.has_image(container["image"]),
+            )
             if there and policy != "Always":
                 continue
             init = container["name"] if container in (pod["spec"].get("initContainers") or []) else ""
             if policy == "Never":
-                return "ErrImageNeverPull", f'Container image "{container["image"]}" is not present with pull policy of Never', init
+                return (
+                    "ErrImageNeverPull",
+                    f'Container image "{container["image"]}" is not present with pull policy of Never',
+                    init,
+                )
             host = container["image"].partition("/")[0]
             registry = self._outside.registries.get(host)
             if registry and (registry.username, str(registry.password)) not in self._credentials(pod, host):
-                why = f'Back-off pulling image "{container["image"]}": pull access denied, {host} asks for credentials: 401 Unauthorized'
+                why = (
+                    f'Back-off pulling image "{container["image"]}": pull access denied, {host} asks for '
+                    "credentials: 401 Unauthorized"
+                )
                 return "ImagePullBackOff", why, init
         return None
 
     def _credentials(self, pod: Object, host: str) -> set[tuple[str, str]]:
         namespace = namespace_of(pod)
-        account = self._cluster.get("", "serviceaccounts", dig(pod, "spec", "serviceAccountName", default="default"), namespace) or {}
-        names = [each["name"] for each in [*(dig(pod, "spec", "imagePullSecrets") or []), *(account.get("imagePullSecrets") or [])]]
+        account = (
+            self._cluster.get(
+                "", "serviceaccounts", dig(pod, "spec", "serviceAccountName", default="default"), namespace
+            )
+            or {}
+        )
+        names = [
+            each["name"]
+            for each in [
+                *(dig(pod, "spec", "imagePullSecrets") or []),
+                *(account.get("imagePullSecrets") or []),
+            ]
+        ]
         found = set()
         for name in names:
             secret = self._cluster.get("", "secrets", name, namespace) or {}
@@ -109,9 +148,21 @@ class Kubelet:
 
     def _wait(self, pod: Object, reason: str, message: str, init: str = "") -> None:
         """`init`: the init container that waits; the others wait for it."""
-        told, behind = {"waiting": {"reason": reason, "message": message}}, {"waiting": {"reason": "PodInitializing"}}
-        states = [{**_state(each, behind if init else told), "ready": False} for each in pod["spec"]["containers"]]
-        before = [{**_state(each, told if each["name"] == init else behind), "ready": False} for each in pod["spec"].get("initContainers") or []] if init else []
+        told, behind = (
+            {"waiting": {"reason": reason, "message": message}},
+            {"waiting": {"reason": "PodInitializing"}},
+        )
+        states = [
+            {**_state(each, behind if init else told), "ready": False} for each in pod["spec"]["containers"]
+        ]
+        before = (
+            [
+                {**_state(each, told if each["name"] == init else behind), "ready": False}
+                for each in pod["spec"].get("initContainers") or []
+            ]
+            if init
+            else []
+        )
         status = {"containerStatuses": states, **({"initContainerStatuses": before} if before else {})}
         if any(dig(pod, "status", name) != value for name, value in status.items()):
             self._cluster.set_status(pod, {**pod["status"], **status}, KUBELET)
@@ -119,7 +170,12 @@ class Kubelet:
 
     def _start(self, item: Item, uid: str) -> None:
         pod = self._cluster.store.get(*item)
-        if pod is None or uid_of(pod) != uid or self._hindrance(pod) or pod["metadata"].get("deletionTimestamp"):
+        if (
+            pod is None
+            or uid_of(pod) != uid
+            or self._hindrance(pod)
+            or pod["metadata"].get("deletionTimestamp")
+        ):
             return
         when = stamp(self._cluster.clock.now())
         if crashing := self._crashing(pod, when):
@@ -133,18 +189,35 @@ class Kubelet:
             except FilesError as error:
                 lines, fine = [str(error)], False
             self._logs.add(uid, container["name"], lines, failed=not fine)
-        states = [{**_state(each, {"running": {"startedAt": when}}), "ready": True, "started": True} for each in pod["spec"]["containers"]]
-        ready = [condition(kind, status=True, when=when) for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
+        states = [
+            {**_state(each, {"running": {"startedAt": when}}), "ready": True, "started": True}
+            for each in pod["spec"]["containers"]
+        ]
+        ready = [
+            condition(kind, status=True, when=when)
+            for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ]
         ended = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": when, "finishedAt": when}}
         before = [{**_state(each, ended), "ready": True} for each in pod["spec"].get("initContainers") or []]
         self._cluster.webhooks.services.started(pod)
         number = int(pod["metadata"]["resourceVersion"]) % 250 + 2
-        status = {**pod["status"], "phase": "Running", "startTime": when, "conditions": ready, "containerStatuses": states, "podIP": f"192.168.0.{number}",
-                  "podIPs": [{"ip": f"192.168.0.{number}"}], "hostIP": "172.24.208.10", **({"initContainerStatuses": before} if before else {})}  # fmt: skip
+        status = {
+            **pod["status"],
+            "phase": "Running",
+            "startTime": when,
+            "conditions": ready,
+            "containerStatuses": states,
+            "podIP": f"192.168.0.{number}",
+            "podIPs": [{"ip": f"192.168.0.{number}"}],
+            "hostIP": "172.24.208.10",
+            **({"initContainerStatuses": before} if before else {}),
+        }
         self._cluster.set_status(pod, status, KUBELET)
 
     def _crashing(self, pod: Object, when: str) -> dict[str, tuple[int, list[str]]]:
-        """Device plug-ins that do not find on their node what they need: container → how it ends, and its last words."""
+        """Device plug-ins that do not find on their node what they need: container → how it ends, and its
+        last words.
+        """
         node = pod["spec"]["nodeName"]
         found: dict[str, tuple[int, list[str]]] = {}
         for container in pod["spec"]["containers"]:
@@ -160,18 +233,40 @@ class Kubelet:
         uid = uid_of(pod)
         for name, (_, words) in crashing.items():
             self._logs.add(uid, name, words)
-        back_off = f"back-off 20s restarting failed container={next(iter(crashing))} pod={name_of(pod)}_{namespace_of(pod)}({uid})"
+        back_off = (
+            f"back-off 20s restarting failed container={next(iter(crashing))} pod={name_of(pod)}"
+            f"_{namespace_of(pod)}({uid})"
+        )
         states = []
         for each in pod["spec"]["containers"]:
             if each["name"] in crashing:
                 code = crashing[each["name"]][0]
-                end = {"exitCode": code, "reason": "Error", "startedAt": when, "finishedAt": when, **self._last_words(uid, each, code)}
+                end = {
+                    "exitCode": code,
+                    "reason": "Error",
+                    "startedAt": when,
+                    "finishedAt": when,
+                    **self._last_words(uid, each, code),
+                }
                 state = _state(each, {"waiting": {"reason": "CrashLoopBackOff", "message": back_off}})
                 states.append({**state, "ready": False, "restartCount": 2, "lastState": {"terminated": end}})
             else:
                 states.append({**_state(each, {"running": {"startedAt": when}}), "ready": True})
-        conditions = [condition(kind, status=kind in ("Initialized", "PodScheduled"), when=when) for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
-        self._cluster.set_status(pod, {**pod["status"], "phase": "Running", "startTime": when, "conditions": conditions, "containerStatuses": states}, KUBELET)
+        conditions = [
+            condition(kind, status=kind in ("Initialized", "PodScheduled"), when=when)
+            for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ]
+        self._cluster.set_status(
+            pod,
+            {
+                **pod["status"],
+                "phase": "Running",
+                "startTime": when,
+                "conditions": conditions,
+                "containerStatuses": states,
+            },
+            KUBELET,
+        )
         self._cluster.event("BackOff", "Back-off restarting failed container", pod)
 
     def _ends(self, pod: Object) -> bool:
@@ -185,29 +280,61 @@ class Kubelet:
         works = [self._work(container) for container in pod["spec"]["containers"]]
         code = 1 if uid in self._logs.failed else max((work.exit_code for work in works if work), default=0)
         began = dig(pod, "status", "startTime")
-        end = {"exitCode": code, "reason": "Error" if code else "Completed", "startedAt": began, "finishedAt": when}
-        states = [{**_state(each, {"terminated": {**end, **self._last_words(uid, each, code)}}), "ready": False, "started": False} for each in pod["spec"]["containers"]]
+        end = {
+            "exitCode": code,
+            "reason": "Error" if code else "Completed",
+            "startedAt": began,
+            "finishedAt": when,
+        }
+        states = [
+            {
+                **_state(each, {"terminated": {**end, **self._last_words(uid, each, code)}}),
+                "ready": False,
+                "started": False,
+            }
+            for each in pod["spec"]["containers"]
+        ]
         conditions = [
-            condition(each["type"], status=each["type"] in ("Initialized", "PodScheduled"), when=when, reason="" if code else "PodCompleted")
+            condition(
+                each["type"],
+                status=each["type"] in ("Initialized", "PodScheduled"),
+                when=when,
+                reason="" if code else "PodCompleted",
+            )
             for each in pod["status"]["conditions"]
         ]
         phase = "Failed" if code else "Succeeded"
-        self._cluster.set_status(pod, {**pod["status"], "phase": phase, "conditions": conditions, "containerStatuses": states}, KUBELET)
+        self._cluster.set_status(
+            pod,
+            {**pod["status"], "phase": phase, "conditions": conditions, "containerStatuses": states},
+            KUBELET,
+        )
 
     def _last_words(self, uid: str, container: Object, code: int) -> Object:
         """The end of the log of a container that failed, where it asks for that."""
-        log = self._logs.end(uid, container["name"]) if code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError" else ""
+        log = (
+            self._logs.end(uid, container["name"])
+            if code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+            else ""
+        )
         return {"message": log} if log else {}
 
     def _work(self, container: Object) -> Work | None:
-        return next((work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)), None)
+        return next(
+            (work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)),
+            None,
+        )
 
-    def _output(self, pod: Object, container: Object, volumes: Mapping[str, Volume], when: str) -> tuple[list[str], bool]:
+    def _output(
+        self, pod: Object, container: Object, volumes: Mapping[str, Volume], when: str
+    ) -> tuple[list[str], bool]:
         work = self._work(container)
         if work and work.output is not None:
             return work.output.splitlines(), True
         if ways := tried(container):
-            return reported(ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves)
+            return reported(
+                ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves
+            )
         if call := called(container):
             return said(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
         environment = self._environment(pod, container)
@@ -216,7 +343,9 @@ class Kubelet:
             return self._training(pod, container)
         return self._remote(ask, ContainerFiles(pod, container, volumes), environment, when)
 
-    def _remote(self, ask: Ask, files: ContainerFiles, environment: Mapping[str, str], when: str) -> tuple[list[str], bool]:
+    def _remote(
+        self, ask: Ask, files: ContainerFiles, environment: Mapping[str, str], when: str
+    ) -> tuple[list[str], bool]:
         """A Bitfusion client's, with the access and servers that are mounted, or its image's own."""
         home = home_of(files, environment)
         if not any(files.mounted(path) for path in places(home)):  # its image brings its own
@@ -225,14 +354,30 @@ class Kubelet:
         servers, lines = opened(files, home, when)
         if not servers:
             return lines, False
-        more, fine = printed(ask, servers, {each: server for each in servers if (server := self._outside.gpu_server(each))}, when)
+        more, fine = printed(
+            ask,
+            servers,
+            {each: server for each in servers if (server := self._outside.gpu_server(each))},
+            when,
+        )
         return [*more[:1], *lines, *more[1:]], fine
 
     def _training(self, pod: Object, container: Object) -> tuple[list[str], bool]:
         """A launcher's, whose workers with GPUs must all have licensed ones."""
         workers = workers_of(pod, self._cluster.store.all(PODS, namespace_of(pod)))
-        with_gpus = [each for each in workers if any(RESOURCE in (dig(c, "resources", "limits") or {}) for c in containers(each))]
-        bad = next((each for each in with_gpus if not self._outside.gpus(dig(each, "spec", "nodeName", default="")).licensed), None)
+        with_gpus = [
+            each
+            for each in workers
+            if any(RESOURCE in (dig(c, "resources", "limits") or {}) for c in containers(each))
+        ]
+        bad = next(
+            (
+                each
+                for each in with_gpus
+                if not self._outside.gpus(dig(each, "spec", "nodeName", default="")).licensed
+            ),
+            None,
+        )
         return (unlicensed(bad), False) if bad else (benchmark(container), True)
 
     def _environment(self, pod: Object, container: Object) -> Mapping[str, str]:
@@ -259,7 +404,13 @@ def credentials(encoded: str, host: str) -> set[tuple[str, str]]:
 
 
 def _state(container: Object, state: Object) -> Object:
-    return {"name": container["name"], "image": container["image"], "imageID": _image_id(container["image"]), "restartCount": 0, "state": state}
+    return {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": _image_id(container["image"]),
+        "restartCount": 0,
+        "state": state,
+    }
 
 
 def _image_id(image: str) -> str:
@@ -269,4 +420,7 @@ def _image_id(image: str) -> str:
 
 
 def _backs_off(pod: Object) -> bool:
-    return any(dig(each, "state", "waiting", "reason") == "CrashLoopBackOff" for each in dig(pod, "status", "containerStatuses", default=[]))
+    return any(
+        dig(each, "state", "waiting", "reason") == "CrashLoopBackOff"
+        for each in dig(pod, "status", "containerStatuses", default=[])
+    )

@@ -16,7 +16,9 @@ Item = tuple[Key, str, str]  # resource, namespace, name
 
 
 class Controller(Protocol):
-    """`look` gets an object's present state, or None where it is gone. It may be called at any time and any number of times."""
+    """`look` gets an object's present state, or None where it is gone. It may be called at any time and any
+    number of times.
+    """
 
     @property
     def kinds(self) -> tuple[Key, ...]:
@@ -60,7 +62,9 @@ class Loop:
             self._refused.clear()
 
     def made(self, owner: Object, pod: Object) -> Object | None:
-        """A controller's new pod. None where it is refused: an event tells the owner why, and the owner is looked at again when something changes."""
+        """A controller's new pod. None where it is refused: an event tells the owner why, and the owner is
+        looked at again when something changes.
+        """
         try:
             return self.cluster.create(pod)
         except Refused as refused:
@@ -112,7 +116,11 @@ class Loop:
         key, namespace, name = item
         with self.cluster.store.lock:
             if not self.cluster.store.closed:
-                self._tried(lambda: self._controllers[position].look(item, self.cluster.store.get(key, namespace, name)))
+                self._tried(
+                    lambda: self._controllers[position].look(
+                        item, self.cluster.store.get(key, namespace, name)
+                    )
+                )
 
     def _tried(self, what: Callable[[], None]) -> None:
         try:

@@ -33,9 +33,17 @@ class Namespaces:
         if thing["metadata"].get("deletionTimestamp"):
             self._empty(name, thing)
             return
-        self._cluster.ensure({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}})
-        self._cluster.ensure({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt", "namespace": name},
-                              "data": {"ca.crt": self._ca_pem}})  # fmt: skip
+        self._cluster.ensure(
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+        )
+        self._cluster.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "kube-root-ca.crt", "namespace": name},
+                "data": {"ca.crt": self._ca_pem},
+            }
+        )
 
     def _empty(self, name: str, thing: Object) -> None:
         store = self._cluster.store
@@ -44,4 +52,6 @@ class Namespaces:
                 if not each["metadata"].get("deletionTimestamp"):
                     self._cluster.remove(each)
         if not any(store.all(key, name) for key in store.held()):
-            self._cluster.change(thing, lambda live: live.__setitem__("spec", {"finalizers": []}), subresource="finalize")
+            self._cluster.change(
+                thing, lambda live: live.__setitem__("spec", {"finalizers": []}), subresource="finalize"
+            )

@@ -1,4 +1,6 @@
-"""NVIDIA's device plug-ins and the kubelets of their nodes: what one found when it started is what its node offers, as long as it runs."""
+"""NVIDIA's device plug-ins and the kubelets of their nodes: what one found when it started is what its node
+offers, as long as it runs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class NvidiaDevices:
         """What each pod of a plug-in found when it started, by its uid."""
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """The node of a plug-in's pod. In the change by which it runs, it looks for GPUs: what comes later it doesn't find."""
+        """The node of a plug-in's pod. In the change by which it runs, it looks for GPUs: what comes later it
+        doesn't find.
+        """
         pod = change.after
         if change.key == PODS and (node := dig(pod, "spec", "nodeName")) and _plugin(pod):
             if change.kind == "DELETED":
@@ -40,12 +44,19 @@ class NvidiaDevices:
         """Write what is offered."""
         if thing is None:
             return
-        pods = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") == name_of(thing) and _plugin(pod)]
+        pods = [
+            pod
+            for pod in self._cluster.store.all(PODS)
+            if dig(pod, "spec", "nodeName") == name_of(thing) and _plugin(pod)
+        ]
         counts = [self._found.get(uid_of(pod), "") for pod in pods if _runs(pod)]
         wanted = next(filter(None, counts), "")
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
-            status[part] = {**{name: count for name, count in (status.get(part) or {}).items() if name != RESOURCE}, **({RESOURCE: wanted} if wanted else {})}
+            status[part] = {
+                **{name: count for name, count in (status.get(part) or {}).items() if name != RESOURCE},
+                **({RESOURCE: wanted} if wanted else {}),
+            }
         if status != thing.get("status"):
             self._cluster.set_status(thing, status, KUBELET)
 
@@ -57,4 +68,8 @@ def _plugin(pod: Object) -> Object:
 
 def _runs(pod: Object) -> bool:
     states = dig(pod, "status", "containerStatuses", default=[])
-    return dig(pod, "status", "phase") == "Running" and not pod["metadata"].get("deletionTimestamp") and all(each.get("ready") for each in states)
+    return (
+        dig(pod, "status", "phase") == "Running"
+        and not pod["metadata"].get("deletionTimestamp")
+        and all(each.get("ready") for each in states)
+    )

@@ -14,7 +14,15 @@ from bfinfra.sandbox.kubernetes.store import Change, Key
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
 QUOTAS: Key = ("", "resourcequotas")
-PLAIN = ("pods", "secrets", "configmaps", "services", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas")
+PLAIN = (
+    "pods",
+    "secrets",
+    "configmaps",
+    "services",
+    "persistentvolumeclaims",
+    "replicationcontrollers",
+    "resourcequotas",
+)
 ENDED = ("Succeeded", "Failed")
 
 
@@ -61,12 +69,18 @@ class Quotas:
         resource, hard = target.resource, dig(quota, "spec", "hard", default={})
         wanted = {name: value for name, value in costs(resource.key, after).items() if name in hard}
         if resource.kind == "Pod":
-            missing = sorted(name for name in hard if name.startswith(("limits.", "requests.")) and name not in wanted and _computes(name))
+            missing = sorted(
+                name
+                for name in hard
+                if name.startswith(("limits.", "requests.")) and name not in wanted and _computes(name)
+            )
             if missing:
                 why = f"failed quota: {name_of(quota)}: must specify {','.join(missing)}"
                 raise forbidden(resource.plural, resource.group, name_of(after), why)
         used = self._used(target.namespace, hard)
-        over = sorted(name for name, value in wanted.items() if value and used[name] + value > amount(hard[name]))
+        over = sorted(
+            name for name, value in wanted.items() if value and used[name] + value > amount(hard[name])
+        )
         if over:
             told = ", ".join(
                 f"{what}: {','.join(f'{name}={value(name)}' for name in over)}"
@@ -76,7 +90,9 @@ class Quotas:
                     ("limited", lambda name: hard[name]),
                 )
             )
-            raise forbidden(resource.plural, resource.group, name_of(after), f"exceeded quota: {name_of(quota)}, {told}")
+            raise forbidden(
+                resource.plural, resource.group, name_of(after), f"exceeded quota: {name_of(quota)}, {told}"
+            )
 
 
 def _computes(name: str) -> bool:
@@ -94,7 +110,11 @@ def costs(key: Key, thing: Object) -> dict[str, Decimal]:
     if key == ("", "persistentvolumeclaims"):
         size = amount(dig(thing, "spec", "resources", "requests", "storage"))
         kind = f"{dig(thing, 'spec', 'storageClassName', default='')}.storageclass.storage.k8s.io"
-        found |= {"requests.storage": size, f"{kind}/requests.storage": size, f"{kind}/persistentvolumeclaims": Decimal(1)}
+        found |= {
+            "requests.storage": size,
+            f"{kind}/requests.storage": size,
+            f"{kind}/persistentvolumeclaims": Decimal(1),
+        }
     return found
 
 
@@ -104,4 +124,7 @@ def _compute(pod: Object) -> dict[str, Decimal]:
         for kind in ("requests", "limits"):
             for name, value in (dig(container, "resources", kind) or {}).items():
                 found[f"{kind}.{name}"] = found.get(f"{kind}.{name}", Decimal(0)) + amount(value)
-    return {**found, **{name: found[f"requests.{name}"] for name in ("cpu", "memory") if f"requests.{name}" in found}}
+    return {
+        **found,
+        **{name: found[f"requests.{name}"] for name in ("cpu", "memory") if f"requests.{name}" in found},
+    }

@@ -7,13 +7,26 @@ import json
 from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.objects import Object, condition, copied, dig, name_of, namespace_of, owned_by, random_suffix, stamp, uid_of
+from bfinfra.sandbox.kubernetes.objects import (
+    Object,
+    condition,
+    copied,
+    dig,
+    name_of,
+    namespace_of,
+    owned_by,
+    random_suffix,
+    stamp,
+    uid_of,
+)
 from bfinfra.sandbox.kubernetes.pods import selects, tolerates
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
 NODES: Key = ("", "nodes")
-DEPLOYMENTS, SETS, STATEFUL, DAEMONS = (("apps", plural) for plural in ("deployments", "replicasets", "statefulsets", "daemonsets"))
+DEPLOYMENTS, SETS, STATEFUL, DAEMONS = (
+    ("apps", plural) for plural in ("deployments", "replicasets", "statefulsets", "daemonsets")
+)
 OWNERS = {"ReplicaSet": SETS, "StatefulSet": STATEFUL, "DaemonSet": DAEMONS, "Deployment": DEPLOYMENTS}
 HASH = "pod-template-hash"
 
@@ -50,52 +63,102 @@ class Replicas:
 
     def _deployment(self, thing: Object) -> None:
         mark, replicas = _hash(thing), thing["spec"].get("replicas", 1)
-        name, labels = f"{name_of(thing)}-{mark}", {**dig(thing, "spec", "template", "metadata", "labels", default={}), HASH: mark}
-        template = {**copied(thing["spec"]["template"]), "metadata": {**thing["spec"]["template"].get("metadata", {}), "labels": labels}}
-        current = self._cluster.ensure({
-            "apiVersion": "apps/v1", "kind": "ReplicaSet",
-            "metadata": {"name": name, "namespace": namespace_of(thing), "labels": labels, "ownerReferences": [owned_by(thing)]},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
-        })  # fmt: skip
+        name, labels = (
+            f"{name_of(thing)}-{mark}",
+            {**dig(thing, "spec", "template", "metadata", "labels", default={}), HASH: mark},
+        )
+        template = {
+            **copied(thing["spec"]["template"]),
+            "metadata": {**thing["spec"]["template"].get("metadata", {}), "labels": labels},
+        }
+        current = self._cluster.ensure(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace_of(thing),
+                    "labels": labels,
+                    "ownerReferences": [owned_by(thing)],
+                },
+                "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+            }
+        )
         for each in self._owned(thing, SETS):
             wanted = replicas if name_of(each) == name else 0
             if each["spec"].get("replicas") != wanted:
-                self._cluster.change(each, lambda live, wanted=wanted: live["spec"].__setitem__("replicas", wanted))  # type: ignore[misc]  # mypy infers no lambda with a default
+                self._cluster.change(
+                    each,
+                    lambda live, wanted=wanted: live["spec"].__setitem__(  # type: ignore[misc]  # mypy infers no lambda with a default
+                        "replicas", wanted
+                    ),
+                )
         ready = dig(current, "status", "readyReplicas", default=0)
-        self._write(thing, _counted(thing, replicas=dig(current, "status", "replicas", default=0), ready=ready) | self._conditions(thing, ready >= replicas))
+        self._write(
+            thing,
+            _counted(thing, replicas=dig(current, "status", "replicas", default=0), ready=ready)
+            | self._conditions(thing, ready >= replicas),
+        )
 
     def _conditions(self, thing: Object, ready: bool) -> Object:
         before = {each["type"]: each for each in dig(thing, "status", "conditions", default=[])}
         when = stamp(self._cluster.clock.now())
         reason = "MinimumReplicasAvailable" if ready else "MinimumReplicasUnavailable"
         available = condition("Available", status=ready, when=when, reason=reason)
-        progress = condition("Progressing", status=True, when=when, reason="NewReplicaSetAvailable" if ready else "ReplicaSetUpdated")
-        same = [each if not (old := before.get(each["type"])) or _facts(old) != _facts(each) else old for each in (available, progress)]
+        progress = condition(
+            "Progressing",
+            status=True,
+            when=when,
+            reason="NewReplicaSetAvailable" if ready else "ReplicaSetUpdated",
+        )
+        same = [
+            each if not (old := before.get(each["type"])) or _facts(old) != _facts(each) else old
+            for each in (available, progress)
+        ]
         return {"conditions": same}
 
     def _set(self, thing: Object, key: Key) -> None:
         wanted = thing["spec"].get("replicas", 1)
         pods = [pod for pod in self._owned(thing, PODS) if not pod["metadata"].get("deletionTimestamp")]
         names = [f"{name_of(thing)}-{number}" for number in range(wanted)] if key == STATEFUL else []
-        missing = [name for name in names if name not in {name_of(pod) for pod in pods}] if names else [""] * (wanted - len(pods))
+        missing = (
+            [name for name in names if name not in {name_of(pod) for pod in pods}]
+            if names
+            else [""] * (wanted - len(pods))
+        )
         made = [self._loop.made(thing, _pod(thing, name)) for name in missing]
         for pod in pods[wanted:]:
             self._cluster.remove(pod)
         ready = sum(1 for pod in pods[:wanted] if _ready(pod))
         missing_still = made.count(None)
-        failure = dig(thing, "status", "conditions") or [condition("ReplicaFailure", status=True, when=stamp(self._cluster.clock.now()), reason="FailedCreate")]
-        self._write(thing, _counted(thing, replicas=wanted - missing_still, ready=ready) | ({"conditions": failure} if missing_still else {}))
+        failure = dig(thing, "status", "conditions") or [
+            condition(
+                "ReplicaFailure", status=True, when=stamp(self._cluster.clock.now()), reason="FailedCreate"
+            )
+        ]
+        self._write(
+            thing,
+            _counted(thing, replicas=wanted - missing_still, ready=ready)
+            | ({"conditions": failure} if missing_still else {}),
+        )
 
     def _daemons(self, thing: Object) -> None:
         template = dig(thing, "spec", "template")
-        nodes = [name_of(node) for node in self._cluster.store.all(NODES) if selects(node, template) and tolerates(template, node, ("NoSchedule", "NoExecute"))]
+        nodes = [
+            name_of(node)
+            for node in self._cluster.store.all(NODES)
+            if selects(node, template) and tolerates(template, node, ("NoSchedule", "NoExecute"))
+        ]
         pods = {dig(pod, "spec", "nodeName"): pod for pod in self._owned(thing, PODS)}
         mark = _hash(thing)
         for node in nodes:
             if node not in pods:
                 pod = _pod(thing, "")
                 pod["spec"]["nodeName"] = node
-                pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), "controller-revision-hash": mark}
+                pod["metadata"]["labels"] = {
+                    **pod["metadata"].get("labels", {}),
+                    "controller-revision-hash": mark,
+                }
                 if self._loop.made(thing, pod) is None:
                     continue
             elif dig(pods[node], "metadata", "labels", "controller-revision-hash") != mark:
@@ -104,16 +167,29 @@ class Replicas:
             if node not in nodes:
                 self._cluster.remove(pod)
         ready = sum(1 for pod in pods.values() if _ready(pod))
-        updated = sum(1 for pod in pods.values() if dig(pod, "metadata", "labels", "controller-revision-hash") == mark)
-        self._write(thing, {
-            "desiredNumberScheduled": len(nodes), "currentNumberScheduled": len(pods), "updatedNumberScheduled": updated, "numberReady": ready,
-            "numberAvailable": ready, "numberMisscheduled": 0, "observedGeneration": thing["metadata"].get("generation", 1),
-        })  # fmt: skip
+        updated = sum(
+            1 for pod in pods.values() if dig(pod, "metadata", "labels", "controller-revision-hash") == mark
+        )
+        self._write(
+            thing,
+            {
+                "desiredNumberScheduled": len(nodes),
+                "currentNumberScheduled": len(pods),
+                "updatedNumberScheduled": updated,
+                "numberReady": ready,
+                "numberAvailable": ready,
+                "numberMisscheduled": 0,
+                "observedGeneration": thing["metadata"].get("generation", 1),
+            },
+        )
 
     def _owned(self, thing: Object, key: Key) -> list[Object]:
         uid = uid_of(thing)
-        return [each for each in self._cluster.store.all(key, namespace_of(thing))
-                if any(owner.get("uid") == uid for owner in each["metadata"].get("ownerReferences") or [])]  # fmt: skip
+        return [
+            each
+            for each in self._cluster.store.all(key, namespace_of(thing))
+            if any(owner.get("uid") == uid for owner in each["metadata"].get("ownerReferences") or [])
+        ]
 
     def _write(self, thing: Object, status: Object) -> None:
         if thing.get("status") != status:
@@ -122,15 +198,21 @@ class Replicas:
 
 def _counted(thing: Object, *, replicas: int, ready: int) -> Object:
     status: Object = {"observedGeneration": thing["metadata"].get("generation", 1), "replicas": replicas}
-    counts = {"readyReplicas": ready, "availableReplicas": ready, "updatedReplicas": replicas if thing["kind"] != "ReplicaSet" else 0,
-              "fullyLabeledReplicas": replicas if thing["kind"] == "ReplicaSet" else 0,
-              "unavailableReplicas": replicas - ready if thing["kind"] == "Deployment" else 0}  # fmt: skip
+    counts = {
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+        "updatedReplicas": replicas if thing["kind"] != "ReplicaSet" else 0,
+        "fullyLabeledReplicas": replicas if thing["kind"] == "ReplicaSet" else 0,
+        "unavailableReplicas": replicas - ready if thing["kind"] == "Deployment" else 0,
+    }
     return {**status, **{key: value for key, value in counts.items() if value}}
 
 
 def _ready(pod: Object) -> bool:
     """Whether all its containers run."""
-    return dig(pod, "status", "phase") == "Running" and all(each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[]))
+    return dig(pod, "status", "phase") == "Running" and all(
+        each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[])
+    )
 
 
 def _facts(each: Object) -> tuple[object, ...]:
@@ -143,6 +225,15 @@ def _hash(thing: Object) -> str:
 
 def _pod(owner: Object, name: str) -> Object:
     template = copied(owner["spec"]["template"])
-    own = {"name": name} if name else {"name": f"{name_of(owner)}-{random_suffix()}", "generateName": f"{name_of(owner)}-"}
-    metadata = {**template.get("metadata", {}), **own, "namespace": namespace_of(owner), "ownerReferences": [owned_by(owner)]}
+    own = (
+        {"name": name}
+        if name
+        else {"name": f"{name_of(owner)}-{random_suffix()}", "generateName": f"{name_of(owner)}-"}
+    )
+    metadata = {
+        **template.get("metadata", {}),
+        **own,
+        "namespace": namespace_of(owner),
+        "ownerReferences": [owned_by(owner)],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

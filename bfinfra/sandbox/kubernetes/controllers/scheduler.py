@@ -34,7 +34,9 @@ class Scheduler:
     def touched(self, change: Change) -> Iterable[Item]:
         """Pods without a node, when nodes or claims changed, or a pod left room behind."""
         if change.key in (NODES, CLAIMS) or _leaves(change):
-            for pod in self._cluster.store.all(PODS, namespace_of(change.after) if change.key == CLAIMS else ""):
+            for pod in self._cluster.store.all(
+                PODS, namespace_of(change.after) if change.key == CLAIMS else ""
+            ):
                 if not dig(pod, "spec", "nodeName"):
                     yield (PODS, namespace_of(pod), name_of(pod))
 
@@ -44,19 +46,27 @@ class Scheduler:
             return
         why = self._unbound(item[1], thing)
         nodes = self._cluster.store.all(NODES)
-        others = [pod for pod in self._cluster.store.all(PODS) if dig(pod, "spec", "nodeName") and dig(pod, "status", "phase") not in ENDED]
+        others = [
+            pod
+            for pod in self._cluster.store.all(PODS)
+            if dig(pod, "spec", "nodeName") and dig(pod, "status", "phase") not in ENDED
+        ]
         against = {name_of(node): _against(node, thing, others, self._cluster.version) for node in nodes}
         fitting = [] if why else [node for node in nodes if not against[name_of(node)]]
         if fitting:
             held = [dig(pod, "spec", "nodeName") for pod in self._cluster.store.all(PODS)]
             node = min(fitting, key=lambda each: (held.count(name_of(each)), name_of(each)))
-            self._cluster.change(thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding")
+            self._cluster.change(
+                thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding"
+            )
             return
         message = why or _told(list(against.values()), self._cluster.version)
         told = dig(thing, "status", "conditions", 0, "message")
         if told != message:
             when = stamp(self._cluster.clock.now())
-            unscheduled = condition("PodScheduled", status=False, when=when, reason="Unschedulable", message=message)
+            unscheduled = condition(
+                "PodScheduled", status=False, when=when, reason="Unschedulable", message=message
+            )
             self._cluster.set_status(thing, {**thing["status"], "conditions": [unscheduled]}, SCHEDULER)
             self._cluster.event("FailedScheduling", message, thing)
 
@@ -64,9 +74,15 @@ class Scheduler:
         for name in sorted(claims_of(pod)):
             claim = self._cluster.get("", "persistentvolumeclaims", name, namespace)
             if claim is None:
-                return f'0/{len(self._cluster.store.all(NODES))} nodes are available: persistentvolumeclaim "{name}" not found.'
+                return (
+                    f"0/{len(self._cluster.store.all(NODES))} nodes are available: persistentvolumeclaim "
+                    f'"{name}" not found.'
+                )
             if dig(claim, "status", "phase") != "Bound":
-                return f"0/{len(self._cluster.store.all(NODES))} nodes are available: pod has unbound immediate PersistentVolumeClaims."
+                return (
+                    f"0/{len(self._cluster.store.all(NODES))} nodes are available: pod has unbound "
+                    "immediate PersistentVolumeClaims."
+                )
         return ""
 
     def _account(self, target: Target, before: Object | None, after: Object, _: Options) -> Object:
@@ -75,9 +91,17 @@ class Scheduler:
         spec = after["spec"]
         account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
         if self._cluster.get("", "serviceaccounts", account, target.namespace) is None:
-            why = f'error looking up service account {target.namespace}/{account}: serviceaccount "{account}" not found'
+            why = (
+                f'error looking up service account {target.namespace}/{account}: serviceaccount "{account}" '
+                "not found"
+            )
             raise forbidden("pods", "", name_of(after), why)
-        spec |= {"serviceAccountName": account, "serviceAccount": account, "priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+        spec |= {
+            "serviceAccountName": account,
+            "serviceAccount": account,
+            "priority": 0,
+            "preemptionPolicy": "PreemptLowerPriority",
+        }
         return after
 
 
@@ -90,19 +114,36 @@ def _against(node: Object, pod: Object, others: list[Object], version: str) -> l
     if dig(node, "spec", "unschedulable") and not tolerates(pod, {"spec": {"taints": [UNSCHEDULABLE]}}):
         return ["node(s) were unschedulable"]
     if not tolerates(pod, node):
-        taint = next(each for each in dig(node, "spec", "taints", default=[]) if not tolerates(pod, {"spec": {"taints": [each]}}))
+        taint = next(
+            each
+            for each in dig(node, "spec", "taints", default=[])
+            if not tolerates(pod, {"spec": {"taints": [each]}})
+        )
         said = f"{{{taint['key']}: {taint.get('value', '')}}}"
-        return [f"node(s) had untolerated taint {said}" if _since(version, 24) else f"node(s) had taint {said}, that the pod didn't tolerate"]
+        return [
+            f"node(s) had untolerated taint {said}"
+            if _since(version, 24)
+            else f"node(s) had taint {said}, that the pod didn't tolerate"
+        ]
     if not selects(node, pod):
-        return ["node(s) didn't match Pod's node affinity/selector" if _since(version, 21) else "node(s) didn't match node selector"]
-    return [f"Insufficient {name}" for name in _short(node, pod, [each for each in others if each["spec"]["nodeName"] == name_of(node)])]
+        return [
+            "node(s) didn't match Pod's node affinity/selector"
+            if _since(version, 21)
+            else "node(s) didn't match node selector"
+        ]
+    return [
+        f"Insufficient {name}"
+        for name in _short(node, pod, [each for each in others if each["spec"]["nodeName"] == name_of(node)])
+    ]
 
 
 def _short(node: Object, pod: Object, others: list[Object]) -> list[str]:
     """What the node hasn't enough of, beside the pods that it has."""
     room = dig(node, "status", "allocatable", default={})
     wanted, taken = _requests([pod]), _requests(others)
-    return sorted(name for name, value in wanted.items() if value > amount(room.get(name)) - taken.get(name, 0))
+    return sorted(
+        name for name, value in wanted.items() if value > amount(room.get(name)) - taken.get(name, 0)
+    )
 
 
 def _requests(pods: list[Object]) -> dict[str, Decimal]:
@@ -115,16 +156,28 @@ def _requests(pods: list[Object]) -> dict[str, Decimal]:
 
 
 def _told(against: list[list[str]], version: str) -> str:
-    """The event's message: how often each reason stands against a node, and since 1.24 that nobody's place can be taken."""
+    """The event's message: how often each reason stands against a node, and since 1.24 that nobody's place
+    can be taken.
+    """
     if not against:
         return "no nodes available to schedule pods"
     said = Counter(reason for reasons in against for reason in reasons)
-    head = f"0/{len(against)} nodes are available: " + ", ".join(sorted(f"{count} {reason}" for reason, count in said.items())) + "."
+    head = (
+        f"0/{len(against)} nodes are available: "
+        + ", ".join(sorted(f"{count} {reason}" for reason, count in said.items()))
+        + "."
+    )
     if not _since(version, 24):
         return head
     short = sum(any(reason.startswith("Insufficient") for reason in reasons) for reasons in against)
-    counted = [*([f"{short} No preemption victims found for incoming pod"] if short else []),
-               *([f"{len(against) - short} Preemption is not helpful for scheduling"] if len(against) > short else [])]  # fmt: skip
+    counted = [
+        *([f"{short} No preemption victims found for incoming pod"] if short else []),
+        *(
+            [f"{len(against) - short} Preemption is not helpful for scheduling"]
+            if len(against) > short
+            else []
+        ),
+    ]
     return f"{head} preemption: 0/{len(against)} nodes are available: {', '.join(sorted(counted))}."
 
 

@@ -9,23 +9,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.tanzu_admission import TanzuAdmission
 from bfinfra.sandbox.kubernetes.guests import PORT, Guests, Where
-from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, owned_by, stamp, uid_of
+from bfinfra.sandbox.kubernetes.objects import (
+    Object,
+    condition,
+    dig,
+    name_of,
+    namespace_of,
+    owned_by,
+    stamp,
+    uid_of,
+)
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import newer
 from bfinfra.sandbox.kubernetes.store import Change, Key
 from bfinfra.sandbox.kubernetes.tanzu_shapes import CLUSTER, CONTROL_PLANE, Pool, Progress, Shape, variables
 
 CONTROLLER = "vmware-system-tkg-controller-manager"
-OFFERS: tuple[Key, ...] = (("vmoperator.vmware.com", "virtualmachineclassbindings"), ("", "resourcequotas"), ("rbac.authorization.k8s.io", "rolebindings"))
+OFFERS: tuple[Key, ...] = (
+    ("vmoperator.vmware.com", "virtualmachineclassbindings"),
+    ("", "resourcequotas"),
+    ("rbac.authorization.k8s.io", "rolebindings"),
+)
 UP = ("running", "updating", "updateFailed")
 
 
 class WorkloadClusters:
-    """Those of one kind of object. One machine at a time: new ones come before old ones of the same role go."""
+    """Those of one kind of object. One machine at a time: new ones come before old ones of the same
+    role go.
+    """
 
-    def __init__(self, shape: Shape, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission) -> None:
+    def __init__(
+        self, shape: Shape, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission
+    ) -> None:
         self.kinds, self._shape = (shape.key,), shape
-        self._loop, self._cluster, self._guests, self._outside, self._admission = loop, loop.cluster, guests, outside, admission
+        self._loop, self._cluster, self._guests, self._outside, self._admission = (
+            loop,
+            loop.cluster,
+            guests,
+            outside,
+            admission,
+        )
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The clusters of a namespace whose offers or rights changed."""
@@ -39,7 +62,13 @@ class WorkloadClusters:
         if thing is None:
             self._guests.close(where)
         elif thing["metadata"].get("deletionTimestamp"):
-            self._write(thing, {**thing.get("status", {}), "phase": self._shape.status(thing, _going(self._nodes(where)))["phase"]})
+            self._write(
+                thing,
+                {
+                    **thing.get("status", {}),
+                    "phase": self._shape.status(thing, _going(self._nodes(where)))["phase"],
+                },
+            )
             self._loop.once(("deleted", uid_of(thing)), "delete", lambda: self._deleted(where, thing))
         elif why := self._admission.unmet(thing, list(self._shape.pools(thing))):
             self._fail(thing, why)
@@ -55,10 +84,18 @@ class WorkloadClusters:
         if missing:
             name, pool = missing
             self._write(thing, self._status(thing, {**nodes, name: nodes.get(name, "pending")}))
-            self._loop.once(("machine", uid_of(thing), name), pool.duration, lambda: self._joined(where, uid_of(thing), name))
+            self._loop.once(
+                ("machine", uid_of(thing), name),
+                pool.duration,
+                lambda: self._joined(where, uid_of(thing), name),
+            )
         elif surplus:
             self._write(thing, self._status(thing, nodes))
-            self._loop.once(("leave", uid_of(thing), surplus[0]), "delete", lambda: self._left(where, uid_of(thing), surplus[0]))
+            self._loop.once(
+                ("leave", uid_of(thing), surplus[0]),
+                "delete",
+                lambda: self._left(where, uid_of(thing), surplus[0]),
+            )
         else:
             self._write(thing, self._status(thing, nodes, done=True))
 
@@ -70,17 +107,30 @@ class WorkloadClusters:
         address = self._guests.address(where)
         if pool is None or address is None:
             if address is None:
-                self._fail(thing, ("LoadBalancerFailed", "no address is left for the API server of the cluster"))
+                self._fail(
+                    thing, ("LoadBalancerFailed", "no address is left for the API server of the cluster")
+                )
             return
         version = self._shape.release(thing).partition("-tkg")[0]
         guest = self._guests.open(where, version)
         size = self._outside.machine_classes()[pool.vm_class]
         number = int(hashlib.sha256(machine.encode()).hexdigest()[:4], 16)
         roles = ("control-plane", "master") if pool.name == CONTROL_PLANE else ()
-        guest.add_node(machine, cpus=size.cpus, memory=size.memory, version=version, roles=roles, address=f"10.244.{number >> 8}.{number & 255}")
+        guest.add_node(
+            machine,
+            cpus=size.cpus,
+            memory=size.memory,
+            version=version,
+            roles=roles,
+            address=f"10.244.{number >> 8}.{number & 255}",
+        )
         if guest.cluster.version != version:
             guest.upgrade(version)
-        old = [name for name in self._nodes(where) if name not in dict(self._machines(thing)) and _role_of(name) == _role_of(machine)]
+        old = [
+            name
+            for name in self._nodes(where)
+            if name not in dict(self._machines(thing)) and _role_of(name) == _role_of(machine)
+        ]
         for name in old[:1]:
             self._drop_node(where, name)
         self._write(self._reachable(thing, address), self._status(thing, self._nodes(where)))
@@ -94,7 +144,9 @@ class WorkloadClusters:
             self._onwards(where, uid)
 
     def _onwards(self, where: Where, uid: str) -> None:
-        """The next machine: not every status shows that one came or went, and what doesn't change nobody looks at again."""
+        """The next machine: not every status shows that one came or went, and what doesn't change nobody
+        looks at again.
+        """
         thing = self._present(where, uid)
         if thing:
             self._proceed(where, thing)
@@ -103,7 +155,16 @@ class WorkloadClusters:
         """A Cluster says in its spec where its API is."""
         if self._shape is not CLUSTER or dig(thing, "spec", "controlPlaneEndpoint"):
             return thing
-        return self._cluster.change(thing, lambda live: live["spec"].__setitem__("controlPlaneEndpoint", {"host": address, "port": PORT}), CONTROLLER) or thing
+        return (
+            self._cluster.change(
+                thing,
+                lambda live: live["spec"].__setitem__(
+                    "controlPlaneEndpoint", {"host": address, "port": PORT}
+                ),
+                CONTROLLER,
+            )
+            or thing
+        )
 
     def _nodes(self, where: Where) -> dict[str, str]:
         """Those that joined."""
@@ -124,31 +185,65 @@ class WorkloadClusters:
 
     def _present(self, where: Where, uid: str) -> Object | None:
         thing = self._cluster.store.get(self._shape.key, *where)
-        return thing if thing and uid_of(thing) == uid and not thing["metadata"].get("deletionTimestamp") else None
+        return (
+            thing
+            if thing and uid_of(thing) == uid and not thing["metadata"].get("deletionTimestamp")
+            else None
+        )
 
     def _status(self, thing: Object, nodes: Mapping[str, str], *, done: bool = False) -> Object:
         before = thing.get("status", {})
         version = self._shape.release(thing)
         ran = self._shape.phase(thing) in UP
-        ready = ("Ready", True, "", "") if done else ("Ready", False, "WaitingForMachines", f"{_count(nodes)} of {len(list(self._machines(thing)))} machines are ready")
+        ready = (
+            ("Ready", True, "", "")
+            if done
+            else (
+                "Ready",
+                False,
+                "WaitingForMachines",
+                f"{_count(nodes)} of {len(list(self._machines(thing)))} machines are ready",
+            )
+        )
         updates = newer(version, self._admission.releases)
-        conditions = self._conditions(before, [
-            ready, ("TanzuKubernetesReleaseCompatible", True, "", ""),
-            ("UpdatesAvailable", bool(updates), "", f"[{' '.join(updates)}]" if updates else "")])  # fmt: skip
+        conditions = self._conditions(
+            before,
+            [
+                ready,
+                ("TanzuKubernetesReleaseCompatible", True, "", ""),
+                ("UpdatesAvailable", bool(updates), "", f"[{' '.join(updates)}]" if updates else ""),
+            ],
+        )
         address = self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")
         phase = "running" if done else ("updating" if ran else "creating")
-        return self._shape.status(thing, Progress(phase, nodes, conditions, _addons(thing, version, done=done), address))
+        return self._shape.status(
+            thing, Progress(phase, nodes, conditions, _addons(thing, version, done=done), address)
+        )
 
     def _conditions(self, before: Object, wanted: Sequence[tuple[str, bool, str, str]]) -> list[Object]:
         old = {each["type"]: each for each in before.get("conditions", [])}
-        made = [condition(kind, status=status, when=stamp(self._cluster.clock.now()), reason=reason, message=message) for kind, status, reason, message in wanted]
+        made = [
+            condition(
+                kind, status=status, when=stamp(self._cluster.clock.now()), reason=reason, message=message
+            )
+            for kind, status, reason, message in wanted
+        ]
         return [old[each["type"]] if _same(old.get(each["type"]), each) else each for each in made]
 
     def _fail(self, thing: Object, why: tuple[str, str]) -> None:
         before = thing.get("status", {})
         phase = "updateFailed" if self._shape.phase(thing) in UP else "failed"
         conditions = self._conditions(before, [("Ready", False, *why)])
-        told = self._shape.status(thing, Progress(phase, {}, conditions, {}, self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")))
+        told = self._shape.status(
+            thing,
+            Progress(
+                phase,
+                {},
+                conditions,
+                {},
+                self._guests.addresses.get((namespace_of(thing), name_of(thing)), ""),
+            ),
+        )
         self._write(thing, {**before, "phase": told["phase"], "conditions": conditions})
         self._cluster.event(why[0], why[1], thing)
 
@@ -159,14 +254,37 @@ class WorkloadClusters:
     def _furnish(self, where: Where, thing: Object) -> None:
         settings = dig(thing, "spec", "settings", "storage", default={})
         values = variables(dig(thing, "spec", "topology", "variables"))
-        classes = settings.get("classes") or values.get("storageClasses") or self._admission.storage_classes(where[0])
+        classes = (
+            settings.get("classes")
+            or values.get("storageClasses")
+            or self._admission.storage_classes(where[0])
+        )
         default = settings.get("defaultClass") or values.get("defaultStorageClass", "")
-        subjects = [subject for binding in self._cluster.all("rbac.authorization.k8s.io", "rolebindings", where[0])
-                    if dig(binding, "roleRef", "name") in ("edit", "admin") for subject in binding.get("subjects", [])]  # fmt: skip
+        subjects = [
+            subject
+            for binding in self._cluster.all("rbac.authorization.k8s.io", "rolebindings", where[0])
+            if dig(binding, "roleRef", "name") in ("edit", "admin")
+            for subject in binding.get("subjects", [])
+        ]
         self._guests.furnish(where, classes, default, subjects)
         value = base64.b64encode(self._guests.kubeconfig(where).encode()).decode()
-        secret = {"metadata": {"name": f"{where[1]}-kubeconfig", "namespace": where[0], "ownerReferences": [owned_by(thing)]}}
-        self._cluster.ensure({"apiVersion": "v1", "kind": "Secret", **secret, "type": "cluster.x-k8s.io/secret", "data": {"value": value}}, CONTROLLER)
+        secret = {
+            "metadata": {
+                "name": f"{where[1]}-kubeconfig",
+                "namespace": where[0],
+                "ownerReferences": [owned_by(thing)],
+            }
+        }
+        self._cluster.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                **secret,
+                "type": "cluster.x-k8s.io/secret",
+                "data": {"value": value},
+            },
+            CONTROLLER,
+        )
 
     def _deleted(self, where: Where, thing: Object) -> None:
         self._guests.close(where)
@@ -175,14 +293,23 @@ class WorkloadClusters:
 
 
 def machines(thing: Object, shape: Shape) -> Iterator[tuple[str, Pool]]:
-    """(name, pool) of the machines that a cluster should have; another version, class or storage class means other machines."""
+    """(name, pool) of the machines that a cluster should have; another version, class or storage class means
+    other machines.
+    """
     version = shape.release(thing)
     for pool in shape.pools(thing):
-        seed = f"{namespace_of(thing)}/{name_of(thing)} {pool.name} {version} {pool.vm_class} {pool.storage_class} {pool.volumes}"
+        seed = (
+            f"{namespace_of(thing)}/{name_of(thing)} {pool.name} {version} {pool.vm_class} "
+            f"{pool.storage_class} {pool.volumes}"
+        )
         group = hashlib.sha256(seed.encode()).hexdigest()
         for number in range(pool.count):
             own = hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:5]
-            kind = f"control-plane-{own}" if pool.name == CONTROL_PLANE else f"{pool.name}-{group[:5]}-{group[5:14]}-{own}"
+            kind = (
+                f"control-plane-{own}"
+                if pool.name == CONTROL_PLANE
+                else f"{pool.name}-{group[:5]}-{group[5:14]}-{own}"
+            )
             yield f"{name_of(thing)}-{kind}", pool
 
 
@@ -205,5 +332,12 @@ def _same(old: Object | None, new: Object) -> bool:
 def _addons(thing: Object, version: str, *, done: bool) -> Object:
     cni = dig(thing, "spec", "settings", "network", "cni", "name", default="antrea")
     state = "applied" if done else "pending"
-    names = {"cni": cni, "cloudprovider": "vmware-guest-cluster", "csi": "pvcsi", "dns": "CoreDNS", "proxy": "kube-proxy", "psp": "defaultpsp"}
+    names = {
+        "cni": cni,
+        "cloudprovider": "vmware-guest-cluster",
+        "csi": "pvcsi",
+        "dns": "CoreDNS",
+        "proxy": "kube-proxy",
+        "psp": "defaultpsp",
+    }
     return {kind: {"name": name, "status": state, "version": version} for kind, name in names.items()}

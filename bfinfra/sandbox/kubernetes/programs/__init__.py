@@ -1,4 +1,6 @@
-"""Programs that containers of the sandbox run: no container runs for real, what its image would answer over TLS is played here."""
+"""Programs that containers of the sandbox run: no container runs for real, what its image would answer over
+TLS is played here.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,16 @@ class Container:
         """A request to the cluster's API by the pod's service account: status code and answer."""
         account = dig(self.pod, "spec", "serviceAccountName", default="default")
         token = self.cluster.account_token(namespace_of(self.pod), account, MINUTE)
-        headers = {"authorization": f"Bearer {token}", "user-agent": "bfinfra-sandbox", **({"content-type": "application/json"} if body else {})}
+        headers = {
+            "authorization": f"Bearer {token}",
+            "user-agent": "bfinfra-sandbox",
+            **({"content-type": "application/json"} if body else {}),
+        }
         data = json.dumps(body).encode() if body else b""
         path, _, query = path.partition("?")
-        response = self.cluster.door(Request(method, path, query, headers, io.BytesIO(data), "kubernetes.default.svc:443"))
+        response = self.cluster.door(
+            Request(method, path, query, headers, io.BytesIO(data), "kubernetes.default.svc:443")
+        )
         told = response.body if isinstance(response.body, bytes) else b"".join(response.body)
         return response.status, json.loads(told)
 
@@ -57,4 +65,6 @@ class Program(Protocol):
         """Where it is reached; None while it isn't (it did not find what it needs)."""
 
     def review(self, container: Container, path: str, review: Object) -> Object | None:
-        """The answer to an AdmissionReview; None for a path that it doesn't know (404). TimeoutError where it doesn't answer."""
+        """The answer to an AdmissionReview; None for a path that it doesn't know (404). TimeoutError where it
+        doesn't answer.
+        """

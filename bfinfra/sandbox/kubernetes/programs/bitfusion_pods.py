@@ -1,4 +1,6 @@
-"""The JSON patch by which the Bitfusion webhook makes a pod one that runs below `bitfusion run`: createPatch and what it calls, by release."""
+"""The JSON patch by which the Bitfusion webhook makes a pod one that runs below `bitfusion run`: createPatch
+and what it calls, by release.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Denied(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a patch follows besides the pod. `client`: its paths; `total_memory`: MB of a GPU; `filters`: as annotated; `only_files`: no `bitfusion run`."""
+    """What a patch follows besides the pod. `client`: its paths; `total_memory`: MB of a GPU; `filters`: as
+    annotated; `only_files`: no `bitfusion run`.
+    """
 
     release: str
     client: Mapping[str, str] | None
@@ -44,7 +48,11 @@ def patched(pod: Object, sidecar: Object, settings: Settings) -> list[Object]:
     return [
         *_added(spec.get("initContainers"), init, "/spec/initContainers"),
         *_added(spec.get("volumes"), sidecar.get("volumes") or [], "/spec/volumes"),
-        {"op": "add", "path": "/metadata/annotations", "value": {"auto-management/status": "injected"}},  # the others are lost, as in the sources
+        {
+            "op": "add",
+            "path": "/metadata/annotations",
+            "value": {"auto-management/status": "injected"},
+        },  # the others are lost, as in the sources
         *_files(targets, sidecar["containers"][0], settings),
         *(_first if settings.release == "0.1" else _later)(targets, settings),
     ]
@@ -61,18 +69,29 @@ def _init(container: Object, others: list[Object], client: Mapping[str, str] | N
         return container
     made: Object = copied(container)
     folder = client["EnvVariable"].partition("/opt/bitfusion")[0]
-    made["command"][2] = made["command"][2].replace("BITFUSION_CLIENT_OPT_PATH", f"{folder}/opt/bitfusion/*", 1)
-    made["resources"] = {part: {name: _most(others, part, name) for name in ("cpu", "memory")} for part in ("limits", "requests")}
+    made["command"][2] = made["command"][2].replace(
+        "BITFUSION_CLIENT_OPT_PATH", f"{folder}/opt/bitfusion/*", 1
+    )
+    made["resources"] = {
+        part: {name: _most(others, part, name) for name in ("cpu", "memory")}
+        for part in ("limits", "requests")
+    }
     return made
 
 
 def _most(containers: list[Object], part: str, name: str) -> str:
-    values = [str(value) for each in containers if (value := dig(each, "resources", part, default={}).get(name)) is not None]
+    values = [
+        str(value)
+        for each in containers
+        if (value := dig(each, "resources", part, default={}).get(name)) is not None
+    ]
     return max(values, key=amount, default="0")
 
 
 def _files(targets: list[Object], source: Object, settings: Settings) -> Iterator[Object]:
-    """Mounts and LD_LIBRARY_PATH for containers that ask for GPUs; what was made of a later one stands over the first, as in the sources."""
+    """Mounts and LD_LIBRARY_PATH for containers that ask for GPUs; what was made of a later one stands over
+    the first, as in the sources.
+    """
     for number, container in enumerate(targets):
         if not amount(_asks(container).get(settings.count)):
             continue
@@ -110,7 +129,11 @@ def _first(targets: list[Object], settings: Settings) -> Iterator[Object]:
             raise Denied(f"Invalid {PERCENT} quantity: {share} ")
         run = f"bitfusion run -n {int(count)} " + (f"-m {int(memory)}" if memory else f"-p {share / 100:f}")
         yield from _command(container, run, " ", at, settings)
-        yield {"op": "replace", "path": f"{at}/resources", "value": {"limits": {GPU: str(share * int(count))}}}
+        yield {
+            "op": "replace",
+            "path": f"{at}/resources",
+            "value": {"limits": {GPU: str(share * int(count))}},
+        }
 
 
 def _later(targets: list[Object], settings: Settings) -> Iterator[Object]:
@@ -125,27 +148,58 @@ def _later(targets: list[Object], settings: Settings) -> Iterator[Object]:
         share = int(percent or 100)
         if not 0 < share <= 100:
             raise Denied(f"Invalid {PERCENT} quantity: {share} ")
-        yield from _command(container, _run(count, share, memory, settings), " " if settings.release == "0.2" else " -- ", at, settings)
+        yield from _command(
+            container,
+            _run(count, share, memory, settings),
+            " " if settings.release == "0.2" else " -- ",
+            at,
+            settings,
+        )
         gone = (settings.count, *((PERCENT,) if percent else ()), *((MEMORY,) if memory else ()))
-        held = math.ceil((memory // MB) / settings.total_memory * int(count) * 100) if memory else share * int(count)
-        parts = {part: {**{name: value for name, value in (dig(container, "resources", part, default={}) or {}).items() if name not in gone}, GPU: str(held)}
-                 for part in ("limits", "requests")}  # fmt: skip
+        held = (
+            math.ceil((memory // MB) / settings.total_memory * int(count) * 100)
+            if memory
+            else share * int(count)
+        )
+        parts = {
+            part: {
+                **{
+                    name: value
+                    for name, value in (dig(container, "resources", part, default={}) or {}).items()
+                    if name not in gone
+                },
+                GPU: str(held),
+            }
+            for part in ("limits", "requests")
+        }
         yield {"op": "replace", "path": f"{at}/resources", "value": {"limits": parts["limits"]}}
         yield {"op": "replace", "path": f"{at}/resources/requests", "value": parts["requests"]}
 
 
 def _run(count: Decimal, share: int, memory: Decimal, settings: Settings) -> str:
     binary = (settings.client or {})["BinaryPath"]
-    filters = "".join(f" --filter {each}" for each in settings.filters.split()) if settings.filters is not None else ""
+    filters = (
+        "".join(f" --filter {each}" for each in settings.filters.split())
+        if settings.filters is not None
+        else ""
+    )
     if not memory:
-        return f"{binary} run -n {int(count)} -p {share / 100:f}" + ("" if settings.release == "0.2" else f" {filters}")
+        return f"{binary} run -n {int(count)} -p {share / 100:f}" + (
+            "" if settings.release == "0.2" else f" {filters}"
+        )
     if not 0 < memory // MB < settings.total_memory:
         raise Denied("Memory value Error ")
-    return f"{binary} run -n {int(count)} -m {int(memory // MB)}" + (f"  {filters}" if settings.filters is not None else "")
+    return f"{binary} run -n {int(count)} -m {int(memory // MB)}" + (
+        f"  {filters}" if settings.filters is not None else ""
+    )
 
 
 def _command(container: Object, run: str, glue: str, at: str, settings: Settings) -> Iterator[Object]:
     words = [each for each in container["command"] if each.lower() not in ("/bin/bash", "-c")]
     if settings.only_files or any(each.strip().startswith("bitfusion") for each in words):
         return
-    yield {"op": "replace", "path": f"{at}/command", "value": ["/bin/bash", "-c", run + "".join(f"{glue}{each}" for each in words)]}
+    yield {
+        "op": "replace",
+        "path": f"{at}/command",
+        "value": ["/bin/bash", "-c", run + "".join(f"{glue}{each}" for each in words)],
+    }

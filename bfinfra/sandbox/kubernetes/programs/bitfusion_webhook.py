@@ -1,6 +1,8 @@
-"""The webhook of the Bitfusion device plug-in, as its sources have it (vmware/bitfusion-with-kubernetes-integration, main.go, webhook.go, util.go).
+"""The webhook of the Bitfusion device plug-in, as its sources have it
+(vmware/bitfusion-with-kubernetes-integration, main.go, webhook.go, util.go).
 
-It reads its configuration when it starts: what a container answers follows what its volumes held then, and the release that its image is.
+It reads its configuration when it starts: what a container answers follows what its volumes held then, and
+the release that its image is.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ IMAGE = re.compile(r"(.*/)?bitfusion-webhook(:.*|@.*)?")
 RELEASE = re.compile(r":v?(0\.[1-4])(?!\d)[^/]*$")
 SYSTEM = ("kube-system", "kube-public")
 SINGLE = ("bitfusion-secret",)
-THREE = ("bitfusion-client-secret-ca.crt", "bitfusion-client-secret-client.yml", "bitfusion-client-secret-servers.conf")
+THREE = (
+    "bitfusion-client-secret-ca.crt",
+    "bitfusion-client-secret-client.yml",
+    "bitfusion-client-secret-servers.conf",
+)
 SWITCH, STATUS = "auto-management/bitfusion", "auto-management/status"
 ON, ALL = ("y", "yes", "true", "on"), ("y", "yes", "true", "on", "all", "injection")
 PORT = 8443
@@ -29,7 +35,9 @@ PORT = 8443
 
 @dataclass(frozen=True)
 class Read:
-    """What main.go has read. `clients`: by system and version; None where the release has no choice of them."""
+    """What main.go has read. `clients`: by system and version; None where the release has no choice of
+    them.
+    """
 
     release: str
     sidecar: Object = field(default_factory=dict)
@@ -57,8 +65,14 @@ class BitfusionWebhook:
             return {"response": {"uid": request["uid"], **_mutated(container, request)}}
         if path != "/validate":
             return None
-        fine = _notes(request["object"]).get(STATUS, "").lower() != "injected" or _advertised(container, request["object"])
-        response = {"uid": request["uid"], "allowed": fine, **({} if fine else {"status": {"message": "Resource validation failed"}})}
+        fine = _notes(request["object"]).get(STATUS, "").lower() != "injected" or _advertised(
+            container, request["object"]
+        )
+        response = {
+            "uid": request["uid"],
+            "allowed": fine,
+            **({} if fine else {"status": {"message": "Resource validation failed"}}),
+        }
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
 
@@ -71,15 +85,23 @@ def _notes(pod: Object) -> Mapping[str, str]:
 
 
 def _read(container: Container) -> Read:
-    """The release is that of the image's tag; an image of another tag is taken for the newest that has the files it was given."""
+    """The release is that of the image's tag; an image of another tag is taken for the newest that has the
+    files it was given.
+    """
     flags = _flags(container)
-    sidecar, clients = (yaml.safe_load(container.files.get(flags.get(name, ""), b"")) or {} for name in ("sidecarCfgFile", "bitfusionClientConfig"))
+    sidecar, clients = (
+        yaml.safe_load(container.files.get(flags.get(name, ""), b"")) or {}
+        for name in ("sidecarCfgFile", "bitfusionClientConfig")
+    )
     tag = RELEASE.search(container.spec["image"].partition("@")[0])
     single = any(dig(each, "secret", "secretName") in SINGLE for each in sidecar.get("volumes") or [])
     release = tag[1] if tag else "0.1" if "bitfusionClientConfig" not in flags else "0.2" if single else "0.4"
     env = {each["name"]: str(each.get("value", "")) for each in container.spec.get("env") or []}
     total = env.get("TOTAL_GPU_MEMORY", "")
-    listed = {(each["OSVersion"], str(each["BitfusionVersion"])): each for each in clients.get("BitfusionClients") or []}
+    listed = {
+        (each["OSVersion"], str(each["BitfusionVersion"])): each
+        for each in clients.get("BitfusionClients") or []
+    }
     return Read(release, sidecar, None if release == "0.1" else listed, int(total) if total.isdigit() else 0)
 
 
@@ -87,7 +109,11 @@ def _mutated(container: Container, request: Object) -> Object:
     pod, read = request["object"], _read(container)
     notes, switch = _notes(pod), _notes(pod).get(SWITCH, "").lower()
     space = pod["metadata"].get("namespace") or request["namespace"]
-    if space in SYSTEM or notes.get(STATUS, "").lower() == "injected" or switch not in (ON if read.release == "0.1" else ALL):
+    if (
+        space in SYSTEM
+        or notes.get(STATUS, "").lower() == "injected"
+        or switch not in (ON if read.release == "0.1" else ALL)
+    ):
         return {"allowed": True}
     client = None
     if read.clients is not None:
@@ -98,11 +124,19 @@ def _mutated(container: Container, request: Object) -> Object:
             return _denied("Could not find Bitfusion client info")
     try:
         filters = notes.get("bitfusion-client/filter") if read.release in ("0.3", "0.4") else None
-        patch = patched(pod, read.sidecar, Settings(read.release, client, read.total_memory, filters, switch == "injection"))
+        patch = patched(
+            pod,
+            read.sidecar,
+            Settings(read.release, client, read.total_memory, filters, switch == "injection"),
+        )
         _copy(container, request["namespace"], SINGLE if read.release in ("0.1", "0.2") else THREE)
     except Denied as why:
         return _denied(str(why))
-    return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+    }
 
 
 def _denied(why: str) -> Object:
@@ -111,18 +145,33 @@ def _denied(why: str) -> Object:
 
 def _copy(container: Container, namespace: str, names: tuple[str, ...]) -> None:
     """The token's Secrets, where one of them is not there; what is there is never refreshed. Denied."""
-    if all(container.ask("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")[0] != 404 for name in names):
+    if all(
+        container.ask("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")[0] != 404 for name in names
+    ):
         return
     for name in names:
         status, source = container.ask("GET", f"/api/v1/namespaces/kube-system/secrets/{name}")
         if status != 200:
             raise Denied(str(source.get("message", "")))
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}, "type": source.get("type", "Opaque"), "data": source.get("data") or {}}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": namespace},
+            "type": source.get("type", "Opaque"),
+            "data": source.get("data") or {},
+        }
         container.ask("POST", f"/api/v1/namespaces/{namespace}/secrets", body)  # a failure is only logged
 
 
 def _advertised(container: Container, pod: Object) -> bool:
     """Whether some node has each of the resources that the pod asks for."""
     status, nodes = container.ask("GET", "/api/v1/nodes")
-    there = {name for each in (nodes["items"] if status == 200 else ()) for name, number in dig(each, "status", "allocatable", default={}).items() if str(number) != "0"}
-    return {name for each in pod["spec"]["containers"] for name in dig(each, "resources", "requests", default={})} <= there
+    there = {
+        name
+        for each in (nodes["items"] if status == 200 else ())
+        for name, number in dig(each, "status", "allocatable", default={}).items()
+        if str(number) != "0"
+    }
+    return {
+        name for each in pod["spec"]["containers"] for name in dig(each, "resources", "requests", default={})
+    } <= there

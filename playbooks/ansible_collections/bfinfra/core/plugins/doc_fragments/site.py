@@ -1,12 +1,15 @@
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What every module of the collection takes: which site, with which secrets, in the world or in the sandbox."""
+    """What every module of the collection takes: which site, with which secrets, in the world or in the
+    sandbox.
+    """
 
     DOCUMENTATION = r"""
 requirements:
@@ -27,7 +30,8 @@ options:
     type: dict
   sandbox:
     description:
-      - Run on the embedded sandbox of the site's world instead of the real servers; it is started where it doesn't run.
+      - Run on the embedded sandbox of the site's world instead of the real servers; it is started where it
+        doesn't run.
     type: bool
     default: false
   world:

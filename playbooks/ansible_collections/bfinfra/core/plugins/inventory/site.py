@@ -1,5 +1,6 @@
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ name: site
 short_description: Servers, clients, clusters and Linux machines of a bfinfra site
 version_added: 0.1.0
 description:
-  - Reads a site and lists what has an address, in a group for each kind (C(bitfusion_server), C(linux_host), C(tanzu_cluster), C(kubernetes_cluster)),
-    all within a group named after the site. Machines with Bitfusion clients, FlexDirect or a pool are in groups of these kinds, too.
+  - Reads a site and lists what has an address, in a group for each kind (C(bitfusion_server), C(linux_host),
+    C(tanzu_cluster), C(kubernetes_cluster)),
+    all within a group named after the site. Machines with Bitfusion clients, FlexDirect or a pool are in
+      groups of these kinds, too.
   - The file of this inventory is YAML and ends in C(bfinfra.yaml) or C(bfinfra.yml).
   - A host is called as in the site, or C(kind.name) where two kinds share the name.
-  - Each host has C(ansible_host), and C(ansible_port) and C(ansible_user) where the site says so; C(bfinfra_site), C(bfinfra_address) (C(kind/name)) and
-    C(bfinfra_fields), the fields as the site writes them, secrets as references. Clusters are no machines, their host and port are those of the API.
+  - Each host has C(ansible_host), and C(ansible_port) and C(ansible_user) where the site says so;
+    C(bfinfra_site), C(bfinfra_address) (C(kind/name)) and
+    C(bfinfra_fields), the fields as the site writes them, secrets as references. Clusters are no machines,
+      their host and port are those of the API.
   - Nothing is written, and no secret becomes a variable.
 author:
   - The authors of bfinfra (@bfinfra)
@@ -36,7 +41,8 @@ options:
     required: true
   look:
     description:
-      - Ask the world for addresses that the file doesn't know, such as those of clusters and of servers that ask DHCP.
+      - Ask the world for addresses that the file doesn't know, such as those of clusters and of servers that
+        ask DHCP.
       - Without it nobody is asked, and no secret is needed.
     type: bool
     default: true
@@ -45,7 +51,8 @@ options:
     type: bool
     default: false
   world:
-    description: World file of the sandbox, relative to this file, where it isn't the one that belongs to the site; implies O(sandbox=true).
+    description: World file of the sandbox, relative to this file, where it isn't the one that belongs to the
+      site; implies O(sandbox=true).
     type: str
 """
 
@@ -107,7 +114,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 world = self.get_option("world")
                 sandbox = bfinfra.embedded(*files, world=folder / world if world else "")
             site = bfinfra.load(*files, sandbox=sandbox)
-            addresses = bfinfra.addresses(site, look=self.get_option("look"), around=bfinfra.Setting(sandbox=sandbox))
+            addresses = bfinfra.addresses(
+                site, look=self.get_option("look"), around=bfinfra.Setting(sandbox=sandbox)
+            )
             return list(_hosts(site, addresses))
         except bfinfra.BfinfraError as error:
             raise AnsibleParserError(str(error)) from error
@@ -123,7 +132,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         strict, variables = self.get_option("strict"), host["variables"]
         self._set_composite_vars(self.get_option("compose"), variables, host["name"], strict=strict)
         self._add_host_to_composed_groups(self.get_option("groups"), variables, host["name"], strict=strict)
-        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, host["name"], strict=strict)
+        self._add_host_to_keyed_groups(
+            self.get_option("keyed_groups"), variables, host["name"], strict=strict
+        )
 
 
 def _hosts(site, addresses):
@@ -131,16 +142,33 @@ def _hosts(site, addresses):
     for key, address in addresses.items():
         spec = site.resources[key]
         host, colon, port = address.rpartition(":") if address.count(":") == 1 else (address, "", "")
-        variables = {"bfinfra_site": site.name, "bfinfra_address": str(key), "bfinfra_fields": spec.applied(), "ansible_host": host}
+        variables = {
+            "bfinfra_site": site.name,
+            "bfinfra_address": str(key),
+            "bfinfra_fields": spec.applied(),
+            "ansible_host": host,
+        }
         if colon:
             variables["ansible_port"] = int(port)
         if hasattr(spec, "user"):
             variables["ansible_user"] = spec.user
         groups = [key.kind, *(_using(site, key.name) if key.kind == "linux_host" else ())]
-        yield {"name": key.name if names.count(key.name) == 1 else f"{key.kind}.{key.name}", "variables": variables, "groups": groups}
+        yield {
+            "name": key.name if names.count(key.name) == 1 else f"{key.kind}.{key.name}",
+            "variables": variables,
+            "groups": groups,
+        }
 
 
 def _using(site, machine):
     """The kinds that are on a Linux machine."""
-    kinds = ("bitfusion_client", "flexdirect_host", "flexdirect_pool", "nvidia_container_toolkit", "vgpu_license")
-    return dict.fromkeys(key.kind for key, spec in site.resources.items() if key.kind in kinds and machine in spec.hosts)
+    kinds = (
+        "bitfusion_client",
+        "flexdirect_host",
+        "flexdirect_pool",
+        "nvidia_container_toolkit",
+        "vgpu_license",
+    )
+    return dict.fromkeys(
+        key.kind for key, spec in site.resources.items() if key.kind in kinds and machine in spec.hosts
+    )

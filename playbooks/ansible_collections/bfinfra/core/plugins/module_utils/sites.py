@@ -1,8 +1,11 @@
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
-"""What the modules share: reading the site, running it with bfinfra's public API, results as plain data, diffs."""
+"""What the modules share: reading the site, running it with bfinfra's public API, results as plain data,
+diffs.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ class Caller:
     def __init__(self, **options):
         self.module = AnsibleModule(argument_spec={**SITE, **options}, supports_check_mode=True)
         if bfinfra is None:
-            self.module.fail_json(msg=missing_required_lib("bfinfra", url="https://pypi.org/project/bfinfra"), exception=WHY)
+            self.module.fail_json(
+                msg=missing_required_lib("bfinfra", url="https://pypi.org/project/bfinfra"), exception=WHY
+            )
         self.params, self.check_mode = self.module.params, self.module.check_mode
         os.environ.update({name: str(value) for name, value in (self.params["secrets"] or {}).items()})
 
@@ -58,8 +63,12 @@ class Caller:
     def allow(self, every_delete=False):
         """What the options allow."""
         deletes, disrupts = self.params["allow_delete"], self.params["allow_disruption"]
-        return bfinfra.Allow(every_delete=every_delete or "all" in deletes, every_disruption="all" in disrupts,
-                             delete=self._keys("allow_delete", deletes), disrupt=self._keys("allow_disruption", disrupts))
+        return bfinfra.Allow(
+            every_delete=every_delete or "all" in deletes,
+            every_disruption="all" in disrupts,
+            delete=self._keys("allow_delete", deletes),
+            disrupt=self._keys("allow_disruption", disrupts),
+        )
 
     def options(self):
         """How it is run."""
@@ -73,10 +82,22 @@ class Caller:
     def applied(self, outcome, events, **more):
         """End a run: what was done. Failed where it did not come to its end."""
         told = bfinfra.as_data(outcome, events)
-        ran = {each["address"] for each in told["resources"] if any(step["problem"] is None for step in each["steps"])}
+        ran = {
+            each["address"]
+            for each in told["resources"]
+            if any(step["problem"] is None for step in each["steps"])
+        }
         notes = {each["address"]: each["note"] for each in told["resources"] if each["note"]}
-        result = dict(changed=outcome.writes > 0, diff=diff(outcome.plan, ran), ending=told["ending"], resources=told["resources"], notes=notes,
-                      writes=told["writes"], requests=told["requests"], **more)
+        result = dict(
+            changed=outcome.writes > 0,
+            diff=diff(outcome.plan, ran),
+            ending=told["ending"],
+            resources=told["resources"],
+            notes=notes,
+            writes=told["writes"],
+            requests=told["requests"],
+            **more,
+        )
         if told["ending"] != "done":
             self.module.fail_json(msg=_unfinished(told), **result)
         self.end(outcome.plan, **result)
@@ -94,7 +115,11 @@ class Caller:
 
 def diff(plan, ran=None):
     """Each resource that would change, or of those that `ran`: its fields before and after, a line each."""
-    return [_sides(item) for item in bfinfra.as_data(plan)["items"] if item["steps"] and (ran is None or item["address"] in ran)]
+    return [
+        _sides(item)
+        for item in bfinfra.as_data(plan)["items"]
+        if item["steps"] and (ran is None or item["address"] in ran)
+    ]
 
 
 def _sides(item):
@@ -104,8 +129,15 @@ def _sides(item):
         before = []
     if item["action"] == "delete":
         before, after = before or [f"it stands: {item['address']}"], []
-    after += [] if item["changes"] or item["action"] == "delete" else [step["title"] for step in item["steps"]]
-    return dict(before_header=item["address"], after_header=f"{item['address']} ({item['action']})", before=_text(before), after=_text(after))
+    after += (
+        [] if item["changes"] or item["action"] == "delete" else [step["title"] for step in item["steps"]]
+    )
+    return dict(
+        before_header=item["address"],
+        after_header=f"{item['address']} ({item['action']})",
+        before=_text(before),
+        after=_text(after),
+    )
 
 
 def _text(lines):
@@ -120,7 +152,10 @@ def _shown(value):
 
 def _unfinished(told):
     left = [each for each in told["resources"] if each["ending"] not in ("done", "kept")]
-    words = [f"{each['address']}: {each['ending']}" + (f": {_problem(each['problem'])}" if each["problem"] else "") for each in left]
+    words = [
+        f"{each['address']}: {each['ending']}" + (f": {_problem(each['problem'])}" if each["problem"] else "")
+        for each in left
+    ]
     return f"{told['site']} ended as {told['ending']}: " + "; ".join(words)
 
 

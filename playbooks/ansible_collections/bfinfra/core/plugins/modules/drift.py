@@ -1,6 +1,7 @@
 #!/usr/bin/python
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ module: drift
 short_description: Say what no longer agrees with a bfinfra site, and who moved it
 version_added: 0.1.0
 description:
-  - Compares what was applied, what the site says and what the world says. Never writes to the world, so it never reports a change.
-  - Fails where something could not be read, as that may have drifted as well. Drift itself does not fail it, use C(failed_when) on RV(drifted).
+  - Compares what was applied, what the site says and what the world says. Never writes to the world, so it
+    never reports a change.
+  - Fails where something could not be read, as that may have drifted as well. Drift itself does not fail it,
+    use C(failed_when) on RV(drifted).
 author:
   - The authors of bfinfra (@bfinfra)
 extends_documentation_fragment:
@@ -26,7 +29,8 @@ attributes:
 options:
   remember:
     description:
-      - Keep on this machine what was seen, so that the next check knows what is new and what has ended, and tell the site's webhook, where it names one.
+      - Keep on this machine what was seen, so that the next check knows what is new and what has ended, and
+        tell the site's webhook, where it names one.
     type: bool
     default: true
 """
@@ -51,7 +55,8 @@ alarming:
   type: list
   elements: str
 report:
-  description: Each field that does not agree, its cause, values, who and since when, as C(bfinfra drift --output json) prints it.
+  description: Each field that does not agree, its cause, values, who and since when, as C(bfinfra drift
+    --output json) prints it.
   returned: always, but where the site is refused
   type: dict
 told:
@@ -75,10 +80,20 @@ def main():
         if caller.params["remember"] and not caller.check_mode:
             told = _tell(caller.module, site, found, around)
         report = bfinfra.as_data(found)
-        result = dict(changed=False, drifted=report["drifted"], alarming=sorted({str(each.key) for each in found.alarming}), report=report, told=told)
+        result = dict(
+            changed=False,
+            drifted=report["drifted"],
+            alarming=sorted({str(each.key) for each in found.alarming}),
+            report=report,
+            told=told,
+        )
         if found.blind:
-            what = [each["what"] for each in report["problems"]] + [f"{each['address']} can't be read: {each['why']}" for each in report["unreadable"]]
-            caller.module.fail_json(msg="what could not be read or decided may have drifted as well: " + "; ".join(what), **result)
+            what = [each["what"] for each in report["problems"]] + [
+                f"{each['address']} can't be read: {each['why']}" for each in report["unreadable"]
+            ]
+            caller.module.fail_json(
+                msg="what could not be read or decided may have drifted as well: " + "; ".join(what), **result
+            )
         caller.module.exit_json(**result)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ module: site
 short_description: Make the world as a bfinfra site says, or delete what the site made
 version_added: 0.1.0
 description:
-  - Applies or destroys a site, one declarative file that describes GPU hosts, Bitfusion servers, namespaces, clusters, tokens and workloads.
-  - Plans, refuses what is not allowed before the first write, and runs what is left; what agrees already is left alone.
+  - Applies or destroys a site, one declarative file that describes GPU hosts, Bitfusion servers, namespaces,
+    clusters, tokens and workloads.
+  - Plans, refuses what is not allowed before the first write, and runs what is left; what agrees already is
+    left alone.
   - In check mode it plans on a read-only connection and fails where the apply would be refused.
 author:
   - The authors of bfinfra (@bfinfra)
@@ -20,7 +23,8 @@ extends_documentation_fragment:
   - bfinfra.core.run
 attributes:
   check_mode:
-    description: Plans, and says whether something would be written; every writing request is refused before it leaves the process.
+    description: Plans, and says whether something would be written; every writing request is refused before
+      it leaves the process.
     support: full
   diff_mode:
     description: Shows the fields before and after, of each resource that changes.
@@ -36,7 +40,8 @@ options:
   allow_delete:
     description:
       - Addresses, such as V(tanzu_cluster/cluster-01), of what may be deleted or replaced, or V(all).
-      - What holds other people's objects must be named itself, also with O(state=absent), which allows all else.
+      - What holds other people's objects must be named itself, also with O(state=absent), which allows all
+        else.
     type: list
     elements: str
     default: []
@@ -47,7 +52,8 @@ options:
     elements: str
     default: []
 notes:
-  - Work that is still going on when O(deadline) is over fails with RV(ending=still-waiting); the next run waits on. Use C(until) and C(retries) on it.
+  - Work that is still going on when O(deadline) is over fails with RV(ending=still-waiting); the next run
+    waits on. Use C(until) and C(retries) on it.
 """
 
 EXAMPLES = r"""
@@ -114,13 +120,22 @@ from ansible_collections.bfinfra.core.plugins.module_utils.sites import ALLOW, R
 
 
 def main():
-    caller = Caller(state={"type": "str", "choices": ["present", "absent"], "default": "present"}, **ALLOW, **RUN)
+    caller = Caller(
+        state={"type": "str", "choices": ["present", "absent"], "default": "present"}, **ALLOW, **RUN
+    )
     gone, events = caller.params["state"] == "absent", []
     allow = caller.allow(every_delete=gone)
     with caller.site() as (site, around):
         if caller.check_mode:
             caller.planned(bfinfra.plan(site, destroy=gone, around=around), allow)
-        outcome = bfinfra.apply(site, destroy=gone, approve=lambda _: allow, options=caller.options(), on_event=events.append, around=around)
+        outcome = bfinfra.apply(
+            site,
+            destroy=gone,
+            approve=lambda _: allow,
+            options=caller.options(),
+            on_event=events.append,
+            around=around,
+        )
         caller.applied(outcome, events)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python
 # Copyright: the authors of bfinfra
-# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt), at your choice
+# Apache License, Version 2.0, or GNU General Public License v3.0+ (https://www.gnu.org/licenses/gpl-3.0.txt),
+# at your choice
 # SPDX-License-Identifier: Apache-2.0 OR GPL-3.0-or-later
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ module: token
 short_description: Rotate a site's Bitfusion tokens, or say when they end
 version_added: 0.1.0
 description:
-  - Puts the token that its source has now wherever it is held, the site's own Secrets first, then the copies that others made of them.
+  - Puts the token that its source has now wherever it is held, the site's own Secrets first, then the copies
+    that others made of them.
   - Says when each token ends, and which servers it leads to. A token's content is never shown.
 author:
   - The authors of bfinfra (@bfinfra)
@@ -19,7 +21,8 @@ extends_documentation_fragment:
   - bfinfra.core.run
 attributes:
   check_mode:
-    description: Plans, and says whether something would be written; every writing request is refused before it leaves the process.
+    description: Plans, and says whether something would be written; every writing request is refused before
+      it leaves the process.
     support: full
   diff_mode:
     description: Shows which Secrets and workloads change, never what they hold.
@@ -63,7 +66,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tokens:
-  description: By name, when a token ends in C(not_after) (ISO 8601, UTC), its C(days_left), and the C(servers) that it leads to as host and port.
+  description: By name, when a token ends in C(not_after) (ISO 8601, UTC), its C(days_left), and the
+    C(servers) that it leads to as host and port.
   returned: success
   type: dict
 plan:
@@ -106,7 +110,9 @@ from ansible_collections.bfinfra.core.plugins.module_utils.sites import RUN, Cal
 def main():
     caller = Caller(
         state={"type": "str", "choices": ["read", "rotated"], "default": "read"},
-        name={"type": "str", "default": ""}, restart={"type": "bool", "default": False}, **RUN,
+        name={"type": "str", "default": ""},
+        restart={"type": "bool", "default": False},
+        **RUN,
     )
     name, restart, events = caller.params["name"], caller.params["restart"], []
     with caller.site() as (site, around):
@@ -119,13 +125,19 @@ def main():
         if caller.check_mode:
             found = bfinfra.plan(site, rotation=bfinfra.Rotation(name, restart), around=around)
             caller.planned(found, bfinfra.Allow(), tokens=tokens)
-        outcome = bfinfra.rotate(site, name, restart=restart, options=caller.options(), on_event=events.append, around=around)
+        outcome = bfinfra.rotate(
+            site, name, restart=restart, options=caller.options(), on_event=events.append, around=around
+        )
         caller.applied(outcome, events, tokens=tokens)
 
 
 def _told(token):
     left = token.not_after - datetime.now(timezone.utc)
-    return dict(not_after=f"{token.not_after:%Y-%m-%dT%H:%M:%SZ}", days_left=left.days, servers=[f"{host}:{port}" for host, port in token.servers])
+    return dict(
+        not_after=f"{token.not_after:%Y-%m-%dT%H:%M:%SZ}",
+        days_left=left.days,
+        servers=[f"{host}:{port}" for host, port in token.servers],
+    )
 
 
 if __name__ == "__main__":
